@@ -1,0 +1,254 @@
+import { generateKeyPair, randomBytes } from 'node:crypto';
+import type * as http from 'node:http';
+import { promisify } from 'node:util';
+import { errors, Provider } from 'oidc-provider';
+import type { Configuration, JWK } from 'oidc-provider';
+import { createAccounts } from './accounts.ts';
+import type { Accounts, DevAccount } from './accounts.ts';
+import { interactionPages } from './interaction.ts';
+import { memoryAdapter } from './memory-adapter.ts';
+import { sendPage } from './page.ts';
+import { confirmPage, errorPage, successPage, userCodePage } from './pages.ts';
+import { refusal } from './refusal.ts';
+import { userinfoForAccessTokens } from './userinfo.ts';
+
+export type { DevAccount };
+
+export type DevIdentity = {
+  /** Mount with `app.use('/oidc', devIdentity.handle)`, before any body parser: the provider reads its own bodies. */
+  handle: (req: http.IncomingMessage, res: http.ServerResponse) => void;
+  issuer: string;
+  clientId: string;
+};
+
+/**
+ * The development OpenID provider: anyone who reaches it signs in as whom they name, so it must only ever
+ * listen on loopback. Keys, sessions and tokens live in memory and end with the process; the subject of an
+ * email is the same after a restart. To the API it is an issuer like any other: RFC 9068 access tokens
+ * (`at+jwt`, ES256), OpenID Connect Discovery, JWKS, the device grant (RFC 8628).
+ *
+ * `issuer` is the full address with the mount's path; `allowedHosts` are the Host header's values, with ports.
+ */
+export async function createDevIdentity(options: {
+  issuer: string;
+  audience: string;
+  allowedHosts: readonly string[];
+  accounts: readonly DevAccount[];
+  clientId?: string;
+  tokenTtlSeconds?: number;
+}): Promise<DevIdentity> {
+  const { issuer, audience, clientId = 'quartermaster-dev', tokenTtlSeconds = 3600 } = options;
+  const mountPath = new URL(issuer).pathname.replace(/\/$/, '');
+  const allowedHosts = new Set(options.allowedHosts.map((host) => host.toLowerCase()));
+  const accounts = createAccounts(options.accounts);
+  // A resource indicator has to be an absolute URI (RFC 8707), an audience does not.
+  const resource = URL.canParse(audience) ? audience : 'urn:quartermaster:api';
+
+  const { privateKey, publicKey } = await promisify(generateKeyPair)('ec', { namedCurve: 'P-256' });
+  const signingKey = { ...privateKey.export({ format: 'jwk' }), kid: randomBytes(8).toString('hex') } as JWK;
+
+  const provider = new Provider(
+    issuer,
+    configuration({ mountPath, audience, resource, clientId, tokenTtlSeconds, accounts, signingKey }),
+  );
+  provider.use(responseHeaders);
+  provider.use(withoutCodeInTheAddress);
+  provider.use(interactionPages({ provider, accounts, resource }));
+  provider.use(userinfoForAccessTokens({ publicKey, issuer, audience, accounts }));
+  // The library answers its own bugs with a bare `server_error` and tells nobody.
+  provider.on('server_error', (_ctx, error: Error) => process.emitWarning(error));
+
+  const callback = provider.callback();
+  return {
+    issuer,
+    clientId,
+    handle(req, res) {
+      withoutMountPath(req, mountPath);
+      const reason = refusal(req, allowedHosts);
+      if (reason === undefined) {
+        void callback(req, res);
+        return;
+      }
+      res.writeHead(403, { 'content-type': 'text/plain; charset=utf-8', 'cache-control': 'no-store' });
+      res.end(`${reason}\n`);
+    },
+  };
+}
+
+const DAY_SECONDS = 24 * 60 * 60;
+const SCOPES = 'openid email profile offline_access';
+
+function configuration({
+  mountPath,
+  audience,
+  resource,
+  clientId,
+  tokenTtlSeconds,
+  accounts,
+  signingKey,
+}: {
+  mountPath: string;
+  audience: string;
+  resource: string;
+  clientId: string;
+  tokenTtlSeconds: number;
+  accounts: Accounts;
+  signingKey: JWK;
+}): Configuration {
+  return {
+    adapter: memoryAdapter(),
+    jwks: { keys: [{ ...signingKey, alg: 'ES256', use: 'sig' }] },
+    enabledJWA: { idTokenSigningAlgValues: ['ES256'] },
+    clients: [
+      {
+        client_id: clientId,
+        client_name: 'Quartermaster',
+        application_type: 'native',
+        token_endpoint_auth_method: 'none',
+        id_token_signed_response_alg: 'ES256',
+        // RFC 8252 section 7.3: the port of a loopback redirect is the client's choice at the time of the request.
+        redirect_uris: ['http://127.0.0.1/callback'],
+        response_types: ['code'],
+        grant_types: ['authorization_code', 'refresh_token', 'urn:ietf:params:oauth:grant-type:device_code'],
+      },
+    ],
+    pkce: { required: () => true },
+    responseTypes: ['code'],
+    scopes: SCOPES.split(' '),
+    claims: { openid: ['sub'], email: ['email', 'email_verified'], profile: ['name'] },
+    findAccount: (_ctx, sub) => {
+      const account = accounts.find(sub);
+      return account && { accountId: sub, claims: () => ({ sub, ...accounts.claims(account) }) };
+    },
+    extraTokenClaims: (_ctx, token) => {
+      const account = 'accountId' in token ? accounts.find(token.accountId) : undefined;
+      return account && accounts.claims(account);
+    },
+    clientBasedCORS: (_ctx, origin) => URL.parse(origin)?.hostname === '127.0.0.1',
+    cookies: {
+      keys: [randomBytes(32).toString('hex')],
+      // Cookies do not keep to a port: the names must not meet those of another provider on this machine.
+      names: { interaction: 'qm_dev_interaction', resume: 'qm_dev_resume', session: 'qm_dev_session' },
+      long: { httpOnly: true, sameSite: 'lax', path: mountPath || '/' },
+      short: { httpOnly: true, sameSite: 'lax' },
+    },
+    interactions: { url: (_ctx, interaction) => `${mountPath}/interaction/${interaction.uid}` },
+    features: {
+      devInteractions: { enabled: false },
+      dPoP: { enabled: false },
+      pushedAuthorizationRequests: { enabled: false },
+      rpInitiatedLogout: { enabled: false },
+      deviceFlow: {
+        enabled: true,
+        userCodeInputSource: (ctx, _form, _out, error) => {
+          const code = error && 'userCode' in error ? error.userCode : ctx.state[PREFILLED_CODE];
+          sendPage(
+            ctx,
+            userCodePage({
+              action: `${mountPath}/device`,
+              xsrf: xsrfOf(ctx.oidc.session),
+              userCode: typeof code === 'string' ? code : '',
+              problem: error && userCodeProblem(error.name),
+            }),
+          );
+        },
+        userCodeConfirmSource: (ctx, _form, client, _deviceInfo, userCode) => {
+          sendPage(
+            ctx,
+            confirmPage({
+              action: `${mountPath}/device`,
+              xsrf: xsrfOf(ctx.oidc.session),
+              userCode,
+              clientName: client.clientName ?? client.clientId,
+            }),
+          );
+        },
+        successSource: (ctx) => sendPage(ctx, successPage()),
+      },
+      resourceIndicators: {
+        enabled: true,
+        defaultResource: () => resource,
+        // Without it a token for the userinfo endpoint alone is issued, which is opaque.
+        useGrantedResource: () => true,
+        getResourceServerInfo: (_ctx, indicator) => {
+          if (indicator !== resource) throw new errors.InvalidTarget();
+          return { audience, scope: SCOPES, accessTokenFormat: 'jwt', jwt: { sign: { alg: 'ES256' } } };
+        },
+      },
+    },
+    renderError: (ctx, out) => sendPage(ctx, errorPage({ code: out.error, description: out.error_description })),
+    // Each is given: the library prints a notice for a default that it falls back to.
+    ttl: {
+      AccessToken: tokenTtlSeconds,
+      IdToken: tokenTtlSeconds,
+      AuthorizationCode: 60,
+      DeviceCode: 600,
+      Interaction: 3600,
+      RefreshToken: 14 * DAY_SECONDS,
+      Session: 14 * DAY_SECONDS,
+      Grant: 14 * DAY_SECONDS,
+    },
+  };
+}
+
+type Middleware = Parameters<Provider['use']>[0];
+
+const BASE_POLICY =
+  "default-src 'none'; script-src; form-action 'self' http://127.0.0.1:*; frame-ancestors 'none'; base-uri 'none'";
+
+const PREFILLED_CODE = 'prefilledUserCode';
+
+/**
+ * `script-src` is empty, which allows none, and has to be there: where a client asks for `response_mode=form_post`
+ * the library answers with a page that submits itself, and adds that one script's digest to the directive.
+ */
+const responseHeaders: Middleware = (ctx, next) => {
+  ctx.set('Content-Security-Policy', BASE_POLICY);
+  ctx.set('X-Content-Type-Options', 'nosniff');
+  ctx.set('X-Frame-Options', 'DENY');
+  // Not `no-referrer`: browsers would then send `Origin: null` with our own forms.
+  ctx.set('Referrer-Policy', 'same-origin');
+  return next();
+};
+
+/**
+ * For `/device?user_code=...` the library submits the code with a script. Ours fills in the field instead, and the
+ * person presses the button (RFC 8628 section 3.3.1 wants them to compare the code anyway).
+ */
+const withoutCodeInTheAddress: Middleware = (ctx, next) => {
+  if (ctx.method === 'GET' && ctx.path === '/device' && 'user_code' in ctx.query) {
+    ctx.state[PREFILLED_CODE] = ctx.query.user_code;
+    ctx.querystring = '';
+  }
+  return next();
+};
+
+function userCodeProblem(errorName: string): string {
+  switch (errorName) {
+    case 'NoCodeError':
+      return 'Enter the code that your device shows.';
+    case 'NotFoundError':
+      return 'This code is not known. Compare it with your device.';
+    case 'ExpiredError':
+      return 'This code has expired. Start again on your device.';
+    case 'AlreadyUsedError':
+      return 'This code was used before. Start again on your device.';
+    case 'AbortedError':
+      return 'The sign-in was cancelled. You may close this page.';
+    default:
+      return 'The sign-in could not be completed. Start again on your device.';
+  }
+}
+
+function xsrfOf(session: { state?: Record<string, unknown> | undefined } | undefined): string {
+  const secret = session?.state?.['secret'];
+  return typeof secret === 'string' ? secret : '';
+}
+
+/** Express strips the mount's path and says so in `baseUrl`; a bare `http.Server` leaves it in place. */
+function withoutMountPath(req: http.IncomingMessage & { baseUrl?: string }, mountPath: string): void {
+  if (req.baseUrl || !mountPath || !req.url?.startsWith(mountPath)) return;
+  const rest = req.url.slice(mountPath.length);
+  if (rest === '' || rest.startsWith('?')) req.url = `/${rest}`;
+  else if (rest.startsWith('/')) req.url = rest;
+}

@@ -1,0 +1,130 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { createHttpSession } from './http-session.ts';
+import type { HttpSession } from './http-session.ts';
+
+export class SignInError extends Error {
+  override readonly name = 'SignInError';
+  /** `unreachable`: nothing answers; `no_provider`: something else does; `refused`: the provider said no. */
+  readonly code: 'unreachable' | 'no_provider' | 'refused';
+
+  constructor(code: SignInError['code'], message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.code = code;
+  }
+}
+
+/**
+ * Signs in at a running development provider as a browser and a client would: discovery, the authorization code
+ * flow with PKCE (RFC 7636), our sign-in page, the token endpoint. Throws SignInError. `expiresIn` is in seconds.
+ */
+export async function obtainToken(options: {
+  issuer: string;
+  clientId?: string;
+  email: string;
+  scope?: string;
+  signal?: AbortSignal;
+}): Promise<{ accessToken: string; idToken: string; expiresIn: number }> {
+  const { issuer, clientId = 'quartermaster-dev', email, scope = 'openid email profile', signal } = options;
+  const http = createHttpSession(signal);
+  const endpoints = await discover(http, issuer, signal);
+  const verifier = randomBytes(32).toString('base64url');
+  const state = randomBytes(16).toString('base64url');
+
+  const request = new URL(endpoints.authorization);
+  request.search = new URLSearchParams({
+    response_type: 'code',
+    client_id: clientId,
+    redirect_uri: REDIRECT_URI,
+    scope,
+    state,
+    code_challenge: createHash('sha256').update(verifier).digest('base64url'),
+    code_challenge_method: 'S256',
+  }).toString();
+
+  const callback = await authorize({ http, issuer, url: request.href, email });
+  const error = callback.get('error');
+  if (error !== null) throw new SignInError('refused', `${error}: ${callback.get('error_description') ?? ''}`);
+  // RFC 9207: the answer is of the provider that was asked.
+  if (callback.get('state') !== state || callback.get('iss') !== issuer) {
+    throw new SignInError('refused', 'the answer does not belong to this sign-in');
+  }
+
+  const form = {
+    grant_type: 'authorization_code',
+    client_id: clientId,
+    redirect_uri: REDIRECT_URI,
+    code: callback.get('code') ?? '',
+    code_verifier: verifier,
+  };
+  const response = await http.post(endpoints.token, form, { accept: 'application/json' });
+  const tokens = await json(response);
+  const { access_token: accessToken, id_token: idToken, expires_in: expiresIn } = tokens;
+  if (typeof accessToken !== 'string' || typeof idToken !== 'string' || typeof expiresIn !== 'number') {
+    throw new SignInError('refused', `no tokens: ${String(tokens['error_description'] ?? response.status)}`);
+  }
+  return { accessToken, idToken, expiresIn };
+}
+
+// Nothing listens there: the redirect to it is read and not followed.
+const REDIRECT_URI = 'http://127.0.0.1/callback';
+const REDIRECTS_MAX = 10;
+
+async function discover(
+  http: HttpSession,
+  issuer: string,
+  signal: AbortSignal | undefined,
+): Promise<{ authorization: string; token: string }> {
+  let response: Response;
+  try {
+    response = await http.get(`${issuer}/.well-known/openid-configuration`);
+  } catch (cause) {
+    signal?.throwIfAborted();
+    throw new SignInError('unreachable', `nothing answers at ${issuer}`, { cause });
+  }
+  const document = response.ok ? await json(response) : {};
+  const { issuer: named, authorization_endpoint: authorization, token_endpoint: token } = document;
+  if (named !== issuer || typeof authorization !== 'string' || typeof token !== 'string') {
+    throw new SignInError('no_provider', `${issuer} is not an OpenID provider (status ${response.status})`);
+  }
+  return { authorization, token };
+}
+
+/** Follows the redirects by way of the sign-in page, and answers the parameters that the callback got. */
+async function authorize({
+  http,
+  issuer,
+  url,
+  email,
+}: {
+  http: HttpSession;
+  issuer: string;
+  url: string;
+  email: string;
+}): Promise<URLSearchParams> {
+  let response = await http.get(url);
+  let at = url;
+  let submitted = false;
+  for (let step = 0; step < REDIRECTS_MAX; step += 1) {
+    const location = response.headers.get('location');
+    if (location !== null) {
+      const next = new URL(location, at);
+      if (`${next.origin}${next.pathname}` === REDIRECT_URI) return next.searchParams;
+      if (next.origin !== new URL(issuer).origin) throw new SignInError('refused', `redirected to ${next.origin}`);
+      await response.body?.cancel();
+      at = next.href;
+      response = await http.get(at);
+    } else if (response.ok && !submitted) {
+      await response.body?.cancel();
+      submitted = true;
+      response = await http.post(at, { email });
+    } else {
+      break;
+    }
+  }
+  throw new SignInError('refused', `the sign-in as ${email} ended with status ${response.status}`);
+}
+
+async function json(response: Response): Promise<Record<string, unknown>> {
+  const body: unknown = await response.json().catch(() => undefined);
+  return typeof body === 'object' && body !== null ? (body as Record<string, unknown>) : {};
+}

@@ -1,0 +1,69 @@
+import { execFile } from 'node:child_process';
+import * as http from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { fileURLToPath } from 'node:url';
+import { decodeJwt } from 'jose';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { obtainToken } from '../src/sign-in.ts';
+import { startServer } from './server.ts';
+import type { DevServer } from './server.ts';
+
+let server: DevServer;
+
+beforeAll(async () => {
+  server = await startServer();
+});
+afterAll(() => server.close());
+
+const PROGRAM = fileURLToPath(new URL('../src/dev-token.ts', import.meta.url));
+
+function run(env: Record<string, string>, ...args: string[]) {
+  return new Promise<{ code: number; stdout: string; stderr: string }>((resolve) => {
+    const options = { env: { PATH: process.env['PATH'], ...env } };
+    execFile(process.execPath, [PROGRAM, ...args], options, (error, stdout, stderr) => {
+      resolve({ code: error === null ? 0 : Number(error.code), stdout, stderr });
+    });
+  });
+}
+
+const portOf = ({ origin }: DevServer) => new URL(origin).port;
+
+test('dev-token prints the access token of the administrator and nothing else', async () => {
+  const { code, stdout, stderr } = await run({ PORT: portOf(server) });
+  expect([code, stderr]).toEqual([0, '']);
+  expect(stdout).toMatch(/^[\w-]+\.[\w-]+\.[\w-]+\n$/);
+  expect(decodeJwt(stdout.trim())['email']).toBe('admin@example.com');
+});
+
+test('dev-token takes an email', async () => {
+  const { stdout } = await run({ PORT: portOf(server) }, 'viewer@example.com');
+  expect(decodeJwt(stdout.trim())['email']).toBe('viewer@example.com');
+});
+
+test('dev-token says that no server is running', async () => {
+  const gone = await startServer();
+  await gone.close();
+  const { code, stdout, stderr } = await run({ PORT: portOf(gone) });
+  expect([code, stdout]).toEqual([1, '']);
+  expect(stderr).toMatch(/^dev-token: no server answers at http:\/\/127\.0\.0\.1:\d+\. .*\n$/);
+});
+
+test('dev-token says that the server has no development identity provider', async () => {
+  const other = http.createServer((_req, res) => res.writeHead(404).end());
+  await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));
+  const { code, stdout, stderr } = await run({ PORT: String((other.address() as AddressInfo).port) });
+  other.close();
+  expect([code, stdout]).toEqual([1, '']);
+  expect(stderr).toMatch(/without the development identity provider/);
+});
+
+test('dev-token says that an email was refused', async () => {
+  const { code, stdout, stderr } = await run({ PORT: portOf(server) }, 'not an email');
+  expect([code, stdout]).toEqual([1, '']);
+  expect(stderr).toMatch(/as not an email was refused/);
+});
+
+test('obtainToken stops when it is told to', async () => {
+  const signal = AbortSignal.abort(new Error('stopped'));
+  await expect(obtainToken({ issuer: server.issuer, email: 'a@example.com', signal })).rejects.toThrow('stopped');
+});

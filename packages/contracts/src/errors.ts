@@ -1,0 +1,89 @@
+import { z } from 'zod';
+
+/**
+ * Every reason for a refusal: its stable code, HTTP status and title. The `detail` of an answer says what was wrong
+ * this time; programs should look at `code` alone. 422 has a body of its own, see {@link HTTPValidationErrorSchema}.
+ */
+export const ERRORS = {
+  credentials_ambiguous: { status: 400, title: 'More than one credential' },
+  request_malformed: { status: 400, title: 'Malformed request' },
+  credentials_missing: { status: 401, title: 'Credentials required' },
+  credentials_invalid: { status: 401, title: 'Credentials not valid' },
+  scope_missing: { status: 403, title: 'Scope missing' },
+  tenant_forbidden: { status: 403, title: 'Tenant out of reach' },
+  platform_administrator_required: { status: 403, title: 'Platform administrator required' },
+  grant_exceeds_own: { status: 403, title: 'Grant exceeds your own' },
+  registration_required: { status: 403, title: 'Registration required' },
+  email_unverified: { status: 403, title: 'Email not verified' },
+  identity_conflict: { status: 403, title: 'Email linked to another identity' },
+  terms_required: { status: 403, title: 'Terms not accepted' },
+  user_disabled: { status: 403, title: 'User disabled' },
+  user_out_of_reach: { status: 403, title: 'User has memberships out of reach' },
+  ingest_tenant_ambiguous: { status: 403, title: 'Credential has several tenants' },
+  route_not_found: { status: 404, title: 'No such path' },
+  audit_event_not_found: { status: 404, title: 'Audit event not found' },
+  gateway_not_found: { status: 404, title: 'Gateway not found' },
+  gateway_session_not_found: { status: 404, title: 'Gateway session not found' },
+  inventory_item_not_found: { status: 404, title: 'Inventory item not found' },
+  key_not_found: { status: 404, title: 'Key not found' },
+  manifest_not_found: { status: 404, title: 'Manifest not found' },
+  membership_not_found: { status: 404, title: 'Membership not found' },
+  operator_task_not_found: { status: 404, title: 'Operator task not found' },
+  provider_not_found: { status: 404, title: 'Provider not found' },
+  runtime_observation_not_found: { status: 404, title: 'Runtime observation not found' },
+  service_account_not_found: { status: 404, title: 'Service account not found' },
+  tenant_not_found: { status: 404, title: 'Tenant not found' },
+  trace_not_found: { status: 404, title: 'Trace not found' },
+  user_not_found: { status: 404, title: 'User not found' },
+  method_not_allowed: { status: 405, title: 'Method not allowed' },
+  ambiguous_id: { status: 409, title: 'Id stands in several tenants' },
+  id_taken: { status: 409, title: 'Id taken' },
+  name_taken: { status: 409, title: 'Name taken' },
+  gateway_not_active: { status: 409, title: 'Gateway not active' },
+  key_not_active: { status: 409, title: 'Key not active' },
+  last_owner: { status: 409, title: 'Last owner of a tenant' },
+  manifest_in_use: { status: 409, title: 'Manifest in use' },
+  membership_exists: { status: 409, title: 'Membership exists' },
+  provider_in_use: { status: 409, title: 'Provider in use' },
+  service_account_not_active: { status: 409, title: 'Service account not active' },
+  user_not_active: { status: 409, title: 'User not active' },
+  body_too_large: { status: 413, title: 'Body too large' },
+  media_type_unsupported: { status: 415, title: 'Media type not supported' },
+  rate_limited: { status: 429, title: 'Too many requests' },
+  internal_error: { status: 500, title: 'Internal error' },
+  database_unavailable: { status: 503, title: 'Database unavailable' },
+  identity_provider_unavailable: { status: 503, title: 'Identity provider unavailable' },
+} as const satisfies Record<string, { status: number; title: string }>;
+
+export type ErrorCode = keyof typeof ERRORS;
+
+const ERROR_CODES = Object.keys(ERRORS) as [ErrorCode, ...ErrorCode[]];
+
+/** Every error but 422: a problem document (RFC 9457), `application/problem+json`. */
+export const ProblemSchema = z
+  .strictObject({
+    type: z.string().describe('A URN that names the kind of problem: `urn:quartermaster:problem:<code>`.'),
+    title: z.string().describe('The kind of problem, in a few words.'),
+    status: z.int().describe('The HTTP status, again.'),
+    detail: z.string().describe('What was wrong with this request.'),
+    instance: z.string().describe('The request id, as in the header X-Request-Id.'),
+    code: z.enum(ERROR_CODES).describe('The stable reason, for programs.'),
+    scope: z.string().optional().describe('The scope that is missing (403 `scope_missing`).'),
+  })
+  .meta({ id: 'Problem', description: 'A refusal, as RFC 9457 describes it.' });
+export type Problem = z.infer<typeof ProblemSchema>;
+
+export const ValidationErrorSchema = z
+  .strictObject({
+    loc: z.array(z.union([z.string(), z.int()])).describe('Where: body, query or path, then the way to the value.'),
+    msg: z.string().describe('What is wrong, for people.'),
+    type: z.string().describe("What is wrong, for programs, in pydantic v2's vocabulary."),
+    input: z.unknown().optional().describe('What was sent, cut at 1 KiB; never a secret.'),
+    ctx: z.record(z.string(), z.unknown()).optional().describe('The limits that were passed, where there are any.'),
+  })
+  .meta({ id: 'ValidationError' });
+export type ValidationError = z.infer<typeof ValidationErrorSchema>;
+
+export const HTTPValidationErrorSchema = z
+  .strictObject({ detail: z.array(ValidationErrorSchema).optional() })
+  .meta({ id: 'HTTPValidationError', description: 'What is wrong with the values of a request, one entry a field.' });

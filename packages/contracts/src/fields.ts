@@ -1,0 +1,74 @@
+import { z } from 'zod';
+
+/** Serialised metadata, in bytes of UTF-8. */
+export const METADATA_MAX_BYTES = 16 * 1024;
+
+/** An identifier that a caller chooses. */
+export const IdentifierSchema = z
+  .string()
+  .min(1)
+  .max(128)
+  .regex(/^[A-Za-z0-9][A-Za-z0-9._:-]*$/)
+  .describe('1 to 128 of `A-Z a-z 0-9 . _ : -`, the first one alphanumeric.');
+
+/**
+ * An identifier where a record is looked up. Any string will do: one that cannot exist is simply not found, so that a
+ * malformed id tells no more than an unknown one.
+ */
+export const LookupIdSchema = z.string().min(1).max(256);
+
+export const TenantIdSchema = IdentifierSchema.describe('The tenant that the record belongs to.');
+export const SubTenantIdSchema = IdentifierSchema.nullable().describe(
+  'The sub-tenant that the record belongs to; null where it belongs to the tenant as a whole.',
+);
+
+/** RFC 3339, UTC, milliseconds. */
+export const TimestampSchema = z.iso.datetime({ precision: 3 }).describe('RFC 3339, UTC, milliseconds.');
+
+/** RFC 3339 with any offset, as callers write it; becomes UTC with milliseconds. */
+export const TimestampInputSchema = z.iso
+  .datetime({ offset: true })
+  .overwrite((text) => new Date(text).toISOString())
+  .describe('RFC 3339 with any offset.');
+
+export const NameSchema = z.string().min(1).max(200);
+export const DisplayNameSchema = z.string().max(200);
+export const DescriptionSchema = z.string().max(2000);
+
+export const EmailSchema = z.email().max(254).describe('Matched without regard to case.');
+
+/** A free JSON object. */
+export const MetadataSchema = z
+  .record(z.string(), z.unknown())
+  .refine((value) => new TextEncoder().encode(JSON.stringify(value)).length <= METADATA_MAX_BYTES, {
+    error: `metadata should have at most ${METADATA_MAX_BYTES} bytes when serialised`,
+  })
+  .describe('A free JSON object, at most 16 KiB when serialised. A set value replaces it whole.');
+
+/** What stands on every record that belongs to a tenant. */
+export const tenancyFields = { tenantId: TenantIdSchema, subTenantId: SubTenantIdSchema };
+
+/** When a record was made, and last changed. */
+export const timeFields = { createdAt: TimestampSchema, updatedAt: TimestampSchema };
+
+/** Where a new record shall stand. */
+export const tenancyInputFields = {
+  tenantId: IdentifierSchema.nullish().describe(
+    "The tenant of the record. Where it is left out: the caller's one tenant; a caller who has several must name one.",
+  ),
+  subTenantId: IdentifierSchema.nullish().describe('The sub-tenant of the record; none where it is left out.'),
+};
+
+const filterId = z.string().max(128).regex(/^([A-Za-z0-9][A-Za-z0-9._:-]*)?$/).nullish();
+
+/** Narrows a read to one tenant or sub-tenant. Empty means left out. */
+export const tenancyQueryFields = {
+  tenant_id: filterId.describe('Only records of this tenant. Left out or empty: of everything in reach.'),
+  sub_tenant_id: filterId.describe('Only records of this sub-tenant. Left out or empty: of everything in reach.'),
+};
+
+/** The same, as searches have it in their bodies. */
+export const tenancySearchFields = {
+  tenantId: tenancyQueryFields.tenant_id,
+  subTenantId: tenancyQueryFields.sub_tenant_id,
+};

@@ -1,0 +1,136 @@
+import { z } from 'zod';
+import { LookupIdSchema, MetadataSchema, TimestampSchema, tenancyFields, timeFields } from './fields.ts';
+import { SESSION_TTL_MAX_SECONDS } from './gateways.ts';
+import { InventoryKindSchema } from './inventory.ts';
+import { operation } from './operation.ts';
+import { page, pageFields } from './pages.ts';
+
+export const SubjectSchema = z
+  .string()
+  .max(200)
+  .regex(/^(user|service_account):[A-Za-z0-9][A-Za-z0-9._:-]*$/)
+  .describe('`user:<id>` or `service_account:<id>`.');
+
+export const GrantSchema = z
+  .strictObject({
+    providerId: z.string(),
+    providerName: z.string(),
+    items: z.array(z.strictObject({ kind: InventoryKindSchema, name: z.string() })),
+  })
+  .meta({ id: 'Grant', description: "What a session may use of one provider: its inventory's available items." });
+export type Grant = z.infer<typeof GrantSchema>;
+
+const sessionFields = {
+  id: z.string(),
+  gatewayId: z.string(),
+  ...tenancyFields,
+  subject: SubjectSchema.describe('Whom the session acts for.'),
+  actor: z.string().nullable().describe('Who opened it for the subject, where that was somebody else.'),
+  status: z.enum(['active', 'expired', 'revoked']),
+  issuedAt: TimestampSchema,
+  expiresAt: TimestampSchema,
+  revokedAt: TimestampSchema.nullable(),
+  gatewayUrl: z.string().nullable(),
+  grants: z.array(GrantSchema),
+  metadata: MetadataSchema,
+  ...timeFields,
+};
+
+export const GatewaySessionSchema = z
+  .strictObject(sessionFields)
+  .meta({ id: 'GatewaySession', description: 'Leave to pass through a gateway for a while.' });
+export type GatewaySession = z.infer<typeof GatewaySessionSchema>;
+
+export const CreatedGatewaySessionSchema = z
+  .strictObject({
+    ...sessionFields,
+    token: z
+      .string()
+      .describe('A JWT (ES256, typ `qm-session+jwt`, aud the gateway) that gateways verify offline. Shown this once.'),
+    tokenType: z.literal('Bearer'),
+  })
+  .meta({ id: 'CreatedGatewaySession', description: 'A new session, with its token.' });
+export type CreatedGatewaySession = z.infer<typeof CreatedGatewaySessionSchema>;
+
+export const CreateGatewaySessionInputSchema = z
+  .strictObject({
+    subject: SubjectSchema.nullish().describe(
+      "Whom the session acts for: the caller, where left out. Another's needs the scope `gateway_sessions:impersonate`.",
+    ),
+    ttlSeconds: z
+      .int()
+      .min(60)
+      .max(SESSION_TTL_MAX_SECONDS)
+      .nullish()
+      .describe("Seconds, 60 to 86,400, and not above the gateway's; the gateway's, where left out."),
+    providerIds: z
+      .array(z.string().max(128))
+      .max(100)
+      .nullish()
+      .describe("Only these of the gateway's providers; all, where left out."),
+    metadata: MetadataSchema.nullish(),
+  })
+  .meta({ id: 'CreateGatewaySessionInput' });
+export type CreateGatewaySessionInput = z.infer<typeof CreateGatewaySessionInputSchema>;
+
+const tag = 'Gateways';
+const gateway = { gateway_id: LookupIdSchema.describe("The gateway's id.") };
+const session = { ...gateway, session_id: LookupIdSchema.describe("The session's id.") };
+
+export const createGatewaySession = operation({
+  method: 'POST',
+  path: '/v1/gateways/{gateway_id}/sessions',
+  operationId: 'create_gateway_session',
+  scope: 'gateway_sessions:write',
+  tag,
+  summary: 'Open a gateway session',
+  description:
+    'Answers the one token that gateways verify with the keys of `/.well-known/jwks.json`. It carries the grants; beyond 4 KiB of them, their digest.',
+  params: gateway,
+  body: CreateGatewaySessionInputSchema,
+  bodyOptional: true,
+  output: CreatedGatewaySessionSchema,
+  errors: ['gateway_not_found', 'gateway_not_active'],
+});
+
+export const listGatewaySessions = operation({
+  method: 'GET',
+  path: '/v1/gateways/{gateway_id}/sessions',
+  operationId: 'list_gateway_sessions',
+  scope: 'gateway_sessions:read',
+  tag,
+  summary: 'List the sessions of a gateway',
+  params: gateway,
+  query: {
+    status: z.string().max(64).nullish().describe('Only sessions of this status.'),
+    subject: z.string().max(200).nullish().describe('Only sessions of this subject.'),
+    ...pageFields,
+  },
+  output: page('GatewaySessionPage', GatewaySessionSchema),
+  errors: ['gateway_not_found'],
+});
+
+export const getGatewaySession = operation({
+  method: 'GET',
+  path: '/v1/gateways/{gateway_id}/sessions/{session_id}',
+  operationId: 'get_gateway_session',
+  scope: 'gateway_sessions:read',
+  tag,
+  summary: 'Get a gateway session',
+  params: session,
+  output: GatewaySessionSchema,
+  errors: ['gateway_not_found', 'gateway_session_not_found'],
+});
+
+export const revokeGatewaySession = operation({
+  method: 'DELETE',
+  path: '/v1/gateways/{gateway_id}/sessions/{session_id}',
+  operationId: 'revoke_gateway_session',
+  scope: 'gateway_sessions:write',
+  tag,
+  summary: 'Revoke a gateway session',
+  description: 'The record stays, as revoked; revoking it again is 404.',
+  params: session,
+  output: GatewaySessionSchema,
+  errors: ['gateway_not_found', 'gateway_session_not_found'],
+});

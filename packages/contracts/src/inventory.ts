@@ -1,0 +1,129 @@
+import { z } from 'zod';
+import { DescriptionSchema, DisplayNameSchema, LookupIdSchema, MetadataSchema, TimestampSchema, tenancyFields, timeFields } from './fields.ts';
+import { operation } from './operation.ts';
+import { pageFields } from './pages.ts';
+
+export const InventoryKindSchema = z.enum(['model', 'tool', 'resource', 'prompt', 'agent', 'channel']);
+export type InventoryKind = z.infer<typeof InventoryKindSchema>;
+
+export const InventoryStatusSchema = z.enum(['available', 'missing', 'retired', 'blocked']);
+
+export const ItemNameSchema = z.string().min(1).max(256);
+
+export const InventoryItemSchema = z
+  .strictObject({
+    id: z.string(),
+    providerId: z.string(),
+    ...tenancyFields,
+    kind: InventoryKindSchema,
+    name: ItemNameSchema.describe('Unique for its kind at the provider, exactly as agents call it.'),
+    title: DisplayNameSchema.nullable(),
+    description: DescriptionSchema.nullable(),
+    status: InventoryStatusSchema.describe(
+      'available: may be used. missing: gone from the last sync. retired: no longer declared. blocked: must not be used.',
+    ),
+    source: z.enum(['sync', 'manifest', 'recommendation', 'manual']),
+    schemaDigest: z.string().nullable().describe("`sha256:` and the digest of the item's schema, where it has one."),
+    attributes: MetadataSchema,
+    firstSeenAt: TimestampSchema,
+    lastSeenAt: TimestampSchema,
+    ...timeFields,
+  })
+  .meta({ id: 'InventoryItem', description: 'Something that a provider offers, and that agents are allowed to use or not.' });
+export type InventoryItem = z.infer<typeof InventoryItemSchema>;
+
+export const InventorySchema = z
+  .strictObject({
+    providerId: z.string(),
+    syncedAt: TimestampSchema.nullable().describe('When the inventory was last synced; null: never.'),
+    items: z.array(InventoryItemSchema),
+    nextCursor: z.string().nullable().describe('Hand it in as `cursor` for the next page; null on the last.'),
+  })
+  .meta({ id: 'Inventory' });
+export type Inventory = z.infer<typeof InventorySchema>;
+
+export const CreateInventoryItemInputSchema = z
+  .strictObject({
+    kind: InventoryKindSchema,
+    name: ItemNameSchema,
+    title: DisplayNameSchema.nullish(),
+    description: DescriptionSchema.nullish(),
+    status: z.enum(['available', 'retired', 'blocked']).default('available'),
+    schemaDigest: z
+      .string()
+      .regex(/^sha256:[0-9a-f]{64}$/)
+      .nullish(),
+    attributes: MetadataSchema.nullish(),
+  })
+  .meta({ id: 'CreateInventoryItemInput' });
+export type CreateInventoryItemInput = z.infer<typeof CreateInventoryItemInputSchema>;
+
+export const UpdateInventoryItemInputSchema = z
+  .strictObject({
+    title: DisplayNameSchema.nullish(),
+    description: DescriptionSchema.nullish(),
+    status: z.enum(['available', 'retired', 'blocked']).optional(),
+    attributes: MetadataSchema.nullish(),
+  })
+  .meta({ id: 'UpdateInventoryItemInput', description: 'Left out keeps, null clears, a value sets.' });
+export type UpdateInventoryItemInput = z.infer<typeof UpdateInventoryItemInputSchema>;
+
+const tag = 'Providers';
+const provider = { provider_id: LookupIdSchema.describe("The provider's id.") };
+const item = { ...provider, item_id: LookupIdSchema.describe("The item's id.") };
+
+export const getProviderInventory = operation({
+  method: 'GET',
+  path: '/v1/providers/{provider_id}/inventory',
+  operationId: 'get_provider_inventory',
+  scope: 'providers:read',
+  tag,
+  summary: 'Get the inventory of a provider',
+  params: provider,
+  query: {
+    kind: z.string().max(64).nullish().describe('Only items of this kind.'),
+    status: z.string().max(64).nullish().describe('Only items of this status.'),
+    ...pageFields,
+  },
+  output: InventorySchema,
+  errors: ['provider_not_found'],
+});
+
+export const createInventoryItem = operation({
+  method: 'POST',
+  path: '/v1/providers/{provider_id}/inventory',
+  operationId: 'create_inventory_item',
+  scope: 'providers:write',
+  tag,
+  summary: 'Declare an inventory item',
+  params: provider,
+  body: CreateInventoryItemInputSchema,
+  output: InventoryItemSchema,
+  errors: ['provider_not_found', 'name_taken'],
+});
+
+export const updateInventoryItem = operation({
+  method: 'PUT',
+  path: '/v1/providers/{provider_id}/inventory/{item_id}',
+  operationId: 'update_inventory_item',
+  scope: 'providers:write',
+  tag,
+  summary: 'Update an inventory item',
+  params: item,
+  body: UpdateInventoryItemInputSchema,
+  output: InventoryItemSchema,
+  errors: ['provider_not_found', 'inventory_item_not_found'],
+});
+
+export const deleteInventoryItem = operation({
+  method: 'DELETE',
+  path: '/v1/providers/{provider_id}/inventory/{item_id}',
+  operationId: 'delete_inventory_item',
+  scope: 'providers:write',
+  tag,
+  summary: 'Delete an inventory item',
+  description: 'The declaration goes; what agents use without one is unknown from then on. To forbid an item, block it.',
+  params: item,
+  output: InventoryItemSchema,
+  errors: ['provider_not_found', 'inventory_item_not_found'],
+});

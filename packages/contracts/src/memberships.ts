@@ -1,0 +1,98 @@
+import { z } from 'zod';
+import { EmailSchema, IdentifierSchema, LookupIdSchema, tenancyFields, timeFields } from './fields.ts';
+import { operation } from './operation.ts';
+import { page, pageFields } from './pages.ts';
+import { RoleSchema } from './scopes.ts';
+
+export const MembershipSchema = z
+  .strictObject({
+    userId: z.string(),
+    ...tenancyFields,
+    email: z.string().describe('As it was invited.'),
+    role: RoleSchema,
+    ...timeFields,
+  })
+  .meta({ id: 'Membership', description: 'What a user is in a tenant, or in one of its sub-tenants.' });
+export type Membership = z.infer<typeof MembershipSchema>;
+
+export const CreateMembershipInputSchema = z
+  .strictObject({
+    email: EmailSchema.describe('Somebody who is not registered yet is invited: they join when they first sign in.'),
+    role: RoleSchema.describe("At most the caller's own reach."),
+    subTenantId: IdentifierSchema.nullish().describe('Only in this sub-tenant; in the whole tenant, where left out.'),
+  })
+  .meta({ id: 'CreateMembershipInput' });
+export type CreateMembershipInput = z.infer<typeof CreateMembershipInputSchema>;
+
+export const UpdateMembershipInputSchema = z
+  .strictObject({ role: RoleSchema.optional() })
+  .meta({ id: 'UpdateMembershipInput', description: 'Left out keeps, a value sets.' });
+export type UpdateMembershipInput = z.infer<typeof UpdateMembershipInputSchema>;
+
+const tag = 'Tenants';
+const tenant = { tenant_id: LookupIdSchema.describe("The tenant's id.") };
+const member = { ...tenant, user_id: LookupIdSchema.describe("The user's id.") };
+const which = {
+  sub_tenant_id: z
+    .string()
+    .max(128)
+    .nullish()
+    .describe('The membership in this sub-tenant. Left out or empty: the one in the whole tenant.'),
+};
+
+export const createMembership = operation({
+  method: 'POST',
+  path: '/v1/tenants/{tenant_id}/memberships',
+  operationId: 'create_membership',
+  scope: 'memberships:write',
+  tag,
+  summary: 'Add or invite a member',
+  params: tenant,
+  body: CreateMembershipInputSchema,
+  output: MembershipSchema,
+  errors: ['tenant_not_found', 'membership_exists', 'grant_exceeds_own'],
+});
+
+export const listMemberships = operation({
+  method: 'GET',
+  path: '/v1/tenants/{tenant_id}/memberships',
+  operationId: 'list_memberships',
+  scope: 'memberships:read',
+  tag,
+  summary: 'List the members of a tenant',
+  params: tenant,
+  query: {
+    sub_tenant_id: z.string().max(128).nullish().describe('Only memberships in this sub-tenant.'),
+    role: z.string().max(64).nullish().describe('Only memberships of this role.'),
+    ...pageFields,
+  },
+  output: page('MembershipPage', MembershipSchema),
+  errors: ['tenant_not_found'],
+});
+
+export const updateMembership = operation({
+  method: 'PUT',
+  path: '/v1/tenants/{tenant_id}/memberships/{user_id}',
+  operationId: 'update_membership',
+  scope: 'memberships:write',
+  tag,
+  summary: "Change a member's role",
+  params: member,
+  query: which,
+  body: UpdateMembershipInputSchema,
+  output: MembershipSchema,
+  errors: ['tenant_not_found', 'membership_not_found', 'grant_exceeds_own', 'last_owner'],
+});
+
+export const deleteMembership = operation({
+  method: 'DELETE',
+  path: '/v1/tenants/{tenant_id}/memberships/{user_id}',
+  operationId: 'delete_membership',
+  scope: 'memberships:write',
+  tag,
+  summary: 'Remove a member',
+  params: member,
+  query: which,
+  output: MembershipSchema,
+  errors: ['tenant_not_found', 'membership_not_found', 'grant_exceeds_own', 'last_owner'],
+});

@@ -1,0 +1,157 @@
+import { z } from 'zod';
+import type { ErrorCode } from './errors.ts';
+import type { Scope } from './scopes.ts';
+
+export type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
+
+/** What is said of an operation, once. Everything of the interface is made from it. */
+export type OperationSaid<Path extends string, Id extends string, P, Q, B, O> = {
+  method: Method;
+  /** Below the base address; parameters in braces. */
+  path: Path;
+  /** snake_case, verb first. A released one never changes. */
+  operationId: Id;
+  /** What the caller's credential must hold; null: any credential will do; 'public': none is asked for. */
+  scope: Scope | null | 'public';
+  /** A user needs no scope where this path parameter is their own id. */
+  ownId?: string;
+  /** Open to users who have not accepted the terms yet. */
+  beforeTerms?: boolean;
+  /** How the REST path is served: by the common way, or by the OTLP receiver (its own encodings and errors). */
+  transport?: 'rest' | 'otlp';
+  tag: Tag;
+  summary: string;
+  description?: string;
+  query?: Q;
+  body?: B;
+  /** The body may be absent, empty or null, which mean `{}`. */
+  bodyOptional?: boolean;
+  output: O;
+  /** The refusals beyond those that the operation's shape implies (400, 401, 403, 422, 5xx). */
+  errors?: readonly ErrorCode[];
+} & ParamsFor<Path, P>;
+
+/** A schema, told by its shape alone: generics over zod's own classes cost seconds of type checking. */
+type Schema = { _zod: { input: unknown; output: unknown } };
+type Shape = Record<string, Schema>;
+type SchemaOf<S extends Shape> = { _zod: { input: Fields<S, 'input'>; output: Fields<S, 'output'> } };
+
+type Fields<S extends Shape, Side extends 'input' | 'output'> = Simplify<
+  { [K in keyof S as undefined extends S[K]['_zod'][Side] ? never : K]: S[K]['_zod'][Side] } & {
+    [K in keyof S as undefined extends S[K]['_zod'][Side] ? K : never]?: S[K]['_zod'][Side];
+  }
+>;
+type Simplify<T> = { [K in keyof T]: T[K] } & {};
+
+type ParamNames<Path extends string> = Path extends `${string}{${infer Name}}${infer Rest}`
+  ? Name | ParamNames<Rest>
+  : never;
+
+/** Every parameter in the path's braces has its schema: forgetting one does not compile. */
+type ParamsFor<Path extends string, P> = [ParamNames<Path>] extends [never]
+  ? { params?: never }
+  : { params: P & Record<ParamNames<Path>, Schema> };
+
+type Side<P, Q, B, S extends 'input' | 'output'> = Simplify<
+  (P extends Shape ? { path: Fields<P, S> } : unknown) &
+    (Q extends Shape
+      ? S extends 'output'
+        ? { query: Fields<Q, S> }
+        : Record<never, never> extends Fields<Q, S>
+          ? { query?: Fields<Q, S> }
+          : { query: Fields<Q, S> }
+      : unknown) &
+    (B extends Schema ? (S extends 'output' ? { body: B['_zod'][S] } : BodyInput<B>) : unknown)
+>;
+type BodyInput<B extends Schema> = Record<never, never> extends B['_zod']['input']
+  ? { body?: B['_zod']['input'] | null }
+  : { body: B['_zod']['input'] };
+
+/**
+ * A parser of an operation's input `{ path, query, body }`. The input is nested by where its parts come from, so that
+ * the path of an issue is the `loc` of the answer, and nothing is merged that could collide.
+ */
+export type InputParser<I, O> = { _input: I; _output: O; parse(raw: unknown): O };
+
+export type Operation<I = unknown, O = unknown, R = unknown> = {
+  readonly method: Method;
+  readonly path: string;
+  readonly operationId: string;
+  readonly scope: Scope | null | 'public';
+  readonly ownId?: string;
+  readonly beforeTerms: boolean;
+  readonly transport: 'rest' | 'otlp';
+  readonly tag: Tag;
+  readonly summary: string;
+  readonly description?: string;
+  readonly params?: z.ZodObject;
+  readonly query?: z.ZodObject;
+  readonly body?: z.ZodType;
+  readonly bodyOptional: boolean;
+  readonly errors: readonly ErrorCode[];
+  readonly input: InputParser<I, O>;
+  readonly output: { _input: R; _output: R; parse(value: unknown): R };
+};
+
+/** The groups of the reference, in its order. */
+export const TAGS = {
+  'Service accounts': 'Accounts for programs, and their API keys.',
+  Providers: 'What agents may call: model vendors, MCP servers, agent runtimes, channels; and what each of them offers.',
+  'Runtime observations': 'What agents were seen to use, and what people decided about it.',
+  Recommendations: 'The repairs that rules derive from observations, one call away.',
+  Gateways: 'Where agents pass through, and the sessions that carry the policy there.',
+  Manifests: 'What an agent, gateway or channel declares to use.',
+  'Operator tasks': 'What needs a person.',
+  Traces: 'The spans that agents sent.',
+  Credentials: 'Keys and secrets, as metadata.',
+  Users: 'People: registration, profiles, accounts.',
+  Tenants: 'Tenants, and who belongs to them.',
+  Audit: 'Who did what.',
+} as const;
+export type Tag = keyof typeof TAGS;
+
+/** Makes an operation of what is said of it. `params` and `query` are shapes; `body` and `output` are schemas. */
+export function operation<
+  Path extends string,
+  Id extends string,
+  O extends Schema,
+  P extends Shape | undefined = undefined,
+  Q extends Shape | undefined = undefined,
+  B extends Schema | undefined = undefined,
+>(
+  said: OperationSaid<Path, Id, P, Q, B, O>,
+): Operation<Side<P, Q, B, 'input'>, Side<P, Q, B, 'output'>, O['_zod']['output']> & { operationId: Id } {
+  const { params, query, body, output, transport = 'rest', beforeTerms = false, bodyOptional = false } = said;
+  const parts = {
+    path: params && z.object(params as unknown as z.ZodRawShape),
+    query: query && z.object(query as unknown as z.ZodRawShape),
+    body: body as unknown as z.ZodType | undefined,
+  };
+  const schema = z.object(Object.fromEntries(Object.entries(parts).filter(([, part]) => part)) as z.ZodRawShape);
+  const parse = (raw: unknown) => {
+    const given = typeof raw === 'object' && raw !== null ? (raw as Record<string, unknown>) : {};
+    return schema.parse({
+      path: given.path ?? {},
+      query: given.query ?? {},
+      body: given.body ?? (bodyOptional ? {} : undefined),
+    });
+  };
+  const { operationId, method, path, scope, tag, summary } = said;
+  return {
+    ...{ operationId, method, path, scope, tag, summary, transport, beforeTerms, bodyOptional },
+    ...(said.ownId !== undefined && { ownId: said.ownId }),
+    ...(said.description !== undefined && { description: said.description }),
+    ...(parts.path && { params: parts.path }),
+    ...(parts.query && { query: parts.query }),
+    ...(parts.body && { body: parts.body }),
+    errors: said.errors ?? [],
+    // The phantom members say the types alone; nothing reads them.
+    input: { parse } as unknown as InputParser<Side<P, Q, B, 'input'>, Side<P, Q, B, 'output'>>,
+    output: output as unknown as Operation<unknown, unknown, O['_zod']['output']>['output'],
+  };
+}
+
+/** Whether a value is an operation: contract modules export schemas and helpers beside them. */
+export function isOperation(value: unknown): value is Operation {
+  return typeof value === 'object' && value !== null && 'operationId' in value && 'input' in value && 'path' in value;
+}

@@ -1,0 +1,22 @@
+import { z } from 'zod';
+
+/** One page of a list, newest first. */
+export function page<Item extends z.ZodType>(id: string, item: Item) {
+  return z
+    .strictObject({
+      items: z.array(item),
+      nextCursor: z.string().nullable().describe('Hand it in as `cursor` for the next page; null on the last.'),
+    })
+    .meta({ id, description: 'One page of a list.' });
+}
+
+export const limitField = z.int().min(1).max(100).default(25).describe('How many at the most: 1 to 100.');
+
+export const cursorField = z
+  .string()
+  .max(2048)
+  .nullish()
+  .describe('The `nextCursor` of the page before, with the same filters. Opaque.');
+
+/** What every list and search takes. */
+export const pageFields = { limit: limitField, cursor: cursorField };

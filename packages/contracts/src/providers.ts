@@ -1,0 +1,147 @@
+import { z } from 'zod';
+import {
+  DescriptionSchema,
+  DisplayNameSchema,
+  LookupIdSchema,
+  MetadataSchema,
+  NameSchema,
+  TimestampSchema,
+  tenancyFields,
+  tenancyInputFields,
+  tenancyQueryFields,
+  timeFields,
+} from './fields.ts';
+import { operation } from './operation.ts';
+import { page, pageFields } from './pages.ts';
+
+export const ProviderKindSchema = z.enum(['llm', 'mcp', 'agent_runtime', 'channel', 'other']);
+export type ProviderKind = z.infer<typeof ProviderKindSchema>;
+
+export const BaseUrlSchema = z
+  .url({ protocol: /^https?$/, error: 'base URL should be an http or https URL' })
+  .max(2048)
+  .refine((text) => !URL.canParse(text) || plain(new URL(text)), {
+    error: 'base URL should have neither user, password nor fragment',
+  })
+  .describe('An http or https URL without credentials. Traffic to its host counts as traffic of this provider.');
+
+export const ProviderSchema = z
+  .strictObject({
+    id: z.string(),
+    ...tenancyFields,
+    name: NameSchema.describe('Unique in its tenant and sub-tenant, without regard to case.'),
+    displayName: DisplayNameSchema.nullable(),
+    description: DescriptionSchema.nullable(),
+    kind: ProviderKindSchema,
+    baseUrl: z.string().nullable(),
+    status: z
+      .enum(['discovered', 'active', 'disabled', 'deleted'])
+      .describe('`discovered`: first seen in traffic, declared by nobody.'),
+    health: z.enum(['unknown', 'healthy', 'failing']).describe('How the last sync went; unknown before the first.'),
+    inventorySyncedAt: TimestampSchema.nullable(),
+    metadata: MetadataSchema,
+    ...timeFields,
+  })
+  .meta({ id: 'Provider', description: 'Something that agents call: a model vendor, an MCP server, a runtime, a channel.' });
+export type Provider = z.infer<typeof ProviderSchema>;
+
+export const CreateProviderInputSchema = z
+  .strictObject({
+    name: NameSchema,
+    displayName: DisplayNameSchema.nullish(),
+    description: DescriptionSchema.nullish(),
+    kind: ProviderKindSchema,
+    baseUrl: BaseUrlSchema.nullish(),
+    status: z.enum(['active', 'disabled']).default('active'),
+    metadata: MetadataSchema.nullish(),
+    ...tenancyInputFields,
+  })
+  .meta({ id: 'CreateProviderInput' });
+export type CreateProviderInput = z.infer<typeof CreateProviderInputSchema>;
+
+export const UpdateProviderInputSchema = z
+  .strictObject({
+    name: NameSchema.optional(),
+    displayName: DisplayNameSchema.nullish(),
+    description: DescriptionSchema.nullish(),
+    kind: ProviderKindSchema.optional(),
+    baseUrl: BaseUrlSchema.nullish().describe('A change of its origin detaches the credential.'),
+    status: z.enum(['active', 'disabled']).optional().describe('`active` adopts a discovered provider.'),
+    metadata: MetadataSchema.nullish(),
+  })
+  .meta({ id: 'UpdateProviderInput', description: 'Left out keeps, null clears, a value sets.' });
+export type UpdateProviderInput = z.infer<typeof UpdateProviderInputSchema>;
+
+const tag = 'Providers';
+const params = { provider_id: LookupIdSchema.describe("The provider's id.") };
+
+export const createProvider = operation({
+  method: 'POST',
+  path: '/v1/providers',
+  operationId: 'create_provider',
+  scope: 'providers:write',
+  tag,
+  summary: 'Declare a provider',
+  body: CreateProviderInputSchema,
+  output: ProviderSchema,
+  errors: ['name_taken'],
+});
+
+export const listProviders = operation({
+  method: 'GET',
+  path: '/v1/providers',
+  operationId: 'list_providers',
+  scope: 'providers:read',
+  tag,
+  summary: 'List providers',
+  query: {
+    ...tenancyQueryFields,
+    kind: z.string().max(64).nullish().describe('Only providers of this kind.'),
+    status: z.string().max(64).nullish().describe('Only providers of this status; deleted ones are shown by it alone.'),
+    name: z.string().max(200).nullish().describe('Only the provider of this name, in any case.'),
+    ...pageFields,
+  },
+  output: page('ProviderPage', ProviderSchema),
+});
+
+export const getProvider = operation({
+  method: 'GET',
+  path: '/v1/providers/{provider_id}',
+  operationId: 'get_provider',
+  scope: 'providers:read',
+  tag,
+  summary: 'Get a provider',
+  params,
+  output: ProviderSchema,
+  errors: ['provider_not_found'],
+});
+
+export const updateProvider = operation({
+  method: 'PUT',
+  path: '/v1/providers/{provider_id}',
+  operationId: 'update_provider',
+  scope: 'providers:write',
+  tag,
+  summary: 'Update a provider',
+  params,
+  body: UpdateProviderInputSchema,
+  output: ProviderSchema,
+  errors: ['provider_not_found', 'name_taken'],
+});
+
+export const deleteProvider = operation({
+  method: 'DELETE',
+  path: '/v1/providers/{provider_id}',
+  operationId: 'delete_provider',
+  scope: 'providers:write',
+  tag,
+  summary: 'Delete a provider',
+  description: 'Its inventory goes with it; what was observed stays. Not while an active gateway lists it (409).',
+  params,
+  output: ProviderSchema,
+  errors: ['provider_not_found', 'provider_in_use'],
+});
+
+function plain(url: URL): boolean {
+  return url.username === '' && url.password === '' && url.hash === '';
+}

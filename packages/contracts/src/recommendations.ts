@@ -1,0 +1,106 @@
+import { z } from 'zod';
+import { LookupIdSchema, TimestampSchema, tenancyFields, timeFields } from './fields.ts';
+import { operation } from './operation.ts';
+import { page, pageFields } from './pages.ts';
+
+export const RecommendationKindSchema = z.enum([
+  'register_item',
+  'retire_item',
+  'block_item',
+  'adopt_provider',
+  'accept_drift',
+  'rotate_credential',
+]);
+export type RecommendationKind = z.infer<typeof RecommendationKindSchema>;
+
+/** These widen what agents may use: they are applied only where somebody reviewed what they rest on. */
+export const WIDENING_KINDS: readonly RecommendationKind[] = ['register_item', 'adopt_provider', 'accept_drift'];
+
+export const RecommendationSchema = z
+  .strictObject({
+    id: z.string(),
+    ...tenancyFields,
+    providerId: z.string(),
+    kind: RecommendationKindSchema,
+    status: z.enum(['open', 'applied', 'dismissed', 'superseded']),
+    reason: z.string().describe('Why, in words.'),
+    observationIds: z.array(z.string()).describe('The observations that it rests on, the first hundred.'),
+    change: z
+      .strictObject({
+        target: z.strictObject({
+          type: z.enum(['inventory_item', 'provider', 'credential']),
+          id: z.string().nullable().describe('Null for what is to be made.'),
+        }),
+        before: z.record(z.string(), z.unknown()).nullable().describe('The fields as they are; null: nothing there yet.'),
+        after: z.record(z.string(), z.unknown()).nullable().describe('The fields as they will be; null: nothing left.'),
+      })
+      .describe('What applying it changes.'),
+    appliedBy: z.string().nullable().describe('`user:<id>` or `service_account:<id>`.'),
+    appliedAt: TimestampSchema.nullable(),
+    ...timeFields,
+  })
+  .meta({ id: 'Recommendation', description: 'A repair that a rule derived from what was observed.' });
+export type Recommendation = z.infer<typeof RecommendationSchema>;
+
+export const ApplyRecommendationsInputSchema = z
+  .strictObject({
+    recommendationIds: z
+      .array(z.string().max(128))
+      .max(100)
+      .nullish()
+      .describe('Only these. Naming one is the review that a widening recommendation needs.'),
+    kinds: z.array(RecommendationKindSchema).max(6).nullish().describe('Only recommendations of these kinds.'),
+    dryRun: z.boolean().nullish().describe('Show what would change, and change nothing.'),
+  })
+  .meta({ id: 'ApplyRecommendationsInput' });
+export type ApplyRecommendationsInput = z.infer<typeof ApplyRecommendationsInputSchema>;
+
+export const SkipReasonSchema = z
+  .enum(['needs_review', 'not_found', 'not_open', 'not_of_kind'])
+  .describe('needs_review: it would widen what agents may use, and nobody reviewed what it rests on.');
+
+export const AppliedRecommendationsSchema = z
+  .strictObject({
+    providerId: z.string(),
+    dryRun: z.boolean(),
+    applied: z.array(RecommendationSchema).describe('What was changed, or under `dryRun` would be.'),
+    skipped: z.array(z.strictObject({ id: z.string(), reason: SkipReasonSchema })),
+  })
+  .meta({ id: 'AppliedRecommendations' });
+export type AppliedRecommendations = z.infer<typeof AppliedRecommendationsSchema>;
+
+const tag = 'Recommendations';
+const params = { provider_id: LookupIdSchema.describe("The provider's id.") };
+
+export const listProviderRecommendations = operation({
+  method: 'GET',
+  path: '/v1/providers/{provider_id}/recommendations',
+  operationId: 'list_provider_recommendations',
+  scope: 'recommendations:read',
+  tag,
+  summary: 'List the recommendations for a provider',
+  params,
+  query: {
+    status: z.string().max(64).nullish().describe('Only recommendations of this status.'),
+    kind: z.string().max(64).nullish().describe('Only recommendations of this kind.'),
+    ...pageFields,
+  },
+  output: page('RecommendationPage', RecommendationSchema),
+  errors: ['provider_not_found'],
+});
+
+export const applyProviderRecommendations = operation({
+  method: 'POST',
+  path: '/v1/providers/{provider_id}/recommendations/apply',
+  operationId: 'apply_provider_recommendations',
+  scope: 'recommendations:apply',
+  tag,
+  summary: 'Apply recommendations for a provider',
+  description:
+    'All of it or nothing, in one transaction; again changes nothing. `{}` means every open one, at most 1,000 at a time, except those that widen what agents may use (`register_item`, `adopt_provider`, `accept_drift`) while nobody has approved what they rest on.',
+  params,
+  body: ApplyRecommendationsInputSchema,
+  bodyOptional: true,
+  output: AppliedRecommendationsSchema,
+  errors: ['provider_not_found'],
+});

@@ -1,0 +1,141 @@
+import { z } from 'zod';
+import { LookupIdSchema, TimestampSchema, tenancyFields, tenancyQueryFields, timeFields } from './fields.ts';
+import { InventoryKindSchema } from './inventory.ts';
+import { operation } from './operation.ts';
+import { page, pageFields } from './pages.ts';
+
+export const ObservationStatusSchema = z.enum(['open', 'approved', 'rejected', 'ignored', 'resolved']);
+export const DecisionSchema = z.enum(['approved', 'rejected', 'ignored']);
+
+const NoteSchema = z.string().max(2000);
+const samples = z.array(z.string()).max(10);
+
+export const RiskFactorSchema = z.enum(['unknown_provider', 'foreign_address', 'unknown_item', 'blocked_item', 'call_errors']);
+export type RiskFactor = z.infer<typeof RiskFactorSchema>;
+
+export const RuntimeObservationSchema = z
+  .strictObject({
+    id: z.string(),
+    ...tenancyFields,
+    providerId: z.string(),
+    kind: InventoryKindSchema,
+    name: z.string(),
+    unknown: z.boolean().describe('Whether no inventory item and no active manifest declares it.'),
+    status: ObservationStatusSchema,
+    occurrences: z.int().describe('In how many spans it was seen.'),
+    firstSeenAt: TimestampSchema,
+    lastSeenAt: TimestampSchema,
+    lastTraceId: z.string(),
+    lastSpanId: z.string(),
+    evidence: z
+      .strictObject({
+        serviceNames: samples.describe('Who used it: `service.name`, the first ten.'),
+        serverAddresses: samples.describe('Where the calls went: `server.address`, the first ten.'),
+        operations: samples.describe('What was done: `gen_ai.operation.name` or the MCP method.'),
+        accounts: samples.describe('The service accounts and users that sent the spans.'),
+        errors: z.int().describe('How many of the spans ended in an error.'),
+      })
+      .describe('What the observation rests on.'),
+    risk: z
+      .strictObject({
+        level: z.enum(['low', 'medium', 'high']),
+        factors: z.array(z.strictObject({ factor: RiskFactorSchema, reason: z.string() })),
+      })
+      .describe('How much it matters, and why.'),
+    inventoryItemId: z.string().nullable().describe('The inventory item that declares it.'),
+    review: z
+      .strictObject({
+        decision: DecisionSchema,
+        note: NoteSchema.nullable(),
+        reviewedBy: z.string().describe('`user:<id>` or `service_account:<id>`.'),
+        reviewedAt: TimestampSchema,
+      })
+      .nullable(),
+    ...timeFields,
+  })
+  .meta({ id: 'RuntimeObservation', description: 'A model, tool or agent that was seen in traffic at a provider.' });
+export type RuntimeObservation = z.infer<typeof RuntimeObservationSchema>;
+
+export const ReviewRuntimeObservationInputSchema = z
+  .strictObject({
+    decision: DecisionSchema.describe(
+      'approved: its recommendation may be applied. rejected: it must not be used; the recommendation is dismissed. ignored: it stays as it is, quietly.',
+    ),
+    note: NoteSchema.nullish(),
+  })
+  .meta({ id: 'ReviewRuntimeObservationInput' });
+export type ReviewRuntimeObservationInput = z.infer<typeof ReviewRuntimeObservationInputSchema>;
+
+export const UpdateRuntimeObservationInputSchema = z
+  .strictObject({
+    status: z.enum(['open', 'resolved']).optional().describe('open: takes a decision back. resolved: dealt with outside.'),
+    note: NoteSchema.nullish().describe('The note of the review; nothing to set where there was none.'),
+  })
+  .meta({ id: 'UpdateRuntimeObservationInput', description: 'Left out keeps, null clears, a value sets.' });
+export type UpdateRuntimeObservationInput = z.infer<typeof UpdateRuntimeObservationInputSchema>;
+
+const tag = 'Runtime observations';
+const params = { observation_id: LookupIdSchema.describe("The observation's id.") };
+const filters = {
+  ...tenancyQueryFields,
+  unknown: z.boolean().nullish().describe('Only declared (false) or undeclared (true) ones.'),
+  status: z.string().max(64).nullish().describe('Only observations of this status.'),
+};
+const output = page('RuntimeObservationPage', RuntimeObservationSchema);
+
+export const listProviderRuntimeObservations = operation({
+  method: 'GET',
+  path: '/v1/providers/{provider_id}/observations',
+  operationId: 'list_provider_runtime_observations',
+  scope: 'runtime_observations:read',
+  tag,
+  summary: 'List the runtime observations of a provider',
+  params: { provider_id: LookupIdSchema.describe("The provider's id.") },
+  query: { ...filters, ...pageFields },
+  output,
+  errors: ['provider_not_found'],
+});
+
+export const listRuntimeObservations = operation({
+  method: 'GET',
+  path: '/v1/runtime-observations',
+  operationId: 'list_runtime_observations',
+  scope: 'runtime_observations:read',
+  tag,
+  summary: 'List runtime observations',
+  query: {
+    ...filters,
+    provider_id: z.string().max(128).nullish().describe('Only observations at this provider.'),
+    kind: z.string().max(64).nullish().describe('Only observations of this kind.'),
+    name: z.string().max(256).nullish().describe('Only observations of exactly this name.'),
+    ...pageFields,
+  },
+  output,
+});
+
+export const reviewRuntimeObservation = operation({
+  method: 'POST',
+  path: '/v1/runtime-observations/{observation_id}/review',
+  operationId: 'review_runtime_observation',
+  scope: 'runtime_observations:review',
+  tag,
+  summary: 'Review a runtime observation',
+  description: 'Completes its review task. A later review replaces an earlier one.',
+  params,
+  body: ReviewRuntimeObservationInputSchema,
+  output: RuntimeObservationSchema,
+  errors: ['runtime_observation_not_found'],
+});
+
+export const updateRuntimeObservation = operation({
+  method: 'PUT',
+  path: '/v1/runtime-observations/{observation_id}',
+  operationId: 'update_runtime_observation',
+  scope: 'runtime_observations:review',
+  tag,
+  summary: 'Update a runtime observation',
+  params,
+  body: UpdateRuntimeObservationInputSchema,
+  output: RuntimeObservationSchema,
+  errors: ['runtime_observation_not_found'],
+});

@@ -1,0 +1,66 @@
+import { z } from 'zod';
+
+/** What a credential may do: `<resource>:<verb>`, or `*` for everything. */
+export const ScopeSchema = z
+  .enum([
+    '*',
+    'audit_events:read',
+    'credentials:read',
+    'credentials:write',
+    'gateway_sessions:impersonate',
+    'gateway_sessions:read',
+    'gateway_sessions:write',
+    'gateways:read',
+    'gateways:write',
+    'manifests:read',
+    'manifests:write',
+    'memberships:read',
+    'memberships:write',
+    'operator_tasks:read',
+    'operator_tasks:write',
+    'providers:read',
+    'providers:write',
+    'recommendations:apply',
+    'recommendations:read',
+    'runtime_observations:read',
+    'runtime_observations:review',
+    'service_accounts:read',
+    'service_accounts:write',
+    'tenants:read',
+    'tenants:write',
+    'traces:read',
+    'traces:write',
+    'users:read',
+    'users:write',
+  ])
+  .meta({ id: 'Scope', description: 'What a credential may do: `<resource>:<verb>`, or `*` for everything.' });
+export type Scope = z.infer<typeof ScopeSchema>;
+
+const READ_SCOPES = ScopeSchema.options.filter((scope) => scope.endsWith(':read'));
+
+/** Roles are named sets of scopes. A role never reaches further than the membership (tenant, sub-tenant) that gives it. */
+export const ROLE_SCOPES = {
+  owner: ['*'],
+  admin: ScopeSchema.options.filter((scope) => scope !== '*' && scope !== 'tenants:write'),
+  operator: [
+    ...READ_SCOPES.filter((scope) => scope !== 'audit_events:read'),
+    'gateway_sessions:write',
+    'manifests:write',
+    'operator_tasks:write',
+    'providers:write',
+    'recommendations:apply',
+    'runtime_observations:review',
+    'traces:write',
+  ],
+  viewer: READ_SCOPES.filter((scope) => scope !== 'audit_events:read' && scope !== 'credentials:read'),
+} as const satisfies Record<string, readonly Scope[]>;
+
+export const RoleSchema = z
+  .enum(['owner', 'admin', 'operator', 'viewer'])
+  .meta({ id: 'Role', description: 'A named set of scopes within one tenant or sub-tenant.' });
+export type Role = z.infer<typeof RoleSchema>;
+
+/** Whether `held` holds all of `wanted`; `*` holds everything, and only `*` holds `*`. */
+export function holdsScopes(held: readonly Scope[], wanted: readonly Scope[]): boolean {
+  return held.includes('*') || wanted.every((scope) => held.includes(scope));
+}

@@ -1,0 +1,187 @@
+import { z } from 'zod';
+import {
+  DescriptionSchema,
+  DisplayNameSchema,
+  IdentifierSchema,
+  LookupIdSchema,
+  MetadataSchema,
+  NameSchema,
+  TimestampInputSchema,
+  TimestampSchema,
+  tenancyFields,
+  tenancyInputFields,
+  tenancyQueryFields,
+  tenancySearchFields,
+  timeFields,
+} from './fields.ts';
+import { operation } from './operation.ts';
+import { page, pageFields } from './pages.ts';
+
+export const ServiceAccountStatusSchema = z.enum(['active', 'disabled', 'deleted']);
+
+export const ServiceAccountSchema = z
+  .strictObject({
+    id: IdentifierSchema.describe('Unique in its tenant.'),
+    ...tenancyFields,
+    name: NameSchema.describe('Names may repeat.'),
+    displayName: DisplayNameSchema.nullable(),
+    description: DescriptionSchema.nullable(),
+    status: ServiceAccountStatusSchema.describe('Keys and sessions of an account that is not active do not work.'),
+    platformAdministrator: z.boolean().describe('Whether its keys count in every tenant.'),
+    metadata: MetadataSchema,
+    lastUsedAt: TimestampSchema.nullable().describe('When one of its keys was last used, to the minute.'),
+    keyCount: z.int().describe('All its keys, ended ones included.'),
+    activeKeyCount: z.int().describe('Its keys that work now.'),
+    soonestKeyExpiryAt: TimestampSchema.nullable().describe('When the first of its working keys expires.'),
+    ...timeFields,
+  })
+  .meta({ id: 'ServiceAccount', description: 'An account for a program. It acts with API keys.' });
+export type ServiceAccount = z.infer<typeof ServiceAccountSchema>;
+
+export const CreateServiceAccountInputSchema = z
+  .strictObject({
+    name: NameSchema,
+    displayName: DisplayNameSchema.nullish(),
+    id: IdentifierSchema.nullish().describe('Made where it is left out. An id is never given twice in a tenant.'),
+    ...tenancyInputFields,
+    description: DescriptionSchema.nullish(),
+    status: z.enum(['active', 'disabled']).default('active'),
+    metadata: MetadataSchema.nullish(),
+    platformAdministrator: z
+      .boolean()
+      .default(false)
+      .describe('Only platform administrators may set it: keys of such an account count in every tenant.'),
+  })
+  .meta({ id: 'CreateServiceAccountInput' });
+export type CreateServiceAccountInput = z.infer<typeof CreateServiceAccountInputSchema>;
+
+export const UpdateServiceAccountInputSchema = z
+  .strictObject({
+    displayName: DisplayNameSchema.nullish(),
+    description: DescriptionSchema.nullish(),
+    metadata: MetadataSchema.nullish(),
+  })
+  .meta({ id: 'UpdateServiceAccountInput', description: 'Left out keeps, null clears, a value sets.' });
+export type UpdateServiceAccountInput = z.infer<typeof UpdateServiceAccountInputSchema>;
+
+export const SearchServiceAccountsInputSchema = z
+  .strictObject({
+    ...tenancySearchFields,
+    ids: z.array(z.string().max(128)).max(100).nullish().describe('Only accounts with one of these ids.'),
+    name: z.string().max(200).nullish().describe('Only accounts of exactly this name.'),
+    query: z
+      .string()
+      .max(200)
+      .nullish()
+      .describe('Only accounts that have this text, in any case, in id, name, display name or description.'),
+    status: z.string().max(64).nullish().describe('Only accounts of this status; deleted ones are shown by it alone.'),
+    metadata: MetadataSchema.nullish().describe('Only accounts whose metadata has these top-level values.'),
+    createdAfter: TimestampInputSchema.nullish().describe('Only accounts made after this time.'),
+    createdBefore: TimestampInputSchema.nullish().describe('Only accounts made before this time.'),
+    ...pageFields,
+  })
+  .meta({ id: 'SearchServiceAccountsInput' });
+export type SearchServiceAccountsInput = z.infer<typeof SearchServiceAccountsInputSchema>;
+
+const tag = 'Service accounts';
+const params = { service_account_id: LookupIdSchema.describe("The account's id.") };
+const query = {
+  tenant_id: tenancyQueryFields.tenant_id.describe('The tenant of the account, where its id stands in several.'),
+  sub_tenant_id: tenancyQueryFields.sub_tenant_id.describe('The sub-tenant of the account.'),
+};
+const notFound = ['service_account_not_found', 'ambiguous_id'] as const;
+
+export const createServiceAccount = operation({
+  method: 'POST',
+  path: '/v1/service-accounts',
+  operationId: 'create_service_account',
+  scope: 'service_accounts:write',
+  tag,
+  summary: 'Create a service account',
+  description:
+    'A platform administrator may name a tenant or sub-tenant that does not exist: it is made. A caller who holds the scope for a whole tenant makes sub-tenants of it so.',
+  body: CreateServiceAccountInputSchema,
+  output: ServiceAccountSchema,
+  errors: ['id_taken', 'platform_administrator_required'],
+});
+
+export const searchServiceAccounts = operation({
+  method: 'POST',
+  path: '/v1/service-accounts/search',
+  operationId: 'search_service_accounts',
+  scope: 'service_accounts:read',
+  tag,
+  summary: 'Search service accounts',
+  body: SearchServiceAccountsInputSchema,
+  bodyOptional: true,
+  output: page('ServiceAccountPage', ServiceAccountSchema),
+});
+
+export const getServiceAccount = operation({
+  method: 'GET',
+  path: '/v1/service-accounts/{service_account_id}',
+  operationId: 'get_service_account',
+  scope: 'service_accounts:read',
+  tag,
+  summary: 'Get a service account',
+  params,
+  query,
+  output: ServiceAccountSchema,
+  errors: notFound,
+});
+
+export const updateServiceAccount = operation({
+  method: 'PUT',
+  path: '/v1/service-accounts/{service_account_id}',
+  operationId: 'update_service_account',
+  scope: 'service_accounts:write',
+  tag,
+  summary: 'Update a service account',
+  params,
+  query,
+  body: UpdateServiceAccountInputSchema,
+  output: ServiceAccountSchema,
+  errors: [...notFound, 'platform_administrator_required'],
+});
+
+export const deleteServiceAccount = operation({
+  method: 'DELETE',
+  path: '/v1/service-accounts/{service_account_id}',
+  operationId: 'delete_service_account',
+  scope: 'service_accounts:write',
+  tag,
+  summary: 'Delete a service account',
+  description: 'Its keys and sessions end at once. Its id is not given again.',
+  params,
+  query,
+  output: ServiceAccountSchema,
+  errors: [...notFound, 'platform_administrator_required'],
+});
+
+export const disableServiceAccount = operation({
+  method: 'POST',
+  path: '/v1/service-accounts/{service_account_id}/disable',
+  operationId: 'disable_service_account',
+  scope: 'service_accounts:write',
+  tag,
+  summary: 'Disable a service account',
+  description: 'Its keys stop working and its sessions end at once. Again: nothing changes.',
+  params,
+  query,
+  output: ServiceAccountSchema,
+  errors: [...notFound, 'platform_administrator_required'],
+});
+
+export const enableServiceAccount = operation({
+  method: 'POST',
+  path: '/v1/service-accounts/{service_account_id}/enable',
+  operationId: 'enable_service_account',
+  scope: 'service_accounts:write',
+  tag,
+  summary: 'Enable a service account',
+  description: 'Its keys work again; sessions that ended stay ended. Again: nothing changes.',
+  params,
+  query,
+  output: ServiceAccountSchema,
+  errors: [...notFound, 'platform_administrator_required'],
+});

@@ -1,0 +1,98 @@
+import { z } from 'zod';
+import { DisplayNameSchema, IdentifierSchema, LookupIdSchema, timeFields } from './fields.ts';
+import { operation } from './operation.ts';
+import { page, pageFields } from './pages.ts';
+
+export const TenantSettingsSchema = z
+  .strictObject({
+    captureContent: z.boolean().describe('Whether message bodies and tool arguments in spans are stored.'),
+    spanRetentionDays: z.int().min(1).max(3650).nullable().describe('After how many days spans are removed; null: never.'),
+  })
+  .meta({ id: 'TenantSettings' });
+export type TenantSettings = z.infer<typeof TenantSettingsSchema>;
+
+export const TenantSchema = z
+  .strictObject({
+    id: IdentifierSchema,
+    displayName: DisplayNameSchema.nullable(),
+    settings: TenantSettingsSchema,
+    subTenantIds: z.array(IdentifierSchema).describe("Its sub-tenants in the caller's reach, the first thousand."),
+    ...timeFields,
+  })
+  .meta({ id: 'Tenant' });
+export type Tenant = z.infer<typeof TenantSchema>;
+
+const SettingsInputSchema = z
+  .strictObject({
+    captureContent: z.boolean().optional(),
+    spanRetentionDays: z.int().min(1).max(3650).nullish(),
+  })
+  .meta({ id: 'TenantSettingsInput', description: 'Left out keeps, null clears, a value sets.' });
+
+export const CreateTenantInputSchema = z
+  .strictObject({
+    id: IdentifierSchema.nullish().describe('Made where it is left out.'),
+    displayName: DisplayNameSchema.nullish(),
+    settings: SettingsInputSchema.optional(),
+  })
+  .meta({ id: 'CreateTenantInput' });
+export type CreateTenantInput = z.infer<typeof CreateTenantInputSchema>;
+
+export const UpdateTenantInputSchema = z
+  .strictObject({ displayName: DisplayNameSchema.nullish(), settings: SettingsInputSchema.optional() })
+  .meta({ id: 'UpdateTenantInput', description: 'Left out keeps, null clears, a value sets.' });
+export type UpdateTenantInput = z.infer<typeof UpdateTenantInputSchema>;
+
+const tag = 'Tenants';
+const params = { tenant_id: LookupIdSchema.describe("The tenant's id.") };
+
+export const createTenant = operation({
+  method: 'POST',
+  path: '/v1/tenants',
+  operationId: 'create_tenant',
+  scope: 'tenants:write',
+  tag,
+  summary: 'Create a tenant',
+  description: 'Platform administrators only.',
+  body: CreateTenantInputSchema,
+  bodyOptional: true,
+  output: TenantSchema,
+  errors: ['id_taken', 'platform_administrator_required'],
+});
+
+export const listTenants = operation({
+  method: 'GET',
+  path: '/v1/tenants',
+  operationId: 'list_tenants',
+  scope: 'tenants:read',
+  tag,
+  summary: 'List tenants',
+  query: pageFields,
+  output: page('TenantPage', TenantSchema),
+});
+
+export const getTenant = operation({
+  method: 'GET',
+  path: '/v1/tenants/{tenant_id}',
+  operationId: 'get_tenant',
+  scope: 'tenants:read',
+  tag,
+  summary: 'Get a tenant',
+  params,
+  output: TenantSchema,
+  errors: ['tenant_not_found'],
+});
+
+export const updateTenant = operation({
+  method: 'PUT',
+  path: '/v1/tenants/{tenant_id}',
+  operationId: 'update_tenant',
+  scope: 'tenants:write',
+  tag,
+  summary: 'Update a tenant',
+  description: 'Needs the scope for the whole tenant.',
+  params,
+  body: UpdateTenantInputSchema,
+  output: TenantSchema,
+  errors: ['tenant_not_found'],
+});

@@ -1,0 +1,133 @@
+import { z } from 'zod';
+import { LookupIdSchema, tenancyFields, tenancyQueryFields, TimestampSchema } from './fields.ts';
+import { operation } from './operation.ts';
+import { cursorField, page, pageFields } from './pages.ts';
+
+const NanoTimeSchema = z
+  .string()
+  .regex(/^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{9}Z$/)
+  .describe('RFC 3339, UTC, nanoseconds.');
+
+const AttributesSchema = z.record(z.string(), z.unknown());
+
+export const SpanSchema = z
+  .strictObject({
+    traceId: z.string().describe('32 hex digits, lower case.'),
+    spanId: z.string().describe('16 hex digits, lower case.'),
+    parentSpanId: z.string().nullable(),
+    ...tenancyFields,
+    name: z.string(),
+    kind: z.enum(['unspecified', 'internal', 'server', 'client', 'producer', 'consumer']),
+    startTime: NanoTimeSchema,
+    endTime: NanoTimeSchema,
+    durationMs: z.number(),
+    status: z.strictObject({ code: z.enum(['unset', 'ok', 'error']), message: z.string().nullable() }),
+    serviceName: z.string().nullable(),
+    scope: z.strictObject({ name: z.string(), version: z.string().nullable(), attributes: AttributesSchema }),
+    resource: AttributesSchema,
+    attributes: AttributesSchema,
+    events: z.array(z.strictObject({ name: z.string(), time: NanoTimeSchema, attributes: AttributesSchema })),
+    links: z.array(z.strictObject({ traceId: z.string(), spanId: z.string(), attributes: AttributesSchema })),
+    genAi: z
+      .strictObject({
+        operation: z.string().nullable(),
+        provider: z.string().nullable(),
+        model: z.string().nullable(),
+        agent: z.string().nullable(),
+        tool: z.string().nullable(),
+        conversationId: z.string().nullable(),
+        inputTokens: z.int().nullable(),
+        outputTokens: z.int().nullable(),
+      })
+      .nullable()
+      .describe("What the span says in OpenTelemetry's GenAI conventions; null where it says nothing."),
+    receivedAt: TimestampSchema,
+    receivedFrom: z.string().describe('The account that sent it: `user:<id>` or `service_account:<id>`.'),
+  })
+  .meta({ id: 'Span', description: 'One span of a trace, without message bodies and tool arguments unless the tenant keeps them.' });
+export type Span = z.infer<typeof SpanSchema>;
+
+export const TraceSchema = z
+  .strictObject({
+    traceId: z.string(),
+    ...tenancyFields,
+    rootName: z.string().nullable().describe('The name of the span without a parent, once it came in.'),
+    serviceName: z.string().nullable(),
+    startTime: NanoTimeSchema,
+    endTime: NanoTimeSchema,
+    spanCount: z.int(),
+    errorCount: z.int(),
+    createdAt: TimestampSchema.describe('When its first span came in.'),
+    updatedAt: TimestampSchema.describe('When its last span came in.'),
+  })
+  .meta({ id: 'Trace' });
+export type Trace = z.infer<typeof TraceSchema>;
+
+export const ExportTracesInputSchema = z
+  .looseObject({ resourceSpans: z.array(z.unknown()).optional() })
+  .meta({
+    id: 'ExportTraceServiceRequest',
+    description: 'An OTLP ExportTraceServiceRequest in its JSON form (opentelemetry-proto 1.11).',
+  });
+
+export const ExportTracesOutputSchema = z
+  .strictObject({
+    partialSuccess: z
+      .strictObject({
+        rejectedSpans: z.string().describe('How many spans were refused: an int64, in JSON a string.'),
+        errorMessage: z.string(),
+      })
+      .optional()
+      .describe('Only where spans were refused; the others are stored.'),
+  })
+  .meta({ id: 'ExportTraceServiceResponse' });
+
+const tag = 'Traces';
+
+export const ingestTraces = operation({
+  method: 'POST',
+  path: '/v1/traces',
+  operationId: 'ingest_traces',
+  scope: 'traces:write',
+  transport: 'otlp',
+  tag,
+  summary: 'Receive spans (OTLP/HTTP)',
+  description:
+    'Where OpenTelemetry exporters send to: protobuf or JSON, gzip or not. Errors are google.rpc.Status in the encoding of the request. Spans stand in the tenant of the credential; the first write of a span wins.',
+  body: ExportTracesInputSchema,
+  output: ExportTracesOutputSchema,
+  errors: ['ingest_tenant_ambiguous'],
+});
+
+export const listTraces = operation({
+  method: 'GET',
+  path: '/v1/traces',
+  operationId: 'list_traces',
+  scope: 'traces:read',
+  tag,
+  summary: 'List traces',
+  query: {
+    ...tenancyQueryFields,
+    service_name: z.string().max(256).nullish().describe('Only traces whose first span came from this service.'),
+    ...pageFields,
+  },
+  output: page('TracePage', TraceSchema),
+});
+
+export const listTraceSpans = operation({
+  method: 'GET',
+  path: '/v1/traces/{trace_id}/spans',
+  operationId: 'list_trace_spans',
+  scope: 'traces:read',
+  tag,
+  summary: 'List the spans of a trace',
+  description: 'By start time. 404 where nothing in reach has the trace.',
+  params: { trace_id: LookupIdSchema.describe('32 hex digits of any case.') },
+  query: {
+    ...tenancyQueryFields,
+    limit: z.int().min(1).max(1000).default(1000).describe('How many at the most: 1 to 1,000.'),
+    cursor: cursorField,
+  },
+  output: page('SpanPage', SpanSchema),
+  errors: ['trace_not_found'],
+});

@@ -1,0 +1,194 @@
+import { z } from 'zod';
+import {
+  DescriptionSchema,
+  DisplayNameSchema,
+  LookupIdSchema,
+  MetadataSchema,
+  TimestampSchema,
+  tenancyFields,
+  tenancyQueryFields,
+  timeFields,
+} from './fields.ts';
+import { operation } from './operation.ts';
+import { page, pageFields } from './pages.ts';
+import { RoleSchema } from './scopes.ts';
+import { ServiceAccountSchema } from './service-accounts.ts';
+
+const VersionSchema = z.string().max(64);
+
+/** BCP 47, as far as JavaScript itself knows it. */
+export const LocaleSchema = z
+  .string()
+  .max(35)
+  .refine(isLocale, { error: 'locale should be a BCP 47 language tag' })
+  .describe('A BCP 47 language tag, such as `en-GB`.');
+
+export const TimeZoneSchema = z
+  .string()
+  .max(64)
+  .refine(isTimeZone, { error: 'time zone should be a name of the IANA database' })
+  .describe('A name of the IANA time zone database, such as `Europe/Paris`.');
+
+export const UserSchema = z
+  .strictObject({
+    id: z.string(),
+    email: z.string().nullable().describe('Null once the user is deleted.'),
+    displayName: DisplayNameSchema.nullable(),
+    status: z
+      .enum(['pending_terms', 'pending_identity', 'active', 'disabled', 'deleted'])
+      .describe('pending_terms: may do nothing but accept the terms. pending_identity: never signed in.'),
+    platformAdministrator: z.boolean(),
+    terms: z.strictObject({
+      termsVersion: VersionSchema.nullable(),
+      privacyVersion: VersionSchema.nullable(),
+      accepted: z.boolean(),
+      acceptedAt: TimestampSchema.nullable(),
+    }),
+    marketingConsent: z.strictObject({
+      optedIn: z.boolean(),
+      consentVersion: VersionSchema.nullable(),
+      changedAt: TimestampSchema.nullable(),
+    }),
+    source: z.string().nullable().describe('Where the registration came from; `invitation` for invited users.'),
+    memberships: z
+      .array(z.strictObject({ ...tenancyFields, role: RoleSchema }))
+      .describe("Those in the caller's reach; all of them to the user."),
+    locale: LocaleSchema.nullable(),
+    timeZone: TimeZoneSchema.nullable(),
+    metadata: MetadataSchema,
+    lastSeenAt: TimestampSchema.nullable().describe('To the minute.'),
+    ...timeFields,
+  })
+  .meta({ id: 'User', description: 'A person. The identity provider knows their password; this service never does.' });
+export type User = z.infer<typeof UserSchema>;
+
+export const TermsInputSchema = z
+  .strictObject({
+    termsVersion: VersionSchema.nullish(),
+    privacyVersion: VersionSchema.nullish(),
+    accepted: z.boolean().default(false),
+  })
+  .meta({ id: 'TermsInput' });
+export type TermsInput = z.infer<typeof TermsInputSchema>;
+
+export const MarketingConsentInputSchema = z
+  .strictObject({ optedIn: z.boolean().default(false), consentVersion: VersionSchema.nullish() })
+  .meta({ id: 'MarketingConsentInput' });
+
+export const UpdateProfileInputSchema = z
+  .strictObject({
+    displayName: DisplayNameSchema.nullish(),
+    description: DescriptionSchema.nullish().describe('Service accounts only.'),
+    locale: LocaleSchema.nullish().describe('Users only.'),
+    timeZone: TimeZoneSchema.nullish().describe('Users only.'),
+    marketingConsent: MarketingConsentInputSchema.optional().describe('Users only.'),
+    terms: TermsInputSchema.optional().describe('Users only. Accepted terms cannot be taken back, only accepted anew.'),
+    metadata: MetadataSchema.nullish(),
+  })
+  .meta({ id: 'UpdateProfileInput', description: 'Left out keeps, null clears, a value sets.' });
+export type UpdateProfileInput = z.infer<typeof UpdateProfileInputSchema>;
+
+const tag = 'Users';
+const params = { user_id: LookupIdSchema.describe("The user's id.") };
+
+export const updateMyProfile = operation({
+  method: 'PUT',
+  path: '/v1/me/profile',
+  operationId: 'update_my_profile',
+  scope: null,
+  beforeTerms: true,
+  tag,
+  summary: 'Update your own profile',
+  description: 'With a bearer token the user, with an API key its service account. Needs no scope.',
+  body: UpdateProfileInputSchema,
+  output: z.union([UserSchema, ServiceAccountSchema]).meta({ id: 'Profile' }),
+});
+
+export const listUsers = operation({
+  method: 'GET',
+  path: '/v1/users',
+  operationId: 'list_users',
+  scope: 'users:read',
+  tag,
+  summary: 'List users',
+  description: "Members of the tenants in the caller's reach; platform administrators see everyone.",
+  query: {
+    ...tenancyQueryFields,
+    status: z.string().max(64).nullish().describe('Only users of this status; deleted ones are shown by it alone.'),
+    email: z.string().max(254).nullish().describe('Only the user of this email, in any case.'),
+    ...pageFields,
+  },
+  output: page('UserPage', UserSchema),
+});
+
+export const getUser = operation({
+  method: 'GET',
+  path: '/v1/users/{user_id}',
+  operationId: 'get_user',
+  scope: 'users:read',
+  ownId: 'user_id',
+  beforeTerms: true,
+  tag,
+  summary: 'Get a user',
+  description: 'Yourself, without any scope; or a member of a tenant in your reach.',
+  params,
+  output: UserSchema,
+  errors: ['user_not_found'],
+});
+
+export const deleteUser = operation({
+  method: 'DELETE',
+  path: '/v1/users/{user_id}',
+  operationId: 'delete_user',
+  scope: 'users:write',
+  ownId: 'user_id',
+  tag,
+  summary: 'Delete a user',
+  description:
+    'By themselves, by a platform administrator, or by an administrator who reaches all their memberships. Ends memberships and sessions and erases personal data. The email may register again, as a new user.',
+  params,
+  output: UserSchema,
+  errors: ['user_not_found', 'user_out_of_reach', 'last_owner', 'platform_administrator_required'],
+});
+
+export const disableUser = operation({
+  method: 'POST',
+  path: '/v1/users/{user_id}/disable',
+  operationId: 'disable_user',
+  scope: 'users:write',
+  tag,
+  summary: 'Disable a user',
+  description: 'Their sessions end at once. Needs reach of all their memberships. Again: nothing changes.',
+  params,
+  output: UserSchema,
+  errors: ['user_not_found', 'user_out_of_reach', 'platform_administrator_required', 'last_owner'],
+});
+
+export const enableUser = operation({
+  method: 'POST',
+  path: '/v1/users/{user_id}/enable',
+  operationId: 'enable_user',
+  scope: 'users:write',
+  tag,
+  summary: 'Enable a user',
+  description: 'Again: nothing changes.',
+  params,
+  output: UserSchema,
+  errors: ['user_not_found', 'user_out_of_reach', 'platform_administrator_required'],
+});
+
+function isLocale(text: string): boolean {
+  try {
+    return Intl.getCanonicalLocales(text).length === 1;
+  } catch {
+    return false;
+  }
+}
+
+function isTimeZone(text: string): boolean {
+  try {
+    return new Intl.DateTimeFormat('en', { timeZone: text }) instanceof Intl.DateTimeFormat;
+  } catch {
+    return false;
+  }
+}

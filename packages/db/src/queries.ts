@@ -1,0 +1,81 @@
+import { type Expression, type SqlBool, sql } from 'kysely';
+import type { Flag } from './tables.ts';
+import type { TenantScope } from './tenancy.ts';
+
+/** Where a page ends: the sort key of its last row. A column that changes is never part of one. */
+export type PageKey = readonly [string, string];
+
+export type PageRequest = { limit: number; after: PageKey | null };
+export type Page<Item> = { items: Item[]; next: PageKey | null };
+
+/** The tenant condition of a query over a table with tenant_id and sub_tenant_id. */
+export function within(scope: TenantScope, table?: string): Expression<SqlBool> {
+  const tenant = sql.ref(table === undefined ? 'tenant_id' : `${table}.tenant_id`);
+  const subTenant = sql.ref(table === undefined ? 'sub_tenant_id' : `${table}.sub_tenant_id`);
+  if (scope.length === 0) return sql<SqlBool>`1 = 0`;
+  if (scope.some((place) => place.tenantId === null && place.subTenantId === null)) return sql<SqlBool>`1 = 1`;
+  const places = scope.map((place) => {
+    if (place.subTenantId === null) return sql`${tenant} = ${place.tenantId}`;
+    if (place.tenantId === null) return sql`${subTenant} = ${place.subTenantId}`;
+    return sql`(${tenant} = ${place.tenantId} and ${subTenant} = ${place.subTenantId})`;
+  });
+  return sql<SqlBool>`(${sql.join(places, sql` or `)})`;
+}
+
+/** The keyset condition of a list that is sorted by two columns, both descending. */
+export function before(key: PageKey | null, first: string, second: string): Expression<SqlBool> {
+  if (key === null) return sql<SqlBool>`1 = 1`;
+  return sql<SqlBool>`(${sql.ref(first)}, ${sql.ref(second)}) < (${key[0]}, ${key[1]})`;
+}
+
+/** The same, both ascending. */
+export function after(key: PageKey | null, first: string, second: string): Expression<SqlBool> {
+  if (key === null) return sql<SqlBool>`1 = 1`;
+  return sql<SqlBool>`(${sql.ref(first)}, ${sql.ref(second)}) > (${key[0]}, ${key[1]})`;
+}
+
+/** A substring condition on a case-folded column. */
+export function contains(column: string, text: string): Expression<SqlBool> {
+  const pattern = `%${folded(text).replaceAll(/[\\%_]/g, (character) => `\\${character}`)}%`;
+  return sql<SqlBool>`${sql.ref(column)} like ${pattern} escape ${'\\'}`;
+}
+
+/** A page of `limit + 1` rows that were asked for: the one too many tells that there is a next page. */
+export function pageOf<Row, Item>(
+  rows: Row[],
+  limit: number,
+  toItem: (row: Row) => Item,
+  keyOf: (row: Row) => PageKey,
+): Page<Item> {
+  const shown = rows.slice(0, limit);
+  const last = shown.at(-1);
+  return { items: shown.map(toItem), next: rows.length > limit && last !== undefined ? keyOf(last) : null };
+}
+
+/** How names are compared without regard to case: in JavaScript, since SQL engines differ beyond ASCII. */
+export function folded(text: string): string {
+  return text.normalize('NFKC').toLowerCase();
+}
+
+export function flag(value: boolean): Flag {
+  return value ? 1 : 0;
+}
+
+/** A place as its columns have it. */
+export function placeColumns(place: { tenantId: string; subTenantId: string | null }) {
+  return { tenant_id: place.tenantId, sub_tenant_id: place.subTenantId ?? '' };
+}
+
+/** A row's place, as records have it. */
+export function placeOf(row: { tenant_id: string; sub_tenant_id: string }) {
+  return { tenantId: row.tenant_id, subTenantId: row.sub_tenant_id === '' ? null : row.sub_tenant_id };
+}
+
+export function timesOf(row: { created_at: string; updated_at: string }) {
+  return { createdAt: row.created_at, updatedAt: row.updated_at };
+}
+
+/** The key of a list that is sorted by (created_at, id). */
+export function timeKey(row: { created_at: string; id: string }): PageKey {
+  return [row.created_at, row.id];
+}

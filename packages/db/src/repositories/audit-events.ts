@@ -1,0 +1,89 @@
+import type { AuditEvent } from '@quartermaster/contracts/audit-events.ts';
+import type { Selectable } from 'kysely';
+import type { Database } from '../database.ts';
+import { newId } from '../ids.ts';
+import { before, type Page, type PageRequest, pageOf, placeColumns, timeKey, within } from '../queries.ts';
+import type { Tables } from '../tables.ts';
+import type { TenantPlace, TenantScope } from '../tenancy.ts';
+
+/** An event before it is stored. A null place is the platform's own. */
+export type NewAuditEvent = Omit<AuditEvent, 'id' | 'tenantId' | 'subTenantId' | 'createdAt'> & {
+  place: TenantPlace | null;
+};
+
+export type AuditEventFilter = {
+  actorId?: string | null | undefined;
+  operation?: string | null | undefined;
+  targetId?: string | null | undefined;
+  outcome?: string | null | undefined;
+  createdAfter?: string | null | undefined;
+  createdBefore?: string | null | undefined;
+};
+
+/** Appends events, in the transaction of the write that they record. Nothing changes or removes one. */
+export async function insertAuditEvents(db: Database, events: readonly NewAuditEvent[], now: Date): Promise<void> {
+  if (events.length === 0) return;
+  await db
+    .insertInto('audit_events')
+    .values(
+      events.map((event) => ({
+        id: newId('aud', now),
+        ...(event.place === null ? { tenant_id: '', sub_tenant_id: '' } : placeColumns(event.place)),
+        created_at: now.toISOString(),
+        actor_type: event.actor.type,
+        actor_id: event.actor.id,
+        scheme: event.scheme,
+        key_id: event.keyId,
+        operation: event.operation,
+        target_type: event.target?.type ?? null,
+        target_id: event.target?.id ?? null,
+        outcome: event.outcome,
+        reason: event.reason,
+        changed_fields: JSON.stringify(event.changedFields),
+        count: event.count,
+        request_id: event.requestId,
+      })),
+    )
+    .execute();
+}
+
+export async function listAuditEvents(
+  db: Database,
+  scope: TenantScope,
+  filter: AuditEventFilter,
+  page: PageRequest,
+): Promise<Page<AuditEvent>> {
+  let query = db.selectFrom('audit_events').selectAll().where(within(scope));
+  if (filter.actorId != null) query = query.where('actor_id', '=', filter.actorId);
+  if (filter.operation != null) query = query.where('operation', '=', filter.operation);
+  if (filter.targetId != null) query = query.where('target_id', '=', filter.targetId);
+  if (filter.outcome != null) query = query.where('outcome', '=', filter.outcome as AuditEvent['outcome']);
+  if (filter.createdAfter != null) query = query.where('created_at', '>', filter.createdAfter);
+  if (filter.createdBefore != null) query = query.where('created_at', '<', filter.createdBefore);
+  const rows = await query
+    .where(before(page.after, 'created_at', 'id'))
+    .orderBy('created_at', 'desc')
+    .orderBy('id', 'desc')
+    .limit(page.limit + 1)
+    .execute();
+  return pageOf(rows, page.limit, toAuditEvent, timeKey);
+}
+
+function toAuditEvent(row: Selectable<Tables['audit_events']>): AuditEvent {
+  return {
+    id: row.id,
+    tenantId: row.tenant_id === '' ? null : row.tenant_id,
+    subTenantId: row.sub_tenant_id === '' ? null : row.sub_tenant_id,
+    actor: { type: row.actor_type, id: row.actor_id },
+    scheme: row.scheme,
+    keyId: row.key_id,
+    operation: row.operation,
+    target: row.target_type === null || row.target_id === null ? null : { type: row.target_type, id: row.target_id },
+    outcome: row.outcome,
+    reason: row.reason,
+    changedFields: JSON.parse(row.changed_fields) as string[],
+    count: row.count,
+    requestId: row.request_id,
+    createdAt: row.created_at,
+  };
+}

@@ -1,0 +1,149 @@
+import type { Provider } from '@quartermaster/contracts/providers.ts';
+import type { Selectable } from 'kysely';
+import type { Database } from '../database.ts';
+import { newId } from '../ids.ts';
+import { before, folded, type Page, type PageRequest, pageOf, placeColumns, placeOf, timeKey, timesOf, within } from '../queries.ts';
+import type { Tables } from '../tables.ts';
+import type { TenantPlace, TenantScope } from '../tenancy.ts';
+
+export type NewProvider = Pick<
+  Provider,
+  'name' | 'displayName' | 'description' | 'kind' | 'baseUrl' | 'status' | 'metadata'
+>;
+export type ProviderChange = Partial<NewProvider>;
+
+export type ProviderFilter = {
+  kind?: string | null | undefined;
+  status?: string | null | undefined;
+  name?: string | null | undefined;
+};
+
+/** A provider that is not deleted. */
+export async function findProvider(db: Database, scope: TenantScope, id: string): Promise<Provider | undefined> {
+  const row = await db
+    .selectFrom('providers')
+    .selectAll()
+    .where('id', '=', id)
+    .where('status', '<>', 'deleted')
+    .where(within(scope))
+    .executeTakeFirst();
+  return row && toProvider(row);
+}
+
+/** The providers among `ids` that are not deleted, in no order. */
+export async function findProviders(db: Database, scope: TenantScope, ids: readonly string[]): Promise<Provider[]> {
+  if (ids.length === 0) return [];
+  const rows = await db
+    .selectFrom('providers')
+    .selectAll()
+    .where('id', 'in', ids)
+    .where('status', '<>', 'deleted')
+    .where(within(scope))
+    .execute();
+  return rows.map(toProvider);
+}
+
+/** Newest first. Deleted ones are listed by their status alone. */
+export async function listProviders(
+  db: Database,
+  scope: TenantScope,
+  filter: ProviderFilter,
+  page: PageRequest,
+): Promise<Page<Provider>> {
+  let query = db.selectFrom('providers').selectAll().where(within(scope));
+  query =
+    filter.status == null
+      ? query.where('status', '<>', 'deleted')
+      : query.where('status', '=', filter.status as Provider['status']);
+  if (filter.kind != null) query = query.where('kind', '=', filter.kind as Provider['kind']);
+  if (filter.name != null) query = query.where('name_key', '=', folded(filter.name));
+  const rows = await query
+    .where(before(page.after, 'created_at', 'id'))
+    .orderBy('created_at', 'desc')
+    .orderBy('id', 'desc')
+    .limit(page.limit + 1)
+    .execute();
+  return pageOf(rows, page.limit, toProvider, timeKey);
+}
+
+/** @throws DuplicateKeyError where the name is taken in the place */
+export async function insertProvider(
+  db: Database,
+  place: TenantPlace,
+  provider: NewProvider,
+  now: Date,
+): Promise<Provider> {
+  const row = await db
+    .insertInto('providers')
+    .values({
+      ...placeColumns(place),
+      id: newId('prov', now),
+      ...columns(provider),
+      name: provider.name,
+      name_key: folded(provider.name),
+      kind: provider.kind,
+      status: provider.status,
+      metadata: JSON.stringify(provider.metadata),
+      health: 'unknown',
+      inventory_synced_at: null,
+      created_at: now.toISOString(),
+      updated_at: now.toISOString(),
+    })
+    .returningAll()
+    .executeTakeFirstOrThrow();
+  return toProvider(row);
+}
+
+/** @throws DuplicateKeyError where the name is taken in the place */
+export async function updateProvider(
+  db: Database,
+  scope: TenantScope,
+  id: string,
+  change: ProviderChange | { status: 'deleted' },
+  now: Date,
+): Promise<Provider | undefined> {
+  const row = await db
+    .updateTable('providers')
+    .set({ ...columns(change), updated_at: now.toISOString() })
+    .where('id', '=', id)
+    .where('status', '<>', 'deleted')
+    .where(within(scope))
+    .returningAll()
+    .executeTakeFirst();
+  return row && toProvider(row);
+}
+
+/** The host of a URL as `server.address` has it: lower case, without brackets and port. */
+export function hostOf(url: string): string {
+  return new URL(url).hostname.replace(/^\[|\]$/g, '').toLowerCase();
+}
+
+function columns(change: ProviderChange) {
+  const { name, displayName, description, kind, baseUrl, status, metadata } = change;
+  return {
+    ...(name !== undefined && { name, name_key: folded(name) }),
+    ...(displayName !== undefined && { display_name: displayName }),
+    ...(description !== undefined && { description }),
+    ...(kind !== undefined && { kind }),
+    ...(baseUrl !== undefined && { base_url: baseUrl, host: baseUrl === null ? null : hostOf(baseUrl) }),
+    ...(status !== undefined && { status }),
+    ...(metadata !== undefined && { metadata: JSON.stringify(metadata) }),
+  };
+}
+
+function toProvider(row: Selectable<Tables['providers']>): Provider {
+  return {
+    id: row.id,
+    ...placeOf(row),
+    name: row.name,
+    displayName: row.display_name,
+    description: row.description,
+    kind: row.kind,
+    baseUrl: row.base_url,
+    status: row.status,
+    health: row.health,
+    inventorySyncedAt: row.inventory_synced_at,
+    metadata: JSON.parse(row.metadata) as Provider['metadata'],
+    ...timesOf(row),
+  };
+}

@@ -1,0 +1,243 @@
+import type { InventoryItem } from '@quartermaster/contracts/inventory.ts';
+import type { Provider } from '@quartermaster/contracts/providers.ts';
+
+/** Text of JSON, written and read by the repositories. */
+type Json = string;
+/** RFC 3339, UTC, milliseconds: fixed width, so that it sorts as text. */
+type Time = string;
+/** RFC 3339, UTC, nanoseconds. */
+type NanoTime = string;
+/** 0 or 1: booleans are native in Postgres alone. */
+export type Flag = 0 | 1;
+
+/** Where a row stands. An absent sub-tenant is '', so that uniqueness holds. */
+type Place = { tenant_id: string; sub_tenant_id: string };
+type Times = { created_at: Time; updated_at: Time };
+
+export type Tables = {
+  tenants: Times & {
+    id: string;
+    display_name: string | null;
+    capture_content: Flag;
+    span_retention_days: number | null;
+  };
+  sub_tenants: { tenant_id: string; id: string; created_at: Time };
+  service_accounts: Place &
+    Times & {
+      id: string;
+      name: string;
+      display_name: string | null;
+      description: string | null;
+      status: 'active' | 'disabled' | 'deleted';
+      platform_administrator: Flag;
+      metadata: Json;
+      last_used_at: Time | null;
+      /** id, name, display name and description, case-folded. */
+      search_text: string;
+    };
+  /** The top-level members of an account's metadata, for equality searches. */
+  service_account_metadata: { tenant_id: string; service_account_id: string; key: string; value_digest: string };
+  /** API keys, provider secrets, signing keys. The platform's own stand in the tenant ''. */
+  credentials: Place &
+    Times & {
+      id: string;
+      kind: 'api_key' | 'provider_secret' | 'signing_key';
+      name: string | null;
+      owner_type: 'service_account' | 'provider' | 'platform';
+      owner_id: string | null;
+      prefix: string | null;
+      scopes: Json;
+      /** SHA-256 of an API key, hex. */
+      digest: string | null;
+      /** A secret, encrypted. */
+      secret: string | null;
+      /** The public half of a signing key, as a JWK. */
+      public_key: Json | null;
+      expires_at: Time | null;
+      last_used_at: Time | null;
+      created_by: string | null;
+      revoked_at: Time | null;
+      rotation_count: number;
+      search_text: string;
+    };
+  users: Times & {
+    id: string;
+    email: string | null;
+    /** The email, case-folded; unique. Null once deleted. */
+    email_key: string | null;
+    display_name: string | null;
+    status: 'pending_terms' | 'pending_identity' | 'active' | 'disabled' | 'deleted';
+    platform_administrator: Flag;
+    terms: Json;
+    terms_accepted: Flag;
+    marketing_consent: Json;
+    source: string | null;
+    locale: string | null;
+    time_zone: string | null;
+    metadata: Json;
+    last_seen_at: Time | null;
+  };
+  identities: { issuer: string; subject: string; user_id: string; created_at: Time };
+  memberships: Place & Times & { user_id: string; email: string; role: 'owner' | 'admin' | 'operator' | 'viewer' };
+  providers: Place &
+    Times & {
+      id: string;
+      name: string;
+      /** The name, case-folded. */
+      name_key: string;
+      display_name: string | null;
+      description: string | null;
+      kind: Provider['kind'];
+      base_url: string | null;
+      /** The base URL's host, lower case, without its port. */
+      host: string | null;
+      status: Provider['status'];
+      health: Provider['health'];
+      inventory_synced_at: Time | null;
+      metadata: Json;
+    };
+  inventory_items: Place &
+    Times & {
+      id: string;
+      provider_id: string;
+      kind: InventoryItem['kind'];
+      name: string;
+      title: string | null;
+      description: string | null;
+      status: InventoryItem['status'];
+      source: InventoryItem['source'];
+      schema_digest: string | null;
+      attributes: Json;
+      first_seen_at: Time;
+      last_seen_at: Time;
+    };
+  runtime_observations: Place &
+    Times & {
+      id: string;
+      provider_id: string;
+      kind: InventoryItem['kind'];
+      name: string;
+      unknown: Flag;
+      status: 'open' | 'approved' | 'rejected' | 'ignored' | 'resolved';
+      occurrences: number;
+      first_seen_at: Time;
+      last_seen_at: Time;
+      last_trace_id: string;
+      last_span_id: string;
+      evidence: Json;
+      risk: Json;
+      inventory_item_id: string | null;
+      review: Json | null;
+    };
+  recommendations: Place &
+    Times & {
+      id: string;
+      provider_id: string;
+      kind: 'register_item' | 'retire_item' | 'block_item' | 'adopt_provider' | 'accept_drift' | 'rotate_credential';
+      status: 'open' | 'applied' | 'dismissed' | 'superseded';
+      /** What it is about, such as `model:gpt-5`: one open recommendation for each provider, kind and subject. */
+      subject: string;
+      reason: string;
+      change: Json;
+      applied_by: string | null;
+      applied_at: Time | null;
+    };
+  recommendation_observations: { tenant_id: string; recommendation_id: string; observation_id: string };
+  gateways: Place &
+    Times & {
+      id: string;
+      name: string;
+      name_key: string;
+      display_name: string | null;
+      url: string | null;
+      status: 'active' | 'disabled' | 'deleted';
+      manifest_id: string | null;
+      session_ttl_seconds: number;
+    };
+  gateway_providers: { tenant_id: string; gateway_id: string; provider_id: string; position: number };
+  gateway_sessions: Place &
+    Times & {
+      id: string;
+      gateway_id: string;
+      subject: string;
+      actor: string | null;
+      /** Who opened it: `user:<id>` or `service_account:<id>`. */
+      opened_by: string;
+      issued_at: Time;
+      expires_at: Time;
+      revoked_at: Time | null;
+      gateway_url: string | null;
+      grants: Json;
+      metadata: Json;
+    };
+  manifests: Place &
+    Times & {
+      id: string;
+      name: string;
+      kind: 'agent' | 'gateway' | 'channel';
+      version: number;
+      status: 'active' | 'superseded' | 'deleted';
+      digest: string;
+      spec: Json;
+      created_by: string;
+    };
+  /** What the active manifests declare. */
+  manifest_declarations: Place & {
+    manifest_id: string;
+    /** A provider's name, case-folded, or its id. */
+    provider_key: string;
+    kind: InventoryItem['kind'];
+    name: string;
+  };
+  operator_tasks: Place &
+    Times & {
+      id: string;
+      kind: 'review_observation' | 'sync_inventory' | 'rotate_credential' | 'adopt_provider';
+      status: 'open' | 'claimed' | 'running' | 'succeeded' | 'failed' | 'cancelled';
+      title: string;
+      subject_type: 'runtime_observation' | 'provider' | 'credential';
+      subject_id: string;
+      assignee: string | null;
+      priority: 'low' | 'normal' | 'high';
+      due_at: Time | null;
+      attempts: number;
+      last_error: string | null;
+      completed_at: Time | null;
+    };
+  traces: Place &
+    Times & {
+      trace_id: string;
+      root_name: string | null;
+      service_name: string | null;
+      start_time: NanoTime;
+      end_time: NanoTime;
+      span_count: number;
+      error_count: number;
+    };
+  spans: Place & {
+    trace_id: string;
+    span_id: string;
+    start_time: NanoTime;
+    /** The span as it is answered, without its ids and places. */
+    document: Json;
+    received_at: Time;
+    received_from: string;
+  };
+  /** Append-only. What belongs to no tenant stands in the tenant ''. */
+  audit_events: Place & {
+    id: string;
+    created_at: Time;
+    actor_type: 'service_account' | 'user' | 'anonymous' | 'system';
+    actor_id: string | null;
+    scheme: 'api_key' | 'bearer' | null;
+    key_id: string | null;
+    operation: string;
+    target_type: string | null;
+    target_id: string | null;
+    outcome: 'success' | 'failure' | 'denied';
+    reason: string | null;
+    changed_fields: Json;
+    count: number;
+    request_id: string;
+  };
+};

@@ -1,0 +1,38 @@
+/** A place where records stand: a tenant, or one of its sub-tenants (null: the tenant as a whole). */
+export type TenantPlace = { tenantId: string; subTenantId: string | null };
+
+/**
+ * What a query may see: the union of its places. Every repository function that touches tenant data takes one, so that
+ * a query without a tenant condition does not type-check. A null tenant stands for all tenants, a null sub-tenant for
+ * the tenant and all its sub-tenants; the empty list covers nothing.
+ */
+export type TenantScope = readonly { tenantId: string | null; subTenantId: string | null }[];
+
+/** What platform administrators see, and what the service itself sees where no caller asks. */
+export const EVERYWHERE: TenantScope = [{ tenantId: null, subTenantId: null }];
+
+/** Whether all of `place` is within `scope`. */
+export function covers(scope: TenantScope, place: TenantPlace): boolean {
+  return scope.some(
+    (held) =>
+      (held.tenantId === null || held.tenantId === place.tenantId) &&
+      (held.subTenantId === null || held.subTenantId === place.subTenantId),
+  );
+}
+
+/** The part of `scope` that lies in the named tenant, sub-tenant, or both; null names none. May be nothing. */
+export function narrowed(
+  scope: TenantScope,
+  named: { tenantId: string | null; subTenantId: string | null },
+): TenantScope {
+  return scope
+    .filter((held) => agree(held.tenantId, named.tenantId) && agree(held.subTenantId, named.subTenantId))
+    .map((held) => ({
+      tenantId: held.tenantId ?? named.tenantId,
+      subTenantId: held.subTenantId ?? named.subTenantId,
+    }));
+}
+
+function agree(a: string | null, b: string | null): boolean {
+  return a === null || b === null || a === b;
+}
