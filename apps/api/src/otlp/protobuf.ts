@@ -1,0 +1,256 @@
+import protobuf from 'protobufjs/minimal.js';
+import { type Collector, collectSpans, isReadName, LIMITS, newRawSpan, type RawSpan, scopeOf } from './assemble.ts';
+import {
+  baseText,
+  bytes,
+  Entries,
+  fixed64,
+  message,
+  type Reader,
+  readFields,
+  readMessage,
+  text,
+  varint,
+} from './protobuf-values.ts';
+import { type Attributes, type DecodedTraces, OtlpDecodeError, type OtlpSpan, type PartialSuccess } from './span.ts';
+import { storable } from './text.ts';
+
+/**
+ * Decodes an ExportTraceServiceRequest (opentelemetry-proto 1.11).
+ *
+ * It walks the wire with protobufjs' reader instead of its generated decoders: those build every element of a request
+ * before anything can be bounded, so that a few kilobytes of gzip, unpacked to millions of two-byte elements, would take
+ * gigabytes; and they refuse the whole request where one attribute is nested too deep. Unknown fields, and known ones of
+ * another wire type, are skipped, as every protobuf parser does.
+ *
+ * Throws OtlpDecodeError where the bytes are no such message.
+ */
+export function decodeProtobuf(bytes: Uint8Array): DecodedTraces {
+  const collector = collectSpans();
+  // Over a Buffer protobufjs takes its faster reader, and `bytes()` yields Buffers.
+  const reader = protobuf.Reader.create(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength));
+  try {
+    readFields(reader, reader.len, (tag) => {
+      if (tag !== REQUEST.resourceSpans) return false;
+      readResourceSpans(reader, collector);
+      return true;
+    });
+  } catch (error) {
+    // The reader throws Error and RangeError alone; a TypeError is a bug of ours.
+    if (error instanceof TypeError) throw error;
+    throw new OtlpDecodeError('The body is not a valid protobuf ExportTraceServiceRequest.', { cause: error });
+  }
+  return collector.done();
+}
+
+/** ExportTraceServiceResponse; null is full success, which is zero bytes. */
+export function encodeProtobufResponse(partial: PartialSuccess | null): Uint8Array {
+  const writer = protobuf.Writer.create();
+  if (partial === null) return writer.finish();
+  return writer
+    .uint32(message(1))
+    .fork()
+    .uint32(varint(1))
+    .int64(partial.rejectedSpans)
+    .uint32(text(2))
+    .string(partial.errorMessage)
+    .ldelim()
+    .finish();
+}
+
+/** google.rpc.Status without details. `code` is one of google.rpc.Code. */
+export function encodeProtobufStatus(status: { code: number; message: string }): Uint8Array {
+  return protobuf.Writer.create().uint32(varint(1)).int32(status.code).uint32(text(2)).string(status.message).finish();
+}
+
+// Message descriptors: each field by the tag it has on the wire. Fields not read are not here.
+const REQUEST = { resourceSpans: message(1) };
+const RESOURCE_SPANS = { resource: message(1), scopeSpans: message(2) };
+const RESOURCE = { attributes: message(1) };
+const SCOPE_SPANS = { scope: message(1), spans: message(2) };
+const SCOPE = { name: text(1), version: text(2), attributes: message(3) };
+const SPAN = {
+  traceId: bytes(1),
+  spanId: bytes(2),
+  traceState: text(3),
+  parentSpanId: bytes(4),
+  name: text(5),
+  kind: varint(6),
+  startTimeUnixNano: fixed64(7),
+  endTimeUnixNano: fixed64(8),
+  attributes: message(9),
+  events: message(11),
+  links: message(13),
+  status: message(15),
+};
+const EVENT = { timeUnixNano: fixed64(1), name: text(2), attributes: message(3) };
+const LINK = { traceId: bytes(1), spanId: bytes(2), attributes: message(4) };
+const STATUS = { message: text(2), code: varint(3) };
+
+function readResourceSpans(reader: Reader, collector: Collector): void {
+  const resource: Attributes = {};
+  const attributes = new Entries(resource);
+  // The wire allows the spans to stand before their resource: the object is shared, and complete when the message ends.
+  readMessage(reader, (tag) => {
+    switch (tag) {
+      case RESOURCE_SPANS.resource:
+        readMessage(reader, (inner) => inner === RESOURCE.attributes && attributes.read(reader));
+        return true;
+      case RESOURCE_SPANS.scopeSpans:
+        readScopeSpans(reader, resource, collector);
+        return true;
+      default:
+        return false;
+    }
+  });
+}
+
+function readScopeSpans(reader: Reader, resource: Attributes, collector: Collector): void {
+  const scope = scopeOf('', '', {});
+  const attributes = new Entries(scope.attributes);
+  readMessage(reader, (tag) => {
+    switch (tag) {
+      case SCOPE_SPANS.scope:
+        readScope(reader, scope, attributes);
+        return true;
+      case SCOPE_SPANS.spans:
+        collector.add(readSpan(reader), scope, resource);
+        return true;
+      default:
+        return false;
+    }
+  });
+}
+
+function readScope(reader: Reader, scope: OtlpSpan['scope'], attributes: Entries): void {
+  readMessage(reader, (tag) => {
+    switch (tag) {
+      case SCOPE.name:
+        scope.name = storable(reader.string());
+        return true;
+      case SCOPE.version:
+        scope.version = storable(reader.string()) || null;
+        return true;
+      case SCOPE.attributes:
+        return attributes.read(reader);
+      default:
+        return false;
+    }
+  });
+}
+
+function readSpan(reader: Reader): RawSpan {
+  const span = newRawSpan();
+  const attributes = new Entries(span.attributes, isReadName);
+  readMessage(reader, (tag) => {
+    switch (tag) {
+      case SPAN.traceId:
+        span.traceId = readId(reader);
+        return true;
+      case SPAN.spanId:
+        span.spanId = readId(reader);
+        return true;
+      case SPAN.traceState:
+        span.traceState = reader.string();
+        return true;
+      case SPAN.parentSpanId:
+        span.parentSpanId = readId(reader);
+        return true;
+      case SPAN.name:
+        span.name = reader.string();
+        return true;
+      case SPAN.kind:
+        span.kind = reader.int32();
+        return true;
+      case SPAN.startTimeUnixNano:
+        span.start = readTime(reader);
+        return true;
+      case SPAN.endTimeUnixNano:
+        span.end = readTime(reader);
+        return true;
+      case SPAN.attributes:
+        return attributes.read(reader);
+      case SPAN.events:
+        if (span.events.length >= LIMITS.events) return false;
+        span.events.push(readEvent(reader));
+        return true;
+      case SPAN.links:
+        if (span.links.length >= LIMITS.links) return false;
+        span.links.push(readLink(reader));
+        return true;
+      case SPAN.status:
+        readStatus(reader, span);
+        return true;
+      default:
+        return false;
+    }
+  });
+  return span;
+}
+
+function readEvent(reader: Reader): RawSpan['events'][number] {
+  const event = { name: '', time: 0n, attributes: {} };
+  const attributes = new Entries(event.attributes);
+  readMessage(reader, (tag) => {
+    switch (tag) {
+      case EVENT.timeUnixNano:
+        event.time = readTime(reader);
+        return true;
+      case EVENT.name:
+        event.name = reader.string();
+        return true;
+      case EVENT.attributes:
+        return attributes.read(reader);
+      default:
+        return false;
+    }
+  });
+  return event;
+}
+
+function readLink(reader: Reader): RawSpan['links'][number] {
+  const link = { traceId: '', spanId: '', attributes: {} };
+  const attributes = new Entries(link.attributes);
+  readMessage(reader, (tag) => {
+    switch (tag) {
+      case LINK.traceId:
+        link.traceId = readId(reader);
+        return true;
+      case LINK.spanId:
+        link.spanId = readId(reader);
+        return true;
+      case LINK.attributes:
+        return attributes.read(reader);
+      default:
+        return false;
+    }
+  });
+  return link;
+}
+
+function readStatus(reader: Reader, span: RawSpan): void {
+  readMessage(reader, (tag) => {
+    switch (tag) {
+      case STATUS.message:
+        span.statusMessage = reader.string();
+        return true;
+      case STATUS.code:
+        span.statusCode = reader.int32();
+        return true;
+      default:
+        return false;
+    }
+  });
+}
+
+/** Hex. The longest id has 16 bytes; a longer one is refused later, whatever it says. */
+function readId(reader: Reader): string {
+  const id = reader.bytes();
+  return id.length > 16 ? 'too long' : baseText(id, 'hex');
+}
+
+function readTime(reader: Reader): bigint {
+  const low = reader.fixed32();
+  const high = reader.fixed32();
+  return (BigInt(high) << 32n) | BigInt(low);
+}

@@ -1,0 +1,18 @@
+const CONTINUATION_MASK = 0xc0;
+const CONTINUATION = 0x80;
+
+/** Text that a database takes: Postgres refuses NUL in text and jsonb, and lone surrogates have no UTF-8 form. */
+export function storable(text: string): string {
+  const wellFormed = text.toWellFormed();
+  return wellFormed.includes('\0') ? wellFormed.replaceAll('\0', '\ufffd') : wellFormed;
+}
+
+/** The longest start of a well-formed text that fits into so many UTF-8 bytes; never half a code point. */
+export function cutToBytes(text: string, maxBytes: number): string {
+  // A UTF-16 unit takes 3 bytes at most: most texts are settled without counting.
+  if (text.length * 3 <= maxBytes || Buffer.byteLength(text) <= maxBytes) return text;
+  const bytes = Buffer.from(text.slice(0, maxBytes));
+  let end = maxBytes;
+  while (end > 0 && ((bytes[end] ?? 0) & CONTINUATION_MASK) === CONTINUATION) end -= 1;
+  return bytes.toString('utf8', 0, end);
+}

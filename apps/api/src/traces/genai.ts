@@ -1,0 +1,243 @@
+import type { Attributes, OtlpSpan } from '../otlp/span.ts';
+
+/** What a span says of models, tools and agents, whichever convention it follows. Absent is null. */
+export type GenAi = {
+  /** A value of `gen_ai.operation.name`: chat, execute_tool, invoke_agent, ...; custom ones are kept. */
+  operation: string | null;
+  /** A value of `gen_ai.provider.name`, older names mapped. */
+  provider: string | null;
+  /** What the caller requested; the response's where no request model is known. */
+  model: string | null;
+  responseModel: string | null;
+  agent: string | null;
+  agentId: string | null;
+  tool: string | null;
+  prompt: string | null;
+  workflow: string | null;
+  mcpResource: string | null;
+  mcpMethod: string | null;
+  conversationId: string | null;
+  inputTokens: number | null;
+  outputTokens: number | null;
+  /** Lower-cased. */
+  serverAddress: string | null;
+  serverPort: number | null;
+  errorType: string | null;
+};
+
+/** What governance counts. */
+export type Subject = { kind: 'model' | 'tool' | 'agent' | 'prompt' | 'resource'; name: string };
+
+/**
+ * Reads the OpenTelemetry GenAI and MCP conventions (github.com/open-telemetry/semantic-conventions-genai) with their
+ * older names, OpenInference (github.com/Arize-ai/openinference) and OpenLLMetry (github.com/traceloop/openllmetry); in
+ * this order where a span carries several. Null for a span that says nothing of the kind.
+ */
+export function readGenAi(span: OtlpSpan): GenAi | null {
+  const { attributes } = span;
+  const openInference = text(attributes, ['openinference.span.kind'])?.toUpperCase() ?? null;
+  const traceloop = text(attributes, ['traceloop.span.kind'])?.toLowerCase() ?? null;
+  const entity = (kind: string) => (traceloop === kind ? text(attributes, ['traceloop.entity.name']) : null);
+  const mcpMethod = text(attributes, ['mcp.method.name']);
+  const responseModel = text(attributes, NAMES.responseModel);
+
+  const said = {
+    operation: operationOf(attributes, { openInference, traceloop, mcpMethod }),
+    provider: providerOf(attributes),
+    model: text(attributes, NAMES.requestModel) ?? responseModel ?? text(attributes, NAMES.eitherModel),
+    responseModel,
+    agent:
+      text(attributes, NAMES.agent) ??
+      (openInference === 'AGENT' ? text(attributes, ['agent.name']) : null) ??
+      entity('agent'),
+    agentId: text(attributes, NAMES.agentId),
+    tool:
+      text(attributes, NAMES.tool) ??
+      (openInference === 'TOOL' ? text(attributes, ['tool.name']) : null) ??
+      entity('tool'),
+    prompt: text(attributes, NAMES.prompt),
+    workflow: text(attributes, NAMES.workflow) ?? entity('workflow'),
+    mcpResource: text(attributes, NAMES.mcpResource),
+    mcpMethod,
+    conversationId:
+      text(attributes, NAMES.conversationId) ?? (openInference === null ? null : text(attributes, ['session.id'])),
+    inputTokens: count(attributes, NAMES.inputTokens),
+    outputTokens: count(attributes, NAMES.outputTokens),
+  };
+  // Any span may have an address or an error: these alone make none of this kind.
+  if (Object.values(said).every((value) => value === null)) return null;
+  return {
+    ...said,
+    serverAddress: text(attributes, NAMES.serverAddress)?.toLowerCase() ?? null,
+    serverPort: portOf(attributes),
+    errorType: text(attributes, NAMES.errorType),
+  };
+}
+
+/**
+ * What this span counts as a use of. An MCP call is seen from both ends; the client's span counts, the server's does not.
+ * An agent's name counts where the span is the agent's own, not on every call that is made in its name.
+ */
+export function subjectsOf(span: OtlpSpan, genAi: GenAi): Subject[] {
+  const { operation, model, tool, prompt, mcpMethod, mcpResource } = genAi;
+  if (mcpMethod !== null) {
+    if (span.kind === 'server') return [];
+    if (mcpMethod === 'tools/call') return named('tool', tool);
+    if (mcpMethod === 'prompts/get') return named('prompt', prompt);
+    if (RESOURCE_METHODS.has(mcpMethod)) return named('resource', mcpResource);
+    return [];
+  }
+  if (operation === 'execute_tool') return named('tool', tool);
+  if (operation === 'invoke_agent' || operation === 'create_agent') {
+    return [...named('agent', genAi.agent ?? genAi.agentId), ...named('model', model), ...named('prompt', prompt)];
+  }
+  // Instrumentations of before `gen_ai.operation.name` are known by what they name.
+  const unnamedTool = operation === null && model === null ? named('tool', tool) : [];
+  return [...named('model', model), ...unnamedTool, ...named('prompt', prompt)];
+}
+
+/** Attributes that hold each fact, the first one present decides. */
+const NAMES = {
+  operation: ['gen_ai.operation.name'],
+  provider: ['gen_ai.provider.name'],
+  olderProvider: ['gen_ai.system', 'llm.provider', 'llm.system'],
+  requestModel: ['gen_ai.request.model', 'llm.request.model_name'],
+  responseModel: ['gen_ai.response.model', 'llm.response.model_name'],
+  /** OpenInference: the response's where known, else the request's. */
+  eitherModel: ['llm.model_name', 'embedding.model_name', 'reranker.model_name'],
+  agent: ['gen_ai.agent.name'],
+  agentId: ['gen_ai.agent.id'],
+  tool: ['gen_ai.tool.name'],
+  prompt: ['gen_ai.prompt.name'],
+  workflow: ['gen_ai.workflow.name'],
+  mcpResource: ['mcp.resource.uri'],
+  conversationId: ['gen_ai.conversation.id'],
+  inputTokens: ['gen_ai.usage.input_tokens', 'gen_ai.usage.prompt_tokens', 'llm.token_count.prompt'],
+  outputTokens: ['gen_ai.usage.output_tokens', 'gen_ai.usage.completion_tokens', 'llm.token_count.completion'],
+  serverAddress: ['server.address'],
+  serverPort: ['server.port'],
+  errorType: ['error.type'],
+  /** Read only where another attribute says what they mean. */
+  conditional: [
+    'mcp.method.name',
+    'openinference.span.kind',
+    'tool.name',
+    'agent.name',
+    'session.id',
+    'traceloop.span.kind',
+    'traceloop.entity.name',
+    'llm.request.type',
+  ],
+};
+
+/** Every attribute name that `readGenAi` looks at: decoders keep these however many others a span has. */
+export const readNames: ReadonlySet<string> = new Set(Object.values(NAMES).flat());
+
+const MAX_NAME_CHARACTERS = 256;
+const MAX_PORT = 65_535;
+
+const OPENINFERENCE_OPERATIONS: ReadonlyMap<string, string> = new Map([
+  ['LLM', 'chat'],
+  ['EMBEDDING', 'embeddings'],
+  ['RETRIEVER', 'retrieval'],
+  ['TOOL', 'execute_tool'],
+  ['AGENT', 'invoke_agent'],
+]);
+
+const OPENLLMETRY_OPERATIONS: ReadonlyMap<string, string> = new Map([
+  ['tool', 'execute_tool'],
+  ['agent', 'invoke_agent'],
+  ['workflow', 'invoke_workflow'],
+]);
+
+const OPENLLMETRY_REQUESTS: ReadonlyMap<string, string> = new Map([
+  ['chat', 'chat'],
+  ['completion', 'text_completion'],
+  ['embedding', 'embeddings'],
+]);
+
+const RESOURCE_METHODS = new Set(['resources/read', 'resources/subscribe']);
+
+/**
+ * Values of the attributes before `gen_ai.provider.name`, by lower-cased name. Others stay as they are.
+ * `_OTHER` was how `gen_ai.system` said that it has no name for it.
+ */
+const PROVIDERS: ReadonlyMap<string, string | null> = new Map([
+  // semantic-conventions, deprecated values of gen_ai.system
+  ['az.ai.inference', 'azure.ai.inference'],
+  ['az.ai.openai', 'azure.ai.openai'],
+  ['gemini', 'gcp.gemini'],
+  ['vertex_ai', 'gcp.vertex_ai'],
+  ['xai', 'x_ai'],
+  ['_other', null],
+  // The same providers as OpenInference and early OpenLLMetry write them
+  ['azure', 'azure.ai.openai'],
+  ['aws', 'aws.bedrock'],
+  ['amazon', 'aws.bedrock'],
+  ['google', 'gcp.gen_ai'],
+  ['vertexai', 'gcp.vertex_ai'],
+  ['mistralai', 'mistral_ai'],
+  ['moonshot', 'moonshot_ai'],
+  ['watsonx', 'ibm.watsonx.ai'],
+  // Early OpenLLMetry capitalised what is lower-case since
+  ...['anthropic', 'cohere', 'deepseek', 'groq', 'ollama', 'openai', 'perplexity'].map((name) => [name, name] as const),
+]);
+
+function operationOf(
+  attributes: Attributes,
+  kinds: { openInference: string | null; traceloop: string | null; mcpMethod: string | null },
+): string | null {
+  const request = text(attributes, ['llm.request.type'])?.toLowerCase();
+  return (
+    text(attributes, NAMES.operation) ??
+    (kinds.mcpMethod === 'tools/call' ? 'execute_tool' : null) ??
+    OPENINFERENCE_OPERATIONS.get(kinds.openInference ?? '') ??
+    OPENLLMETRY_OPERATIONS.get(kinds.traceloop ?? '') ??
+    OPENLLMETRY_REQUESTS.get(request ?? '') ??
+    null
+  );
+}
+
+function providerOf(attributes: Attributes): string | null {
+  const current = text(attributes, NAMES.provider);
+  if (current !== null) return current;
+  for (const name of NAMES.olderProvider) {
+    const older = text(attributes, [name]);
+    if (older === null) continue;
+    const known = PROVIDERS.get(older.toLowerCase());
+    if (known !== null) return known ?? older;
+  }
+  return null;
+}
+
+function portOf(attributes: Attributes): number | null {
+  const port = count(attributes, NAMES.serverPort);
+  return port !== null && port > 0 && port <= MAX_PORT ? port : null;
+}
+
+function named(kind: Subject['kind'], name: string | null): Subject[] {
+  return name === null ? [] : [{ kind, name }];
+}
+
+/** The first of the attributes that is a string and not blank. */
+function text(attributes: Attributes, names: readonly string[]): string | null {
+  for (const name of names) {
+    const value = attributes[name];
+    if (typeof value === 'string' && value.trim() !== '') return cutName(value);
+  }
+  return null;
+}
+
+function cutName(name: string): string {
+  // toWellFormed: the cut may have split a surrogate pair.
+  return name.length <= MAX_NAME_CHARACTERS ? name : name.slice(0, MAX_NAME_CHARACTERS).toWellFormed();
+}
+
+/** The first of the attributes that is a whole number, not negative. */
+function count(attributes: Attributes, names: readonly string[]): number | null {
+  for (const name of names) {
+    const value = attributes[name];
+    if (typeof value === 'number' && Number.isSafeInteger(value) && value >= 0) return value;
+  }
+  return null;
+}
