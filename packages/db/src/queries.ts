@@ -28,12 +28,6 @@ export function before(key: PageKey | null, first: string, second: string): Expr
   return sql<SqlBool>`(${sql.ref(first)}, ${sql.ref(second)}) < (${key[0]}, ${key[1]})`;
 }
 
-/** The same, both ascending. */
-export function after(key: PageKey | null, first: string, second: string): Expression<SqlBool> {
-  if (key === null) return sql<SqlBool>`1 = 1`;
-  return sql<SqlBool>`(${sql.ref(first)}, ${sql.ref(second)}) > (${key[0]}, ${key[1]})`;
-}
-
 /** A substring condition on a case-folded column. */
 export function contains(column: string, text: string): Expression<SqlBool> {
   const pattern = `%${folded(text).replaceAll(/[\\%_]/g, (character) => `\\${character}`)}%`;

@@ -163,6 +163,8 @@ export type Tables = {
       actor: string | null;
       /** Who opened it: `user:<id>` or `service_account:<id>`. */
       opened_by: string;
+      /** The tenant of the account that opened it, which may not be the session's; '' for a user. */
+      opener_tenant_id: string;
       issued_at: Time;
       expires_at: Time;
       revoked_at: Time | null;

@@ -66,6 +66,10 @@ export async function up(db: Kysely<unknown>): Promise<void> {
     .execute();
   await listed('credentials');
   await index('credentials', 'by_owner', ['tenant_id', 'owner_id', 'created_at desc', 'id desc']).execute();
+  await index('credentials', 'signing_key_rotation', ['tenant_id', 'rotation_count'])
+    .unique()
+    .where(sql.ref('kind'), '=', 'signing_key')
+    .execute();
 
   await table('users', ['id'])
     .addColumn('id', 'text', required)
@@ -142,6 +146,7 @@ export async function up(db: Kysely<unknown>): Promise<void> {
     .$call(ofProvider('inventory_items'))
     .execute();
   await index('inventory_items', 'by_name', ['tenant_id', 'provider_id', 'kind', 'name']).unique().execute();
+  await index('inventory_items', 'by_id', ['id']).execute();
   await index('inventory_items', 'by_time', ['tenant_id', 'provider_id', 'created_at desc', 'id desc']).execute();
 
   await table('runtime_observations', ['tenant_id', 'id'])
@@ -187,6 +192,7 @@ export async function up(db: Kysely<unknown>): Promise<void> {
     .$call(times)
     .$call(ofProvider('recommendations'))
     .execute();
+  await index('recommendations', 'by_id', ['id']).execute();
   await index('recommendations', 'by_provider', ['tenant_id', 'provider_id', 'created_at desc', 'id desc']).execute();
   await index('recommendations', 'open', ['tenant_id', 'provider_id', 'kind', 'subject'])
     .unique()
@@ -277,6 +283,7 @@ export async function up(db: Kysely<unknown>): Promise<void> {
     .addColumn('subject', 'text', required)
     .addColumn('actor', 'text')
     .addColumn('opened_by', 'text', required)
+    .addColumn('opener_tenant_id', 'text', required)
     .addColumn('issued_at', 'text', required)
     .addColumn('expires_at', 'text', required)
     .addColumn('revoked_at', 'text')

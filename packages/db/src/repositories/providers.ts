@@ -66,6 +66,51 @@ export async function listProviders(
   return pageOf(rows, page.limit, toProvider, timeKey);
 }
 
+/**
+ * The providers that traffic in a place can belong to: those of the place and of its whole tenant which have one of the
+ * hosts, (case-folded) names or ids.
+ */
+export async function findProvidersOfTraffic(
+  db: Database,
+  place: TenantPlace,
+  seen: { hosts: readonly string[]; names: readonly string[]; ids?: readonly string[] },
+): Promise<Provider[]> {
+  const { tenant_id, sub_tenant_id } = placeColumns(place);
+  const rows = await db
+    .selectFrom('providers')
+    .selectAll()
+    .where('tenant_id', '=', tenant_id)
+    .where('sub_tenant_id', 'in', ['', sub_tenant_id])
+    .where('status', '<>', 'deleted')
+    .where((eb) =>
+      eb.or([
+        eb('host', 'in', ['', ...seen.hosts]),
+        eb('name_key', 'in', ['', ...seen.names]),
+        eb('id', 'in', ['', ...(seen.ids ?? [])]),
+      ]),
+    )
+    .execute();
+  return rows.map(toProvider);
+}
+
+/** The declared providers of traffic in a place that have a tool of this name. */
+export async function findProvidersOfTool(db: Database, place: TenantPlace, tool: string): Promise<Provider[]> {
+  const { tenant_id, sub_tenant_id } = placeColumns(place);
+  const rows = await db
+    .selectFrom('providers')
+    .innerJoin('inventory_items as item', (join) =>
+      join.onRef('item.tenant_id', '=', 'providers.tenant_id').onRef('item.provider_id', '=', 'providers.id'),
+    )
+    .selectAll('providers')
+    .where('providers.tenant_id', '=', tenant_id)
+    .where('providers.sub_tenant_id', 'in', ['', sub_tenant_id])
+    .where('providers.status', 'in', ['active', 'disabled'])
+    .where('item.kind', '=', 'tool')
+    .where('item.name', '=', tool)
+    .execute();
+  return rows.map(toProvider);
+}
+
 /** @throws DuplicateKeyError where the name is taken in the place */
 export async function insertProvider(
   db: Database,

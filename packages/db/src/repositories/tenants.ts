@@ -47,3 +47,13 @@ export async function ensurePlace(db: Database, place: TenantPlace, now: Date): 
   if (subTenant.numInsertedOrUpdatedRows === 1n) made.push('sub_tenant');
   return made;
 }
+
+/** A tenant's settings. @throws where the tenant does not exist */
+export async function findTenantSettings(db: Database, tenantId: string): Promise<TenantSettings> {
+  const row = await db
+    .selectFrom('tenants')
+    .select(['capture_content', 'span_retention_days'])
+    .where('id', '=', tenantId)
+    .executeTakeFirstOrThrow();
+  return { captureContent: row.capture_content === 1, spanRetentionDays: row.span_retention_days };
+}

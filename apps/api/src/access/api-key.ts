@@ -1,0 +1,50 @@
+import { type ApiKey, findApiKey, touchApiKey } from '@quartermaster/db/repositories/credentials.ts';
+import { ApiError } from '../errors.ts';
+import type { Services } from '../services.ts';
+import { digestsEqual, parseApiKey } from './api-key-format.ts';
+import type { Principal } from './principal.ts';
+
+/** Last use is written at most so often for each key. */
+const TOUCH_EVERY_MS = 60_000;
+
+/** Who calls with this key. @throws 401 for one that is unknown, ended, or whose account is not active */
+export async function principalOfApiKey(services: Services, text: string): Promise<Principal> {
+  const parsed = parseApiKey(text);
+  if (!parsed) throw refused();
+  const key = await findApiKey(services.db, parsed.keyId);
+  if (!key || !digestsEqual(key.digest, parsed.digest)) throw refused();
+  const now = services.now();
+  const time = now.toISOString();
+  if (key.revokedAt !== null || (key.expiresAt !== null && key.expiresAt <= time)) throw refused();
+  if (key.account.status !== 'active') throw refused();
+  await touch(services, key, now);
+  const { account, scopes } = key;
+  return {
+    kind: 'service_account',
+    id: account.id,
+    tenantId: account.tenantId,
+    scheme: 'api_key',
+    keyId: key.id,
+    platformAdministrator: account.platformAdministrator,
+    platformScopes: account.platformAdministrator ? scopes : [],
+    grants: [{ tenantId: account.tenantId, subTenantId: account.subTenantId, scopes }],
+    termsAccepted: true,
+  };
+}
+
+/** One answer for every way that a key can fail, so that it tells nothing of the key. */
+function refused(): ApiError {
+  return new ApiError('credentials_invalid', 'The API key is not valid.', {
+    headers: { 'WWW-Authenticate': 'Bearer error="invalid_token", error_description="the API key is not valid"' },
+  });
+}
+
+/** Nobody is refused because last use could not be written. */
+async function touch(services: Services, key: ApiKey, now: Date): Promise<void> {
+  if (key.lastUsedAt !== null && now.getTime() - Date.parse(key.lastUsedAt) < TOUCH_EVERY_MS) return;
+  try {
+    await touchApiKey(services.db, key, now);
+  } catch (error) {
+    services.log.warn({ err: error, keyId: key.id }, 'last use of an API key was not written');
+  }
+}

@@ -1,0 +1,60 @@
+import type { Operation } from '@quartermaster/contracts/operation.ts';
+import { narrowed, type TenantScope } from '@quartermaster/db/tenancy.ts';
+import { ApiError } from '../errors.ts';
+import { type Principal, reachOf } from './principal.ts';
+
+/**
+ * Refuses callers without credentials (401), and those who hold the operation's scope nowhere (403). REST asks this
+ * before it reads a body, so that a stranger learns nothing from how a body is refused.
+ *
+ * @param raw the input as sent: `path` tells whether users address their own record.
+ */
+export function authorise(
+  operation: Operation,
+  principal: Principal | null,
+  raw: unknown,
+): { principal: Principal; reach: TenantScope } {
+  if (principal === null) {
+    throw new ApiError('credentials_missing', 'Send a bearer token in Authorization, or an API key in X-API-Key.', {
+      headers: { 'WWW-Authenticate': 'Bearer' },
+    });
+  }
+  if (!principal.termsAccepted && !operation.beforeTerms) {
+    throw new ApiError('terms_required', 'Accept the terms first: PUT /v1/me/profile with terms.accepted true.');
+  }
+  const scope = operation.scope === 'public' ? null : operation.scope;
+  const reach = reachOf(principal, scope);
+  if (scope !== null && reach.length === 0 && !isOwnRecord(operation, principal, raw)) {
+    throw new ApiError('scope_missing', `This operation needs the scope ${scope}.`, {
+      scope,
+      headers: { 'WWW-Authenticate': `Bearer error="insufficient_scope", scope="${scope}"` },
+    });
+  }
+  return { principal, reach };
+}
+
+/** Refuses an input that names a tenant or sub-tenant out of reach (403), in its query or its body. */
+export function refuseForeignTenants(reach: TenantScope, raw: unknown): void {
+  const query = member(raw, 'query');
+  const body = member(raw, 'body');
+  refuseForeign(reach, member(query, 'tenant_id'), member(query, 'sub_tenant_id'));
+  refuseForeign(reach, member(body, 'tenantId'), member(body, 'subTenantId'));
+}
+
+function refuseForeign(reach: TenantScope, tenantId: unknown, subTenantId: unknown): void {
+  const tenant = typeof tenantId === 'string' && tenantId !== '' ? tenantId : null;
+  const subTenant = typeof subTenantId === 'string' && subTenantId !== '' ? subTenantId : null;
+  if (tenant === null && subTenant === null) return;
+  const within = narrowed(reach, { tenantId: tenant, subTenantId: subTenant });
+  if (within.length === 0) throw new ApiError('tenant_forbidden', 'The tenant or sub-tenant named is out of your reach.');
+}
+
+function isOwnRecord(operation: Operation, principal: Principal, raw: unknown): boolean {
+  if (operation.ownId === undefined || principal.kind !== 'user') return false;
+  return member(member(raw, 'path'), operation.ownId) === principal.id;
+}
+
+function member(value: unknown, key: string): unknown {
+  if (typeof value !== 'object' || value === null || !Object.hasOwn(value, key)) return undefined;
+  return (value as Record<string, unknown>)[key];
+}

@@ -1,0 +1,44 @@
+import { holdsScopes, type Scope } from '@quartermaster/contracts/scopes.ts';
+import { covers, EVERYWHERE, type TenantPlace, type TenantScope } from '@quartermaster/db/tenancy.ts';
+
+/** Scopes that a caller holds in one place. */
+export type Grant = TenantPlace & { scopes: readonly Scope[] };
+
+/** Who is calling, as their credential proved. */
+export type Principal = {
+  kind: 'service_account' | 'user';
+  /** The account's id, unique in its tenant only, or the user's. */
+  id: string;
+  /** The tenant of a service account; null for a user. */
+  tenantId: string | null;
+  scheme: 'api_key' | 'bearer';
+  /** The API key's id; null for a bearer token. */
+  keyId: string | null;
+  platformAdministrator: boolean;
+  /** What a platform administrator holds in every tenant; nothing for others. */
+  platformScopes: readonly Scope[];
+  /** What the caller holds in their own tenants. */
+  grants: readonly Grant[];
+  /** Accepted terms; a service account always has. */
+  termsAccepted: boolean;
+};
+
+/** Where the caller holds `scope` (null: wherever they hold anything). An empty list: nowhere. */
+export function reachOf(principal: Principal, scope: Scope | null): TenantScope {
+  if (principal.platformAdministrator) {
+    return scope === null || holdsScopes(principal.platformScopes, [scope]) ? EVERYWHERE : [];
+  }
+  const holding = principal.grants.filter((grant) => scope === null || holdsScopes(grant.scopes, [scope]));
+  return holding.map(({ tenantId, subTenantId }) => ({ tenantId, subTenantId }));
+}
+
+/** All that the caller holds at a place. */
+export function scopesAt(principal: Principal, place: TenantPlace): Scope[] {
+  const here = principal.grants.filter((grant) => covers([grant], place));
+  return [...new Set([...principal.platformScopes, ...here.flatMap((grant) => grant.scopes)])];
+}
+
+/** How tokens, audit events and records name a principal: `user:<id>` or `service_account:<id>`. */
+export function principalName(principal: Pick<Principal, 'kind' | 'id'>): string {
+  return `${principal.kind}:${principal.id}`;
+}

@@ -1,0 +1,21 @@
+import * as contract from '@quartermaster/contracts/audit-events.ts';
+import { listAuditEvents } from '@quartermaster/db/repositories/audit-events.ts';
+import { scopeOfQuery } from '../access/places.ts';
+import { answerPage } from '../pages.ts';
+import { endpoint, router } from '../trpc.ts';
+
+export const auditRouter = router({
+  list: endpoint(contract.listAuditEvents).query(({ ctx, input }) => {
+    const { query } = input;
+    const scope = scopeOfQuery(ctx, query);
+    const filter = {
+      actorId: query.actor_id,
+      operation: query.operation,
+      targetId: query.target_id,
+      outcome: query.outcome,
+      createdAfter: query.created_after,
+      createdBefore: query.created_before,
+    };
+    return answerPage(ctx, input, scope, (page) => listAuditEvents(ctx.services.db, scope, filter, page));
+  }),
+});

@@ -1,0 +1,75 @@
+import type { AuditEvent } from '@quartermaster/contracts/audit-events.ts';
+import type { Operation } from '@quartermaster/contracts/operation.ts';
+import type { Database } from '@quartermaster/db/database.ts';
+import { insertAuditEvents, type NewAuditEvent } from '@quartermaster/db/repositories/audit-events.ts';
+import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
+import type { Principal } from '../access/principal.ts';
+import type { Services } from '../services.ts';
+
+/** What a write says of itself for the audit. */
+export type Change = {
+  /** Where the record stands; null: it belongs to no tenant. */
+  place: TenantPlace | null;
+  target: NonNullable<AuditEvent['target']>;
+  /** The names of the fields that changed, never their values. */
+  changed?: readonly string[];
+};
+
+type WriteContext = {
+  services: Pick<Services, 'db' | 'now'>;
+  requestId: string;
+  principal: Principal | null;
+  operation: Pick<Operation, 'operationId'>;
+};
+
+/**
+ * Runs an administrative write in one transaction together with the audit events of what it changed. Whatever throws
+ * undoes both. A write that finds nothing to change records nothing.
+ */
+export async function write<T>(
+  ctx: WriteContext,
+  work: (trx: Database, record: (change: Change) => void, now: Date) => Promise<T>,
+): Promise<T> {
+  const now = ctx.services.now();
+  return ctx.services.db.transaction().execute(async (trx) => {
+    const changes: Change[] = [];
+    const answer = await work(trx, (change) => changes.push(change), now);
+    await insertAuditEvents(
+      trx,
+      changes.map((change) => eventOf(ctx, change)),
+      now,
+    );
+    return answer;
+  });
+}
+
+function eventOf(ctx: WriteContext, change: Change): NewAuditEvent {
+  return {
+    place: change.place,
+    ...actorOf(ctx.principal),
+    operation: ctx.operation.operationId,
+    target: change.target,
+    outcome: 'success',
+    reason: null,
+    changedFields: [...(change.changed ?? [])].sort(),
+    count: 1,
+    requestId: ctx.requestId,
+  };
+}
+
+/** Who acts, as audit events have it. */
+export function actorOf(principal: Principal | null): Pick<AuditEvent, 'actor' | 'scheme' | 'keyId'> {
+  if (principal === null) return { actor: { type: 'anonymous', id: null }, scheme: null, keyId: null };
+  return { actor: { type: principal.kind, id: principal.id }, scheme: principal.scheme, keyId: principal.keyId };
+}
+
+/** The fields of an update that would change the record: an update of nothing writes nothing. */
+export function changedFields<Rec extends object>(record: Rec, change: Partial<Rec>): string[] {
+  return Object.entries(change)
+    .filter(([name, value]) => value !== undefined && !same(value, record[name as keyof Rec]))
+    .map(([name]) => name);
+}
+
+function same(a: unknown, b: unknown): boolean {
+  return a === b || JSON.stringify(a) === JSON.stringify(b);
+}

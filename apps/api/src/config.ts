@@ -1,0 +1,82 @@
+import { isIP } from 'node:net';
+import { resolve } from 'node:path';
+import { z } from 'zod';
+
+/** The repository's root: what relative paths of the configuration are relative to. */
+export const ROOT = resolve(import.meta.dirname, '../../..');
+
+export const VERSION = '0.1.0';
+
+const port = z.coerce.number().int().min(0).max(65535);
+
+const EnvironmentSchema = z.object({
+  HOST: z.string().default('127.0.0.1'),
+  PORT: port.default(8080),
+  QM_PUBLIC_URL: z.url({ protocol: /^https?$/ }).optional(),
+  QM_TRUSTED_PROXIES: z.string().default(''),
+  DATABASE_URL: z.string().default('sqlite:data/quartermaster.db'),
+  QM_BOOTSTRAP_API_KEY: z.string().optional(),
+  QM_OIDC_ISSUER: z.url({ protocol: /^https?$/ }).optional(),
+  QM_OIDC_AUDIENCE: z.string().min(1).default('quartermaster'),
+  QM_OIDC_EMAIL_CLAIM: z.string().min(1).default('email'),
+  QM_OIDC_TOKEN_TYPES: z.string().min(1).default('at+jwt'),
+  QM_SECRET_KEY: z
+    .base64()
+    .refine((text) => Buffer.from(text, 'base64').length === 32, { error: 'should be 32 bytes, base64' })
+    .optional(),
+  QM_METRICS_PORT: z.union([z.literal('off'), port]).default(9464),
+  QM_RATE_LIMITS: z.enum(['on', 'off']).default('on'),
+  QM_OTLP_MAX_BYTES: z.coerce.number().int().min(1024).default(64 * 1024 * 1024),
+  QM_LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'silent']).default('info'),
+  QM_DEV_IDENTITY: z.enum(['', '0', '1']).default('0'),
+});
+
+export type Config = ReturnType<typeof readConfig>;
+
+/** A setting is missing or wrong: the service does not start. */
+export class ConfigError extends Error {}
+
+/**
+ * Reads the configuration. Nothing else reads the environment. Empty variables count as unset.
+ *
+ * @throws {ConfigError} with one line for each setting that is wrong; values are not shown, since some are secrets
+ */
+export function readConfig(environment: Record<string, string | undefined>) {
+  const set = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== undefined && value !== ''));
+  const parsed = EnvironmentSchema.safeParse(set);
+  if (!parsed.success) {
+    throw new ConfigError(parsed.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`).join('\n'));
+  }
+  const env = parsed.data;
+  const devIdentity = env.QM_DEV_IDENTITY === '1' && env.QM_OIDC_ISSUER === undefined;
+  if (devIdentity && !isLoopback(env.HOST)) {
+    throw new ConfigError('QM_DEV_IDENTITY: the development identity provider runs on a loopback HOST alone');
+  }
+  return {
+    host: env.HOST,
+    port: env.PORT,
+    /** Null: made of the address that the server listens on. */
+    publicUrl: env.QM_PUBLIC_URL?.replace(/\/+$/, '') ?? null,
+    trustedProxies: env.QM_TRUSTED_PROXIES.split(',')
+      .map((entry) => entry.trim())
+      .filter((entry) => entry !== ''),
+    databaseUrl: env.DATABASE_URL,
+    bootstrapApiKey: env.QM_BOOTSTRAP_API_KEY ?? null,
+    oidc: {
+      issuer: env.QM_OIDC_ISSUER ?? null,
+      audience: env.QM_OIDC_AUDIENCE,
+      emailClaim: env.QM_OIDC_EMAIL_CLAIM,
+      tokenTypes: env.QM_OIDC_TOKEN_TYPES.split(',').map((entry) => entry.trim()),
+    },
+    secretKey: env.QM_SECRET_KEY === undefined ? null : Buffer.from(env.QM_SECRET_KEY, 'base64'),
+    metricsPort: env.QM_METRICS_PORT === 'off' ? null : env.QM_METRICS_PORT,
+    rateLimits: env.QM_RATE_LIMITS === 'on',
+    otlpMaxBytes: env.QM_OTLP_MAX_BYTES,
+    logLevel: env.QM_LOG_LEVEL,
+    devIdentity,
+  };
+}
+
+function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'));
+}

@@ -1,0 +1,65 @@
+import { ERRORS, type ErrorCode, type Problem, type ValidationError } from '@quartermaster/contracts/errors.ts';
+import { TRPCError, type TRPC_ERROR_CODE_KEY } from '@trpc/server';
+
+type Extras = { headers?: Record<string, string>; scope?: string; cause?: unknown };
+
+/** A refusal that was foreseen. Whatever else is thrown is a bug: it answers 500 and goes to the log. */
+export class ApiError extends TRPCError {
+  readonly reason: ErrorCode;
+  readonly status: number;
+  readonly headers: Record<string, string>;
+  readonly scope: string | undefined;
+
+  constructor(reason: ErrorCode, detail: string, extras: Extras = {}) {
+    const { status } = ERRORS[reason];
+    super({ code: TRPC_CODES[status] ?? 'INTERNAL_SERVER_ERROR', message: detail, cause: extras.cause });
+    this.name = 'ApiError';
+    this.reason = reason;
+    this.status = status;
+    this.headers = extras.headers ?? {};
+    this.scope = extras.scope;
+  }
+
+  /** @param requestId stands as `instance` in the answer. */
+  problem(requestId: string): Problem {
+    return {
+      type: `urn:quartermaster:problem:${this.reason}`,
+      title: ERRORS[this.reason].title,
+      status: this.status,
+      detail: this.message,
+      instance: requestId,
+      code: this.reason,
+      ...(this.scope !== undefined && { scope: this.scope }),
+    };
+  }
+}
+
+/** Values that break the contract, or a rule that needs the database to see: answered 422 with FastAPI's body. */
+export class ValidationFailure extends TRPCError {
+  readonly details: ValidationError[];
+
+  constructor(details: ValidationError[]) {
+    super({ code: 'UNPROCESSABLE_CONTENT', message: details[0]?.msg ?? 'Validation failed' });
+    this.name = 'ValidationFailure';
+    this.details = details;
+  }
+}
+
+/** A rule of our own that one value breaks, as pydantic words it: `Value error, <rule>`. */
+export function valueError(loc: (string | number)[], rule: string, input?: unknown): ValidationFailure {
+  const shown = input === undefined ? {} : { input };
+  return new ValidationFailure([{ loc, msg: `Value error, ${rule}`, type: 'value_error', ...shown, ctx: { error: rule } }]);
+}
+
+const TRPC_CODES: Record<number, TRPC_ERROR_CODE_KEY> = {
+  400: 'BAD_REQUEST',
+  401: 'UNAUTHORIZED',
+  403: 'FORBIDDEN',
+  404: 'NOT_FOUND',
+  405: 'METHOD_NOT_SUPPORTED',
+  409: 'CONFLICT',
+  413: 'PAYLOAD_TOO_LARGE',
+  415: 'UNSUPPORTED_MEDIA_TYPE',
+  429: 'TOO_MANY_REQUESTS',
+  503: 'SERVICE_UNAVAILABLE',
+};

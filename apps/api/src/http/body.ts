@@ -1,0 +1,117 @@
+import type { IncomingMessage } from 'node:http';
+import { ApiError, ValidationFailure } from '../errors.ts';
+import { jsonFault } from './json-fault.ts';
+
+/** 1 MiB. */
+export const BODY_LIMIT = 1024 * 1024;
+
+type BodyOptions = {
+  /** May be absent, empty, or of any media type. */
+  optional: boolean;
+  /** In bytes, {@link BODY_LIMIT} where left out. */
+  limit?: number;
+};
+
+/**
+ * Reads a request's body, once, as JSON.
+ *
+ * What the Content-Type decides: `application/json` and `application/*+json`, with any parameters, are JSON, and so is
+ * a body without a Content-Type. Any other is read as JSON too where the body is optional, since such a body is welcome
+ * with any Content-Type; where it is required, 415. An absent or empty body is undefined, whatever its Content-Type.
+ * FastAPI would treat a body of another type as a string, and refuse it as no object (`model_attributes_type`); 415
+ * says what to do about it.
+ *
+ * @throws ApiError `body_too_large` as soon as the limit is passed (the rest is left unread), `media_type_unsupported`
+ * for a media type, charset or content coding that is not read here; ValidationFailure `json_invalid`, alone.
+ */
+export async function readBody(req: IncomingMessage, { optional, limit = BODY_LIMIT }: BodyOptions): Promise<unknown> {
+  if (!hasBody(req)) return undefined;
+  if (Number(req.headers['content-length'] ?? 0) > limit) throw tooLarge(limit);
+  refuseCoding(req);
+  const bytes = await bytesOf(req, limit);
+  if (bytes.length === 0) return undefined;
+  refuseMediaType(req.headers['content-type'], optional);
+  return parsed(decoded(bytes));
+}
+
+/** Whether bytes may follow the head: RFC 9112, section 6.3. */
+export function hasBody(req: IncomingMessage): boolean {
+  const length = req.headers['content-length'];
+  return req.headers['transfer-encoding'] !== undefined || (length !== undefined && Number(length) > 0);
+}
+
+function bytesOf(req: IncomingMessage, limit: number): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    let size = 0;
+    const settle = (finish: () => void) => {
+      req.off('data', onData).off('end', onEnd).off('error', onGone).off('close', onGone);
+      finish();
+    };
+    const onData = (chunk: Buffer) => {
+      size += chunk.length;
+      if (size <= limit) chunks.push(chunk);
+      else {
+        req.pause();
+        settle(() => reject(tooLarge(limit)));
+      }
+    };
+    const onEnd = () => settle(() => resolve(Buffer.concat(chunks, size)));
+    // Nobody is left to read the answer; but what waits for the body must not wait for ever.
+    const onGone = () =>
+      settle(() => reject(new ApiError('request_malformed', 'The connection ended before the body did.')));
+    if (req.destroyed) onGone();
+    else req.on('data', onData).on('end', onEnd).on('error', onGone).on('close', onGone);
+  });
+}
+
+function refuseCoding(req: IncomingMessage): void {
+  const coding = (req.headers['content-encoding'] ?? '').trim().toLowerCase();
+  if (coding === '' || coding === 'identity') return;
+  // RFC 9110, section 15.5.16: which header says whether the coding or the type was the matter.
+  throw new ApiError('media_type_unsupported', 'Send the body without a Content-Encoding.', {
+    headers: { 'Accept-Encoding': 'identity' },
+  });
+}
+
+function refuseMediaType(header: string | undefined, optional: boolean): void {
+  if (header === undefined || header.trim() === '') return;
+  const [name = '', ...parameters] = header.split(';');
+  const json = /^\s*application\/([^\s/;]+\+)?json\s*$/i.test(name);
+  if (!json && !optional) throw notJson('Send the body as application/json.');
+  const charset = parameters.map((one) => /^\s*charset\s*=\s*"?([^"\s]+)"?\s*$/i.exec(one)?.[1]).find(Boolean);
+  if (charset !== undefined && !/^utf-?8$/i.test(charset)) throw notJson('Send the body in UTF-8.');
+}
+
+function notJson(detail: string): ApiError {
+  return new ApiError('media_type_unsupported', detail, { headers: { Accept: 'application/json' } });
+}
+
+function tooLarge(limit: number): ApiError {
+  return new ApiError('body_too_large', `The body has more than ${limit} bytes.`);
+}
+
+/** A byte order mark is left out, as RFC 8259 allows. */
+function decoded(bytes: Buffer): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch {
+    const readable = new TextDecoder().decode(bytes);
+    throw invalidJson({ offset: Math.max(readable.indexOf('\uFFFD'), 0), reason: 'Invalid UTF-8' });
+  }
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw invalidJson(jsonFault(text));
+  }
+}
+
+function invalidJson({ offset, reason }: { offset: number; reason: string }): ValidationFailure {
+  const at = ['body', offset];
+  return new ValidationFailure([
+    { type: 'json_invalid', loc: at, msg: 'JSON decode error', input: {}, ctx: { error: reason } },
+  ]);
+}

@@ -1,0 +1,62 @@
+import { dirname } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import express, { type Router } from 'express';
+
+/** The only files of Swagger UI that are served. */
+const ASSETS = ['swagger-ui.css', 'swagger-ui-bundle.js', 'favicon-32x32.png'];
+
+/**
+ * The interactive reference: Swagger UI, from the installed package and nowhere else. It loads nothing from other
+ * hosts and has no inline script, so that it works under `default-src 'self'`.
+ *
+ * Mount it at a path of its own, such as `/docs`.
+ */
+export function docsRouter({ openApiPath }: { openApiPath: string }): Router {
+  const folder = dirname(fileURLToPath(import.meta.resolve('swagger-ui-dist/package.json')));
+  const router = express.Router({ strict: true });
+  router.get('/', (req, res) => {
+    // Without the slash the page's relative addresses would miss it.
+    const [path = '', search] = req.originalUrl.split('?');
+    if (path.endsWith('/')) res.type('html').send(PAGE);
+    else res.redirect(301, `${req.baseUrl}/${search === undefined ? '' : `?${search}`}`);
+  });
+  router.get('/init.js', (_req, res) => {
+    res.type('text/javascript').send(initScript(openApiPath));
+  });
+  for (const name of ASSETS) {
+    router.get(`/${name}`, (_req, res) => {
+      res.sendFile(name, { root: folder, maxAge: '1d' });
+    });
+  }
+  return router;
+}
+
+const PAGE = `<!doctype html>
+<html lang="en">
+  <head>
+    <meta charset="utf-8">
+    <meta name="viewport" content="width=device-width, initial-scale=1">
+    <title>Quartermaster API</title>
+    <link rel="stylesheet" href="swagger-ui.css">
+    <link rel="icon" type="image/png" href="favicon-32x32.png">
+  </head>
+  <body>
+    <div id="reference"></div>
+    <script src="swagger-ui-bundle.js"></script>
+    <script src="init.js"></script>
+  </body>
+</html>
+`;
+
+/** `validatorUrl: null` keeps the page from handing the document to a validator on another host. */
+function initScript(openApiPath: string): string {
+  const settings = {
+    url: openApiPath,
+    dom_id: '#reference',
+    deepLinking: true,
+    validatorUrl: null,
+    persistAuthorization: false,
+    tryItOutEnabled: true,
+  };
+  return `SwaggerUIBundle(${JSON.stringify(settings)});\n`;
+}

@@ -1,0 +1,99 @@
+type JsonFault = { offset: number; reason: string };
+
+const SPACE = /[ \t\n\r]*/y;
+const ATOM = /(?:-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d+)?|true|false|null)/y;
+const ESCAPE = /\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})/y;
+
+/**
+ * Finds what is wrong with a text that JSON.parse refused, in the words of Python's json module, which FastAPI passes
+ * on. JSON.parse itself says where only sometimes. Does not recurse: the text may nest however deep.
+ *
+ * @returns the offset in characters (code points, as Python counts them).
+ */
+export function jsonFault(text: string): JsonFault {
+  const fault = scan(text);
+  return { ...fault, offset: Array.from(text.slice(0, fault.offset)).length };
+}
+
+function scan(text: string): JsonFault {
+  const open: ('{' | '[')[] = [];
+  let at = after(SPACE, text, 0);
+  for (;;) {
+    // Here a value is due.
+    const start = text[at];
+    if (start === '{' || start === '[') {
+      open.push(start);
+      at = after(SPACE, text, at + 1);
+      if (text[at] !== (start === '{' ? '}' : ']')) {
+        if (start === '[') continue;
+        const key = scanKey(text, at);
+        if (typeof key !== 'number') return key;
+        at = key;
+        continue;
+      }
+    } else {
+      const end = start === '"' ? scanString(text, at) : after(ATOM, text, at);
+      if (typeof end !== 'number') return end;
+      if (end === at) return { offset: at, reason: 'Expecting value' };
+      at = end - 1;
+    }
+    // Here a value has ended, at its last character: close what it closes, then go on to the next.
+    for (;;) {
+      if (text[at] === '}' || text[at] === ']') open.pop();
+      at = after(SPACE, text, at + 1);
+      const within = open.at(-1);
+      if (within === undefined) return { offset: at, reason: 'Extra data' };
+      if (closes(within, text[at])) continue;
+      if (text[at] !== ',') return { offset: at, reason: "Expecting ',' delimiter" };
+      const comma = at;
+      at = after(SPACE, text, at + 1);
+      if (closes(within, text[at])) {
+        const what = within === '{' ? 'object' : 'array';
+        return { offset: comma, reason: `Illegal trailing comma before end of ${what}` };
+      }
+      if (within === '[') break;
+      const key = scanKey(text, at);
+      if (typeof key !== 'number') return key;
+      at = key;
+      break;
+    }
+  }
+}
+
+/** Past a member's name and colon. */
+function scanKey(text: string, at: number): number | JsonFault {
+  if (text[at] !== '"') return { offset: at, reason: 'Expecting property name enclosed in double quotes' };
+  const end = scanString(text, at);
+  if (typeof end !== 'number') return end;
+  const colon = after(SPACE, text, end);
+  return text[colon] === ':' ? after(SPACE, text, colon + 1) : { offset: colon, reason: "Expecting ':' delimiter" };
+}
+
+/** Past the closing quote. */
+function scanString(text: string, start: number): number | JsonFault {
+  let at = start + 1;
+  while (at < text.length) {
+    const char = text[at];
+    if (char === '"') return at + 1;
+    if (char === '\\') {
+      const end = after(ESCAPE, text, at);
+      if (end === at && at + 1 < text.length) {
+        return { offset: at, reason: text[at + 1] === 'u' ? 'Invalid \\uXXXX escape' : 'Invalid \\escape' };
+      }
+      at = Math.max(end, at + 1);
+    } else if (text.charCodeAt(at) < 0x20) {
+      return { offset: at, reason: 'Invalid control character at' };
+    } else at++;
+  }
+  return { offset: start, reason: 'Unterminated string starting at' };
+}
+
+/** Where a sticky pattern ends that begins at `at`; `at` itself where it does not match. */
+function after(pattern: RegExp, text: string, at: number): number {
+  pattern.lastIndex = at;
+  return pattern.test(text) ? pattern.lastIndex : at;
+}
+
+function closes(open: '{' | '[', char: string | undefined): boolean {
+  return char === (open === '{' ? '}' : ']');
+}

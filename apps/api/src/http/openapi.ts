@@ -1,0 +1,169 @@
+import { HTTPValidationErrorSchema, ProblemSchema } from '@quartermaster/contracts/errors.ts';
+import { type Operation, TAGS } from '@quartermaster/contracts/operation.ts';
+import { initTRPC } from '@trpc/server';
+import { generateOpenApiDocument, type OpenApiMeta } from 'trpc-to-openapi';
+import { z } from 'zod';
+import type { ZodOpenApiOperationObject, ZodOpenApiPathsObject, ZodOpenApiResponsesObject } from 'zod-openapi';
+import { refusalsOf } from './refusals.ts';
+import { type Procedures, proceduresByOperation } from './rest.ts';
+
+type DocumentOptions = {
+  procedures: Procedures;
+  /** Operations without a procedure: those of the OTLP receiver. */
+  operations?: readonly Operation[];
+  /** The product's version. */
+  version: string;
+  serverUrl: string;
+};
+
+/**
+ * The OpenAPI 3.1.0 document of all operations. It goes through trpc-to-openapi's generator, with operations made
+ * here: what the generator makes of a procedure lacks the query of a write and an optional body, and its error bodies
+ * are not ours. The same operations in the same order give the same document.
+ */
+export function openApiDocument(options: DocumentOptions): object {
+  const operations = [
+    ...proceduresByOperation(options.procedures).map(([operation]) => operation),
+    ...(options.operations ?? []),
+  ];
+  const paths: ZodOpenApiPathsObject = {};
+  for (const operation of operations.toSorted(byPath)) {
+    const method = METHODS[operation.method];
+    const here = paths[operation.path];
+    if (here?.[method]) throw new Error(`Two operations at ${operation.method} ${operation.path}`);
+    paths[operation.path] = { ...here, [method]: described(operation) };
+  }
+  const used = new Set<string>(operations.map(({ tag }) => tag));
+  const document = generateOpenApiDocument(initTRPC.meta<OpenApiMeta>().create().router({}), {
+    openApiVersion: '3.1.0',
+    title: 'Quartermaster',
+    description: DESCRIPTION,
+    version: options.version,
+    license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
+    baseUrl: options.serverUrl,
+    paths,
+    securitySchemes: SECURITY_SCHEMES,
+  });
+  return {
+    ...document,
+    tags: Object.entries(TAGS)
+      .filter(([name]) => used.has(name))
+      .map(([name, description]) => ({ name, description })),
+    components: { ...document.components, headers: HEADERS },
+  };
+}
+
+const METHODS = { GET: 'get', POST: 'post', PUT: 'put', DELETE: 'delete' } as const;
+
+const DESCRIPTION = `The administration plane of an AI-agent platform: who may act, what may be used, what was really used, and what to do about the difference.
+
+Lists answer \`{ "items": [...], "nextCursor": ... }\`; hand the cursor in again, with the same filters, for the next page. Updates are by presence: what is left out stays, null clears. Values that break the contract are answered 422 with \`HTTPValidationError\`; every other error is a problem document (RFC 9457) whose \`code\` is stable. Every answer carries \`X-Request-Id\`.`;
+
+const SECURITY_SCHEMES = {
+  bearerAuth: {
+    type: 'http',
+    scheme: 'bearer',
+    bearerFormat: 'JWT',
+    description: 'OIDC access token for users and CLI clients',
+  },
+  apiKeyAuth: {
+    type: 'apiKey',
+    in: 'header',
+    name: 'X-API-Key',
+    description: 'Scoped service-account API key for external agents and runtime clients',
+  },
+} as const;
+
+const HEADERS = {
+  RequestId: { description: 'Names this request in logs and audit events.', schema: { type: 'string' } },
+  RetryAfter: { description: 'Seconds to wait before the next attempt.', schema: { type: 'integer', minimum: 0 } },
+  WWWAuthenticate: { description: 'The challenge of RFC 6750.', schema: { type: 'string' } },
+} as const;
+
+type Schema = z.ZodType;
+
+/** The errors of the OTLP path. */
+const StatusSchema = z
+  .object({
+    code: z.int().optional().describe('A number of google.rpc.Code.'),
+    message: z.string().optional().describe('What was wrong, for developers.'),
+  })
+  .meta({ id: 'Status', description: 'google.rpc.Status, as OTLP/HTTP has it.' });
+
+function described(operation: Operation): ZodOpenApiOperationObject {
+  const { params, query } = operation;
+  return {
+    operationId: operation.operationId,
+    summary: operation.summary,
+    ...(operation.description !== undefined && { description: operation.description }),
+    tags: [operation.tag],
+    security: securityOf(operation),
+    ...((params ?? query) && { requestParams: { ...(params && { path: params }), ...(query && { query }) } }),
+    ...bodyOf(operation),
+    responses: responsesOf(operation),
+  };
+}
+
+/** Either scheme will do; the role that each lists is the scope that the credential must hold. */
+function securityOf({ scope }: Operation): Record<string, string[]>[] {
+  if (scope === 'public') return [];
+  const scopes = scope === null ? [] : [scope];
+  return [{ bearerAuth: scopes }, { apiKeyAuth: [...scopes] }];
+}
+
+function bodyOf({ body, bodyOptional, transport }: Operation): Pick<ZodOpenApiOperationObject, 'requestBody'> {
+  if (transport === 'otlp') {
+    const description = 'An ExportTraceServiceRequest, gzip or not.';
+    return { requestBody: { required: true, description, content: inBothEncodings({ type: 'object' }) } };
+  }
+  if (!body) return {};
+  const schema = bodyOptional ? body.nullable() : body;
+  return { requestBody: { required: !bodyOptional, content: { 'application/json': { schema } } } };
+}
+
+function responsesOf(operation: Operation): ZodOpenApiResponsesObject {
+  const otlp = operation.transport === 'otlp';
+  const output = operation.output as unknown as Schema;
+  const success = otlp ? inBothEncodings(output) : json(output);
+  const responses: ZodOpenApiResponsesObject = {
+    200: { description: output.description ?? operation.summary, headers: headersOf(200), content: success },
+  };
+  for (const { status, description } of refusalsOf(operation)) {
+    const content = otlp
+      ? inBothEncodings(StatusSchema)
+      : status === 422
+        ? json(HTTPValidationErrorSchema)
+        : { 'application/problem+json': { schema: ProblemSchema } };
+    responses[`${status as 400}`] = { description, headers: headersOf(status), content };
+  }
+  return responses;
+}
+
+function json(schema: Schema) {
+  return { 'application/json': { schema } };
+}
+
+/** OTLP's two encodings: JSON has a schema, protobuf is bytes here. */
+function inBothEncodings(schema: Schema | { type: 'object' }) {
+  return {
+    'application/json': { schema },
+    'application/x-protobuf': { schema: { type: 'string', format: 'binary' } as const },
+  };
+}
+
+function headersOf(status: number): Record<string, { $ref: string }> {
+  const names: Record<string, keyof typeof HEADERS> = { 'X-Request-Id': 'RequestId' };
+  if (status === 401 || status === 403) names['WWW-Authenticate'] = 'WWWAuthenticate';
+  if (status === 429 || status === 503) names['Retry-After'] = 'RetryAfter';
+  return Object.fromEntries(
+    Object.entries(names).map(([header, name]) => [header, { $ref: `#/components/headers/${name}` }]),
+  );
+}
+
+function byPath(a: Operation, b: Operation): number {
+  return a.path === b.path ? rank(a) - rank(b) : a.path < b.path ? -1 : 1;
+}
+
+function rank({ method }: Operation): number {
+  return Object.keys(METHODS).indexOf(method);
+}

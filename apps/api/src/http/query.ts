@@ -1,0 +1,65 @@
+import type { z } from 'zod';
+import { defOf, isInteger, unwrapped } from './schemas.ts';
+
+/** Under this key an operation's raw input carries the query as it was sent: an answer's `input` is "0", not 0. */
+export const QUERY_TEXT: unique symbol = Symbol('query text');
+
+type QueryText = Record<string, string | string[]>;
+export type QueryReader = (search: string) => { query: Record<string, unknown>; text: QueryText };
+
+type Read = (text: string) => unknown;
+
+/**
+ * Compiles a reader for an operation's query. Integers, numbers and booleans are read as pydantic reads them; what
+ * cannot be read stays the string that it is, for the schema to refuse. Of repeats the last wins, unless the schema
+ * has a list; unknown parameters are dropped.
+ *
+ * @returns a function of what stands behind the `?`.
+ */
+export function queryReader(schema: z.ZodObject | undefined): QueryReader {
+  const lists = new Set<string>();
+  const readers = new Map<string, Read>();
+  for (const [name, field] of Object.entries(schema?.shape ?? {})) {
+    const { element } = defOf(unwrapped(field as z.ZodType));
+    if (element) lists.add(name);
+    readers.set(name, readOf(unwrapped(element ?? (field as z.ZodType))));
+  }
+  return (search) => {
+    const query: Record<string, unknown> = {};
+    const text: QueryText = {};
+    if (search === '' || readers.size === 0) return { query, text };
+    const sent = new URLSearchParams(search);
+    for (const [name, read] of readers) {
+      const values = sent.getAll(name);
+      const last = values.at(-1);
+      if (last === undefined) continue;
+      text[name] = lists.has(name) ? values : last;
+      query[name] = lists.has(name) ? values.map(read) : read(last);
+    }
+    return { query, text };
+  };
+}
+
+/** An integer in decimal, with a sign, a fraction of zeros or white space around it; else null. */
+export function integerIn(text: string): number | null {
+  return /^\s*[+-]?\d+(\.0+)?\s*$/.test(text) ? Number(text) + 0 : null;
+}
+
+/** A decimal number, with or without an exponent; else null. */
+export function numberIn(text: string): number | null {
+  return /^\s*[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?\s*$/.test(text) ? Number(text) + 0 : null;
+}
+
+/** The words of pydantic for true and false, in any case; else null. */
+export function booleanIn(text: string): boolean | null {
+  const word = text.toLowerCase();
+  if (['true', '1', 'yes', 'on', 't', 'y'].includes(word)) return true;
+  return ['false', '0', 'no', 'off', 'f', 'n'].includes(word) ? false : null;
+}
+
+function readOf(schema: z.ZodType): Read {
+  const { type } = defOf(schema);
+  if (type === 'boolean') return (text) => booleanIn(text) ?? text;
+  if (type !== 'number') return (text) => text;
+  return isInteger(schema) ? (text) => integerIn(text) ?? text : (text) => numberIn(text) ?? text;
+}

@@ -1,0 +1,216 @@
+import { isOperation, type Operation } from '@quartermaster/contracts/operation.ts';
+import { type AnyTRPCProcedure, initTRPC } from '@trpc/server';
+import type { Request as ExpressRequest, RequestHandler, Response as ExpressResponse } from 'express';
+import { createOpenApiNodeHttpHandler, type OpenApiMeta } from 'trpc-to-openapi';
+import { z } from 'zod';
+import { authorise, refuseForeignTenants } from '../access/authorise.ts';
+import type { Principal } from '../access/principal.ts';
+import type { Context } from '../trpc.ts';
+import { readBody } from './body.ts';
+import { type Answer, answerOf } from './problems.ts';
+import { QUERY_TEXT, type QueryReader, queryReader } from './query.ts';
+import { routeTable } from './routes.ts';
+import { sendAnswer, sendText } from './send.ts';
+
+export type Procedures = Record<string, AnyTRPCProcedure>;
+
+export type RestOptions = {
+  /** A router's `_def.procedures`: those with `meta.operation` are served at their operation's path. */
+  procedures: Procedures;
+  /** Operations without a procedure: those of the OTLP receiver. */
+  operations?: readonly Operation[];
+  /** Who is calling; null where no credential was sent. May refuse: ApiError 400, 401, 403, 503. */
+  authenticate: (req: ExpressRequest) => Promise<Principal | null>;
+  createContext: (
+    req: ExpressRequest,
+    res: ExpressResponse,
+    principal: Principal | null,
+    requestId: string,
+  ) => Context | Promise<Context>;
+  /** The id that the answer already carries in X-Request-Id. */
+  requestId: (res: ExpressResponse) => string;
+  /** Answers operations with transport `otlp`, credentials, errors and all. */
+  otlp?: (req: ExpressRequest, res: ExpressResponse, operation: Operation) => Promise<void>;
+  /** Hears of what was not foreseen. */
+  onError?: (error: unknown, info: { operation: Operation | null; requestId: string }) => void;
+  /** In bytes; 1 MiB where left out. */
+  bodyLimit?: number;
+};
+
+/** One call of a procedure on its way through trpc-to-openapi. */
+type Call = {
+  req: ExpressRequest;
+  res: ExpressResponse;
+  context: Context;
+  /** `{ path, query, body }`, and the query's text. */
+  raw: unknown;
+  refuse: (error: unknown) => Answer;
+  /** Set where the call failed. */
+  refused: Answer | null;
+};
+
+type Served = { procedure: AnyTRPCProcedure; readQuery: QueryReader; run: (call: Call) => Promise<void> };
+
+/**
+ * Serves every procedure that has an operation at the operation's REST path, below /v1; other paths go to the next
+ * handler. The order of checks is part of the interface: route, credentials, scope and named tenants, then body and
+ * values, so that a stranger learns nothing from how a body is refused.
+ */
+export function restHandler(options: RestOptions): RequestHandler {
+  const served = new Map<Operation, Served>();
+  for (const [operation, procedure] of proceduresByOperation(options.procedures)) {
+    served.set(operation, { procedure, readQuery: queryReader(operation.query), run: bridge(operation, procedure) });
+  }
+  const route = routeTable([...served.keys(), ...(options.operations ?? [])]);
+
+  return async (req, res, next) => {
+    const { pathname, search } = targetOf(req);
+    if (pathname !== '/v1' && !pathname.startsWith('/v1/')) {
+      next();
+      return;
+    }
+    const requestId = options.requestId(res);
+    let operation: Operation | null = null;
+    const refuse = (error: unknown) => {
+      const answer = answerOf(error, requestId);
+      if (answer.unexpected) options.onError?.(error, { operation, requestId });
+      return answer;
+    };
+    res.setHeader('Cache-Control', 'no-store');
+    try {
+      const match = route(req.method, pathname);
+      operation = match.operation;
+      const target = served.get(operation);
+      if (operation.transport === 'otlp' || !target) {
+        if (!options.otlp) throw new Error(`Nothing serves ${operation.operationId}`);
+        await options.otlp(req, res, operation);
+        return;
+      }
+      const { query, text } = target.readQuery(search);
+      const principal = await admitted(options, { req, operation, path: match.path, query });
+      const body = operation.body && (await readBody(req, bodyOptions(operation, options)));
+      const raw = { path: match.path, query, body, [QUERY_TEXT]: text };
+      const context = await options.createContext(req, res, principal, requestId);
+      await target.run({ req, res, context, raw, refuse, refused: null });
+    } catch (error) {
+      sendAnswer(req, res, refuse(error));
+    }
+  };
+}
+
+/** The procedures that have an operation, in the order of their router. */
+export function proceduresByOperation(procedures: Procedures): [Operation, AnyTRPCProcedure][] {
+  return Object.values(procedures).flatMap((procedure): [Operation, AnyTRPCProcedure][] => {
+    const { operation } = (procedure._def.meta ?? {}) as { operation?: unknown };
+    return isOperation(operation) ? [[operation, procedure]] : [];
+  });
+}
+
+type Admission = { req: ExpressRequest; operation: Operation; path: unknown; query: unknown };
+
+/** Who is calling, if they may. Public operations look at no credentials. */
+async function admitted(options: RestOptions, { req, operation, path, query }: Admission): Promise<Principal | null> {
+  if (operation.scope === 'public') return null;
+  const { principal, reach } = authorise(operation, await options.authenticate(req), { path });
+  refuseForeignTenants(reach, { query });
+  return principal;
+}
+
+function bodyOptions({ bodyOptional }: Operation, { bodyLimit }: RestOptions) {
+  return { optional: bodyOptional, ...(bodyLimit !== undefined && { limit: bodyLimit }) };
+}
+
+/** The request's target as it was written; absolute form (RFC 9112, section 3.2.2) without its origin. */
+function targetOf(req: ExpressRequest): { pathname: string; search: string } {
+  const target = req.originalUrl.replace(/^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i, '');
+  const mark = target.indexOf('?');
+  return mark < 0
+    ? { pathname: target, search: '' }
+    : { pathname: target.slice(0, mark), search: target.slice(mark + 1) };
+}
+
+/**
+ * trpc-to-openapi's way from a REST call to a procedure, kept clear of what it does to inputs: it coerces the schemas
+ * it sees, merges path, query and body, and decodes nothing. So it sees a stand-in procedure with the path's parameters
+ * alone, and a request that says the same at every call. Its caller is ours: it calls the real procedure with the
+ * nested input, and turns errors into answers, so that the library never words one.
+ */
+function bridge(operation: Operation, procedure: AnyTRPCProcedure): (call: Call) => Promise<void> {
+  const t = initTRPC.context<Call>().meta<OpenApiMeta>().create();
+  const names = Object.keys(operation.params?.shape ?? {});
+  const standIn = t.procedure
+    .meta({ openapi: { method: operation.method, path: operation.path as `/${string}` } })
+    .input(z.object(Object.fromEntries(names.map((name) => [name, z.string()]))))
+    .output(z.unknown());
+  const router = t.router({ standIn: standIn.mutation(() => null) });
+  const createCaller = (call: Call) => ({ standIn: () => invoke(operation, procedure, call) });
+
+  const handle = createOpenApiNodeHttpHandler({
+    router: { ...router, createCaller } as unknown as typeof router,
+    createContext: async ({ res }) => (res as unknown as LightResponse).call,
+    responseMeta: ({ ctx, errors }) => {
+      // Only an output that is no JSON gets here with an error: what the library would say of it is not sent.
+      if (ctx && errors[0]) ctx.refused = ctx.refuse(errors[0]);
+      return { status: ctx?.refused?.status ?? 200 };
+    },
+  });
+  const request = lightRequest(operation);
+  return async (call) => {
+    await handle(request as never, new LightResponse(call) as never, undefined as never);
+  };
+}
+
+async function invoke(operation: Operation, procedure: AnyTRPCProcedure, call: Call): Promise<unknown> {
+  try {
+    return await procedure({
+      ctx: call.context,
+      getRawInput: async () => call.raw,
+      path: operation.operationId,
+      type: procedure._def.type,
+      signal: undefined,
+      batchIndex: 0,
+    });
+  } catch (error) {
+    call.refused = call.refuse(error);
+    return call.refused.body;
+  }
+}
+
+/**
+ * What trpc-to-openapi reads of a request. It builds a fetch Request of anything that is not one, hence the prototype.
+ * It matches the path's template against itself: the route table has found the operation already.
+ */
+function lightRequest(operation: Operation): Request {
+  const members = {
+    method: operation.method,
+    url: operation.path,
+    headers: new Headers({ 'content-type': 'application/json' }),
+    query: {},
+    body: {},
+    signal: new AbortController().signal,
+  };
+  return Object.create(Request.prototype, Object.getOwnPropertyDescriptors(members));
+}
+
+/** What trpc-to-openapi writes to a response. */
+class LightResponse {
+  readonly call: Call;
+  statusCode = 200;
+
+  constructor(call: Call) {
+    this.call = call;
+  }
+
+  setHeader(name: string, value: string): void {
+    this.call.res.setHeader(name, value);
+  }
+
+  end(text: string): void {
+    const { req, res, refused } = this.call;
+    if (refused) sendAnswer(req, res, refused);
+    else {
+      res.statusCode = this.statusCode;
+      sendText(req, res, text);
+    }
+  }
+}

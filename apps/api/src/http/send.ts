@@ -1,0 +1,50 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { BODY_LIMIT, hasBody } from './body.ts';
+import type { Answer } from './problems.ts';
+
+/** How much of an unwanted body is taken in after its refusal, in bytes, and for how long, in milliseconds. */
+const LINGER_BYTES = 16 * BODY_LIMIT;
+const LINGER_MS = 5000;
+
+/** Sends an error. */
+export function sendAnswer(req: IncomingMessage, res: ServerResponse, answer: Answer): void {
+  if (res.headersSent) {
+    // Too late for another answer: a half of one must not look whole.
+    if (!res.writableEnded) res.destroy();
+    return;
+  }
+  res.statusCode = answer.status;
+  for (const [name, value] of Object.entries(answer.headers)) res.setHeader(name, value);
+  res.setHeader('Content-Type', answer.contentType);
+  sendText(req, res, JSON.stringify(answer.body));
+}
+
+/**
+ * Sends a body, with its length; to HEAD the length alone.
+ *
+ * A client that is still sending must get its answer. To close at once would reset the connection, and the reset often
+ * overtakes the answer. So the answer goes out whole, and the connection is closed when the client has ended, or has
+ * sent {@link LINGER_BYTES} more, or after {@link LINGER_MS}. What is left of a small body Node itself takes in.
+ */
+export function sendText(req: IncomingMessage, res: ServerResponse, text: string): void {
+  res.setHeader('Content-Length', Buffer.byteLength(text));
+  const length = Number(req.headers['content-length'] ?? Number.POSITIVE_INFINITY);
+  if (req.complete || req.destroyed || !hasBody(req) || length <= BODY_LIMIT || req.method === 'HEAD') {
+    res.end(text);
+    return;
+  }
+  res.setHeader('Connection', 'close');
+  res.write(text);
+  let more = 0;
+  const end = () => {
+    clearTimeout(timer);
+    res.end();
+  };
+  const timer = setTimeout(end, LINGER_MS).unref();
+  req.on('data', (chunk: Buffer) => {
+    more += chunk.length;
+    if (more > LINGER_BYTES) end();
+  });
+  req.on('end', end).on('error', end).on('close', end);
+  req.resume();
+}

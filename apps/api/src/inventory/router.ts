@@ -1,0 +1,27 @@
+import * as contract from '@quartermaster/contracts/inventory.ts';
+import { listInventory } from '@quartermaster/db/repositories/inventory.ts';
+import { scopeOf } from '../observations/unknown.ts';
+import { answerPage } from '../pages.ts';
+import { requireProvider } from '../providers/service.ts';
+import { endpoint, router } from '../trpc.ts';
+import { changeItem, createItem, removeItem } from './service.ts';
+
+export const inventoryRouter = router({
+  get: endpoint(contract.getProviderInventory).query(async ({ ctx, input }) => {
+    const provider = await requireProvider(ctx, input.path.provider_id);
+    const scope = [scopeOf(provider)];
+    const filter = { ...input.query, providerId: provider.id };
+    const page = await answerPage(ctx, input, scope, (request) =>
+      listInventory(ctx.services.db, scope, filter, request),
+    );
+    return { providerId: provider.id, syncedAt: provider.inventorySyncedAt, ...page };
+  }),
+
+  create: endpoint(contract.createInventoryItem).mutation(({ ctx, input }) =>
+    createItem(ctx, input.path.provider_id, input.body),
+  ),
+
+  update: endpoint(contract.updateInventoryItem).mutation(({ ctx, input }) => changeItem(ctx, input.path, input.body)),
+
+  delete: endpoint(contract.deleteInventoryItem).mutation(({ ctx, input }) => removeItem(ctx, input.path)),
+});

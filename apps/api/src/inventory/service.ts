@@ -1,0 +1,95 @@
+import type {
+  CreateInventoryItemInput,
+  InventoryItem,
+  UpdateInventoryItemInput,
+} from '@quartermaster/contracts/inventory.ts';
+import type { Provider } from '@quartermaster/contracts/providers.ts';
+import type { Database } from '@quartermaster/db/database.ts';
+import { DuplicateKeyError } from '@quartermaster/db/errors.ts';
+import {
+  deleteInventoryItem,
+  findInventoryItem,
+  type InventoryItemChange,
+  insertInventoryItem,
+  updateInventoryItem,
+} from '@quartermaster/db/repositories/inventory.ts';
+import { findProvider } from '@quartermaster/db/repositories/providers.ts';
+import { changedFields, write } from '../audit/write.ts';
+import { ApiError } from '../errors.ts';
+import { recomputeUnknown, scopeOf } from '../observations/unknown.ts';
+import { notFound } from '../providers/service.ts';
+import type { CallerContext } from '../trpc.ts';
+
+type Path = { provider_id: string; item_id: string };
+
+export async function createItem(
+  ctx: CallerContext,
+  providerId: string,
+  body: CreateInventoryItemInput,
+): Promise<InventoryItem> {
+  return write(ctx, async (trx, record, now) => {
+    const provider = await findProvider(trx, ctx.reach, providerId);
+    if (!provider) throw notFound(providerId);
+    const { kind, name, status, title = null, description = null, schemaDigest = null } = body;
+    const values = { providerId, kind, name, status, title, description, schemaDigest, source: 'manual' } as const;
+    const item = await insertInventoryItem(trx, provider, { ...values, attributes: body.attributes ?? {} }, now).catch(
+      (error: unknown) => {
+        if (!(error instanceof DuplicateKeyError)) throw error;
+        throw new ApiError('name_taken', `The provider has a ${kind} ${JSON.stringify(name)} already.`);
+      },
+    );
+    await recomputeUnknown(trx, provider, now, { kind, name });
+    record({ place: provider, target: { type: 'inventory_item', id: item.id }, changed: Object.keys(body) });
+    return item;
+  });
+}
+
+export async function changeItem(
+  ctx: CallerContext,
+  path: Path,
+  body: UpdateInventoryItemInput,
+): Promise<InventoryItem> {
+  return write(ctx, async (trx, record, now) => {
+    const { provider, item } = await requireItem(ctx, trx, path);
+    const { title, description, status, attributes } = body;
+    const change: InventoryItemChange = {
+      ...(title !== undefined && { title }),
+      ...(description !== undefined && { description }),
+      ...(status !== undefined && { status }),
+      ...(attributes !== undefined && { attributes: attributes ?? {} }),
+    };
+    const changed = changedFields(item, change);
+    if (changed.length === 0) return item;
+    const updated = await updateInventoryItem(trx, [scopeOf(provider)], item.id, change, now);
+    if (!updated) throw itemNotFound(item.id);
+    if (changed.includes('status')) await recomputeUnknown(trx, provider, now, { kind: item.kind, name: item.name });
+    record({ place: provider, target: { type: 'inventory_item', id: item.id }, changed });
+    return updated;
+  });
+}
+
+export async function removeItem(ctx: CallerContext, path: Path): Promise<InventoryItem> {
+  return write(ctx, async (trx, record, now) => {
+    const { provider, item } = await requireItem(ctx, trx, path);
+    await deleteInventoryItem(trx, [scopeOf(provider)], item.id);
+    await recomputeUnknown(trx, provider, now, { kind: item.kind, name: item.name });
+    record({ place: provider, target: { type: 'inventory_item', id: item.id } });
+    return item;
+  });
+}
+
+async function requireItem(
+  ctx: CallerContext,
+  db: Database,
+  path: Path,
+): Promise<{ provider: Provider; item: InventoryItem }> {
+  const provider = await findProvider(db, ctx.reach, path.provider_id);
+  if (!provider) throw notFound(path.provider_id);
+  const item = await findInventoryItem(db, [scopeOf(provider)], provider.id, path.item_id);
+  if (!item) throw itemNotFound(path.item_id);
+  return { provider, item };
+}
+
+function itemNotFound(id: string): ApiError {
+  return new ApiError('inventory_item_not_found', `The provider has no inventory item ${JSON.stringify(id)}.`);
+}

@@ -1,0 +1,36 @@
+import { collectDefaultMetrics, Counter, Histogram, Registry } from 'prom-client';
+
+export type Metrics = ReturnType<typeof createMetrics>;
+
+/** The service's own counters, in Prometheus' exposition format on a port of their own. */
+export function createMetrics() {
+  const registry = new Registry();
+  collectDefaultMetrics({ register: registry });
+  return {
+    registry,
+    requests: new Histogram({
+      name: 'quartermaster_http_request_duration_seconds',
+      help: 'How long requests took, by operation and status.',
+      labelNames: ['operation', 'status'],
+      buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5],
+      registers: [registry],
+    }),
+    refusedCredentials: new Counter({
+      name: 'quartermaster_refused_credentials_total',
+      help: 'Requests whose credentials were missing or refused, by reason.',
+      labelNames: ['reason'],
+      registers: [registry],
+    }),
+    spans: new Counter({
+      name: 'quartermaster_spans_total',
+      help: 'Spans received, by what became of them: stored, duplicate or rejected.',
+      labelNames: ['outcome'],
+      registers: [registry],
+    }),
+    refusalsDropped: new Counter({
+      name: 'quartermaster_audit_refusals_dropped_total',
+      help: 'Refusals that were not summed for the audit because too many were waiting.',
+      registers: [registry],
+    }),
+  };
+}

@@ -1,0 +1,98 @@
+import type {
+  ReviewRuntimeObservationInput,
+  RuntimeObservation,
+  UpdateRuntimeObservationInput,
+} from '@quartermaster/contracts/runtime-observations.ts';
+import type { Database } from '@quartermaster/db/database.ts';
+import { EVERYWHERE } from '@quartermaster/db/tenancy.ts';
+import { finishOperatorTask } from '@quartermaster/db/repositories/operator-tasks.ts';
+import { findProvider } from '@quartermaster/db/repositories/providers.ts';
+import { closeRecommendations } from '@quartermaster/db/repositories/recommendations.ts';
+import { findObservation, type ObservationChange, updateObservation } from '@quartermaster/db/repositories/runtime-observations.ts';
+import { principalName } from '../access/principal.ts';
+import { changedFields, write } from '../audit/write.ts';
+import { ApiError, valueError } from '../errors.ts';
+import type { CallerContext } from '../trpc.ts';
+import { declaredAt, scopeOf, settle } from './unknown.ts';
+
+/** Writes a person's decision down, completes the review task, and dismisses the recommendation of what is rejected. */
+export async function reviewObservation(
+  ctx: CallerContext,
+  id: string,
+  body: ReviewRuntimeObservationInput,
+): Promise<RuntimeObservation> {
+  return write(ctx, async (trx, record, now) => {
+    const observation = await requireObservation(ctx, trx, id);
+    const { decision, note = null } = body;
+    const review = { decision, note, reviewedBy: principalName(ctx.principal), reviewedAt: now.toISOString() };
+    const reviewed = await updateObservation(trx, ctx.reach, id, { status: decision, review }, now);
+    if (!reviewed) throw notFound(id);
+    const task = { kind: 'review_observation', subject: { type: 'runtime_observation', id } } as const;
+    await finishOperatorTask(trx, [scopeOf(observation)], task, 'succeeded', now);
+    // The provider's inventory may stand above the observation's sub-tenant, and its recommendation with it.
+    if (decision !== 'approved') await dismissRegistration(trx, observation, now);
+    else await reopenRegistration(trx, reviewed, now);
+    record({ place: observation, target: { type: 'runtime_observation', id }, changed: ['status', 'review'] });
+    return reviewed;
+  });
+}
+
+export async function changeObservation(
+  ctx: CallerContext,
+  id: string,
+  body: UpdateRuntimeObservationInput,
+): Promise<RuntimeObservation> {
+  return write(ctx, async (trx, record, now) => {
+    const observation = await requireObservation(ctx, trx, id);
+    if (body.note !== undefined && observation.review === null) {
+      throw valueError(['body', 'note'], 'there is no review yet that a note could belong to');
+    }
+    const change: ObservationChange = {
+      ...(body.status !== undefined && { status: body.status }),
+      ...(body.status === 'open' && { review: null }),
+      ...(body.note !== undefined && observation.review !== null && body.status !== 'open'
+        ? { review: { ...observation.review, note: body.note } }
+        : {}),
+    };
+    const changed = changedFields(observation, change);
+    if (changed.length === 0) return observation;
+    const updated = await updateObservation(trx, ctx.reach, id, change, now);
+    if (!updated) throw notFound(id);
+    if (changed.includes('status')) await afterStatus(trx, updated, now);
+    record({ place: observation, target: { type: 'runtime_observation', id }, changed });
+    return updated;
+  });
+}
+
+async function afterStatus(trx: Database, observation: RuntimeObservation, now: Date): Promise<void> {
+  if (observation.status === 'open') return reopenRegistration(trx, observation, now);
+  const task = { kind: 'review_observation', subject: { type: 'runtime_observation', id: observation.id } } as const;
+  await finishOperatorTask(trx, [scopeOf(observation)], task, 'succeeded', now);
+  await dismissRegistration(trx, observation, now);
+}
+
+/** Dismisses the recommendation that rests on an observation. */
+async function dismissRegistration(trx: Database, observation: RuntimeObservation, now: Date): Promise<void> {
+  const { providerId, kind, name } = observation;
+  const about = { providerId, kind: 'register_item', subject: `${kind}:${name}` } as const;
+  const scope = [{ tenantId: observation.tenantId, subTenantId: null }];
+  await closeRecommendations(trx, scope, about, 'dismissed', now);
+}
+
+/** An approved or reopened observation asks for its recommendation again, where an earlier decision had dismissed it. */
+async function reopenRegistration(trx: Database, observation: RuntimeObservation, now: Date): Promise<void> {
+  const provider = await findProvider(trx, EVERYWHERE, observation.providerId);
+  if (!provider) return;
+  const declared = await declaredAt(trx, observation, provider, observation);
+  if (declared.unknown) await settle(trx, provider, observation, now);
+}
+
+async function requireObservation(ctx: CallerContext, db: Database, id: string): Promise<RuntimeObservation> {
+  const observation = await findObservation(db, ctx.reach, id);
+  if (!observation) throw notFound(id);
+  return observation;
+}
+
+function notFound(id: string): ApiError {
+  return new ApiError('runtime_observation_not_found', `No runtime observation ${JSON.stringify(id)} in your reach.`);
+}

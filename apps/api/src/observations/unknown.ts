@@ -1,0 +1,119 @@
+import type { InventoryItem, InventoryKind } from '@quartermaster/contracts/inventory.ts';
+import type { Provider } from '@quartermaster/contracts/providers.ts';
+import type { RuntimeObservation } from '@quartermaster/contracts/runtime-observations.ts';
+import type { Database } from '@quartermaster/db/database.ts';
+import { folded } from '@quartermaster/db/queries.ts';
+import { findInventoryItemByName } from '@quartermaster/db/repositories/inventory.ts';
+import { isDeclaredByManifest } from '@quartermaster/db/repositories/manifest-declarations.ts';
+import { finishOperatorTask, openOperatorTask } from '@quartermaster/db/repositories/operator-tasks.ts';
+import { findProvidersOfTraffic } from '@quartermaster/db/repositories/providers.ts';
+import { closeRecommendations, openRecommendation } from '@quartermaster/db/repositories/recommendations.ts';
+import { findObservationsOf, updateObservation } from '@quartermaster/db/repositories/runtime-observations.ts';
+import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
+import { riskOf } from './risk.ts';
+
+/** What is declared of a subject at a provider. */
+export type Declared = { unknown: boolean; item: InventoryItem | undefined };
+
+type Subject = { kind: InventoryKind; name: string };
+
+/**
+ * Whether something is declared, seen from where it was observed: by an inventory item that is not retired (a blocked
+ * one is declared, as forbidden), or by an active manifest of the place or its whole tenant.
+ */
+export async function declaredAt(
+  db: Database,
+  place: TenantPlace,
+  provider: Provider,
+  subject: Subject,
+): Promise<Declared> {
+  const item = await findInventoryItemByName(db, [scopeOf(provider)], { providerId: provider.id, ...subject });
+  if (item && item.status !== 'retired') return { unknown: false, item };
+  const keys = [folded(provider.name), provider.id];
+  return { unknown: !(await isDeclaredByManifest(db, place, keys, subject)), item };
+}
+
+/**
+ * What follows from an observation being unknown or declared: an unknown open one has one recommendation and one review
+ * task, an unknown approved one the recommendation alone; a declared one has neither.
+ */
+export async function settle(
+  db: Database,
+  provider: Provider,
+  observation: RuntimeObservation,
+  now: Date,
+): Promise<void> {
+  const { kind, name, id } = observation;
+  const subject = `${kind}:${name}`;
+  const reviewTask = { kind: 'review_observation', subject: { type: 'runtime_observation', id } } as const;
+  if (!observation.unknown) {
+    const about = { providerId: provider.id, kind: 'register_item', subject } as const;
+    await closeRecommendations(db, [scopeOf(provider)], about, 'superseded', now);
+    await finishOperatorTask(db, [scopeOf(observation)], reviewTask, 'cancelled', now);
+    return;
+  }
+  if (observation.status !== 'open' && observation.status !== 'approved') return;
+  const recommendation = {
+    providerId: provider.id,
+    kind: 'register_item',
+    subject,
+    reason: `Agents use the ${kind} ${name} at ${provider.name}; no inventory item and no active manifest declares it.`,
+    change: {
+      target: { type: 'inventory_item', id: null },
+      before: null,
+      after: { providerId: provider.id, kind, name, status: 'available', source: 'recommendation' },
+    },
+  } as const;
+  await openRecommendation(db, provider, recommendation, id, now);
+  if (observation.status === 'approved') return;
+  const title = `Review the ${kind} ${name}, seen at ${provider.name} and declared by nobody`;
+  const priority = observation.risk.level === 'high' ? 'high' : 'normal';
+  await openOperatorTask(db, observation, { ...reviewTask, title, priority }, now);
+}
+
+/** Looks again at what is observed of a provider, or of one subject there, after its declarations changed. */
+export async function recomputeUnknown(db: Database, provider: Provider, now: Date, subject?: Subject): Promise<void> {
+  const scope = [{ tenantId: provider.tenantId, subTenantId: provider.subTenantId }];
+  for (const observation of await findObservationsOf(db, scope, { providerId: provider.id, ...subject })) {
+    const declared = await declaredAt(db, observation, provider, observation);
+    const risk = riskOf({ provider, declared, evidence: observation.evidence });
+    const change = { unknown: declared.unknown, ...statusAfter(observation, declared), risk };
+    const inventoryItemId = declared.unknown ? null : (declared.item?.id ?? null);
+    const updated = await updateObservation(db, scope, observation.id, { ...change, inventoryItemId }, now);
+    if (updated) await settle(db, provider, updated, now);
+  }
+}
+
+/** The same, for the providers that declarations of a manifest name. */
+export async function recomputeUnknownOfDeclarations(
+  db: Database,
+  place: TenantPlace,
+  declarations: readonly (Subject & { provider: string })[],
+  now: Date,
+): Promise<void> {
+  const names = [...new Set(declarations.map((declaration) => folded(declaration.provider)))];
+  const ids = [...new Set(declarations.map((declaration) => declaration.provider))];
+  const providers = await findProvidersOfTraffic(db, place, { hosts: [], names, ids });
+  for (const declaration of declarations) {
+    const named = providers.filter(
+      ({ id, name }) => id === declaration.provider || folded(name) === folded(declaration.provider),
+    );
+    const { kind, name } = declaration;
+    for (const provider of named) await recomputeUnknown(db, provider, now, { kind, name });
+  }
+}
+
+/** What a person decided stays; what nobody decided follows the declarations. */
+export function statusAfter(
+  observation: Pick<RuntimeObservation, 'status'>,
+  declared: Declared,
+): Pick<RuntimeObservation, 'status'> {
+  const { status } = observation;
+  if (declared.unknown) return { status: status === 'resolved' ? 'open' : status };
+  return { status: status === 'open' || status === 'approved' ? 'resolved' : status };
+}
+
+/** The place of a record as a scope of queries. */
+export function scopeOf(place: TenantPlace): TenantPlace {
+  return { tenantId: place.tenantId, subTenantId: place.subTenantId };
+}

@@ -1,0 +1,151 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { createGunzip } from 'node:zlib';
+import type { Operation } from '@quartermaster/contracts/operation.ts';
+import { authorise } from '../access/authorise.ts';
+import type { Principal } from '../access/principal.ts';
+import { ApiError } from '../errors.ts';
+import { answerOf } from '../http/problems.ts';
+import type { Services } from '../services.ts';
+import { ingestSpans } from '../traces/ingest.ts';
+import { decodeJson, jsonResponse } from './json.ts';
+import { decodeProtobuf, encodeProtobufResponse, encodeProtobufStatus } from './protobuf.ts';
+import { type DecodedTraces, OtlpDecodeError, type PartialSuccess } from './span.ts';
+
+type Receiver = {
+  services: Services;
+  authenticate: (req: IncomingMessage) => Promise<Principal | null>;
+  /** Of the body, compressed and decompressed, in bytes. */
+  maxBytes: number;
+};
+
+type Encoding = {
+  mediaType: string;
+  decode: (bytes: Buffer) => DecodedTraces;
+  response: (partial: PartialSuccess | null) => Uint8Array;
+  status: (status: { code: number; message: string }) => Uint8Array;
+};
+
+const PROTOBUF: Encoding = {
+  mediaType: 'application/x-protobuf',
+  decode: decodeProtobuf,
+  response: encodeProtobufResponse,
+  status: encodeProtobufStatus,
+};
+
+const JSON_ENCODING: Encoding = {
+  mediaType: 'application/json',
+  decode: (bytes) => decodeJson(parsed(bytes)),
+  response: (partial) => Buffer.from(JSON.stringify(jsonResponse(partial))),
+  status: (status) => Buffer.from(JSON.stringify(status)),
+};
+
+/** google.rpc.Code, by HTTP status. */
+const RPC_CODES: Record<number, number> = { 400: 3, 401: 16, 403: 7, 413: 8, 415: 3, 429: 8, 500: 13, 503: 14 };
+
+/** An upload that stops moving is given up after so long, in milliseconds. */
+const READ_TIMEOUT_MS = 30_000;
+
+/**
+ * Receives spans by OTLP/HTTP (opentelemetry-proto 1.11): protobuf and JSON, gzip or not, on one path. Answers are in
+ * the encoding of the request, and errors are google.rpc.Status. What a sender may retry is 429 and 503 alone.
+ */
+export function otlpReceiver({ services, authenticate, maxBytes }: Receiver) {
+  return async (req: IncomingMessage, res: ServerResponse, operation: Operation, requestId: string): Promise<unknown> => {
+    const encoding = encodingOf(req);
+    try {
+      const { principal } = authorise(operation, await authenticate(req), {});
+      if (!encoding) throw new ApiError('media_type_unsupported', 'Send application/x-protobuf or application/json.');
+      const decoded = encoding.decode(await readBody(req, maxBytes));
+      const refused = await ingestSpans({ services, principal }, decoded);
+      send(res, encoding, 200, encoding.response(refused));
+      return null;
+    } catch (error) {
+      const known = error instanceof OtlpDecodeError ? new ApiError('request_malformed', error.message) : error;
+      const answer = answerOf(known, requestId);
+      for (const [name, value] of Object.entries(answer.headers)) res.setHeader(name, value);
+      const message = detailOf(answer.body);
+      const spoken = encoding ?? JSON_ENCODING;
+      // What is left of the body is not read: the connection ends with the answer.
+      if (!req.complete) res.setHeader('Connection', 'close');
+      send(res, spoken, answer.status, spoken.status({ code: RPC_CODES[answer.status] ?? 2, message }));
+      return known;
+    }
+  };
+}
+
+function encodingOf(req: IncomingMessage): Encoding | null {
+  const mediaType = (req.headers['content-type'] ?? '').split(';')[0]?.trim().toLowerCase();
+  if (mediaType === PROTOBUF.mediaType) return PROTOBUF;
+  return mediaType === JSON_ENCODING.mediaType ? JSON_ENCODING : null;
+}
+
+/** Reads the body, unpacked. The limit holds for what comes in and for what it unpacks to. */
+async function readBody(req: IncomingMessage, maxBytes: number): Promise<Buffer> {
+  const coding = (req.headers['content-encoding'] ?? 'identity').trim().toLowerCase();
+  if (coding !== 'identity' && coding !== 'gzip') {
+    throw new ApiError('media_type_unsupported', 'Send the body with gzip or without Content-Encoding.', {
+      headers: { 'Accept-Encoding': 'gzip' },
+    });
+  }
+  if (Number(req.headers['content-length'] ?? 0) > maxBytes) throw tooLarge(maxBytes);
+  const timer = setTimeout(() => req.destroy(new Error('the body did not arrive in time')), READ_TIMEOUT_MS);
+  try {
+    const packed = await collect(req, maxBytes);
+    return coding === 'gzip' ? await unpacked(packed, maxBytes) : packed;
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+async function unpacked(packed: Buffer, maxBytes: number): Promise<Buffer> {
+  const gunzip = createGunzip();
+  gunzip.end(packed);
+  try {
+    return await collect(gunzip, maxBytes);
+  } catch (error) {
+    if (error instanceof ApiError) throw error;
+    throw new OtlpDecodeError('The body is not gzip.');
+  }
+}
+
+/** The whole of a stream, up to a limit. Leaves the stream open: the answer still has to go out on its socket. */
+function collect(stream: NodeJS.ReadableStream, maxBytes: number): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    let size = 0;
+    stream.on('data', (chunk: Buffer) => {
+      size += chunk.length;
+      if (size > maxBytes) {
+        stream.pause();
+        reject(tooLarge(maxBytes));
+      } else chunks.push(chunk);
+    });
+    stream.on('end', () => resolve(Buffer.concat(chunks, size)));
+    stream.on('error', reject);
+    stream.on('close', () => reject(new ApiError('request_malformed', 'The connection ended before the body did.')));
+  });
+}
+
+function parsed(bytes: Buffer): unknown {
+  try {
+    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
+  } catch {
+    throw new OtlpDecodeError('The body is not JSON.');
+  }
+}
+
+function tooLarge(maxBytes: number): ApiError {
+  return new ApiError('body_too_large', `The body has more than ${maxBytes} bytes.`);
+}
+
+function detailOf(body: unknown): string {
+  if (typeof body === 'object' && body !== null && 'detail' in body && typeof body.detail === 'string') return body.detail;
+  return 'The request is not valid.';
+}
+
+function send(res: ServerResponse, encoding: Encoding, status: number, body: Uint8Array): void {
+  res.statusCode = status;
+  res.setHeader('Content-Type', encoding.mediaType);
+  res.setHeader('Content-Length', body.length);
+  res.end(body);
+}

@@ -1,0 +1,70 @@
+import type { CreateProviderInput, Provider, UpdateProviderInput } from '@quartermaster/contracts/providers.ts';
+import { DuplicateKeyError } from '@quartermaster/db/errors.ts';
+import { findGatewayOfProvider } from '@quartermaster/db/repositories/gateways.ts';
+import { deleteInventory } from '@quartermaster/db/repositories/inventory.ts';
+import { findProvider, insertProvider, type ProviderChange, updateProvider } from '@quartermaster/db/repositories/providers.ts';
+import { existingPlace } from '../access/places.ts';
+import { changedFields, write } from '../audit/write.ts';
+import { ApiError } from '../errors.ts';
+import { recomputeUnknown } from '../observations/unknown.ts';
+import type { CallerContext } from '../trpc.ts';
+
+export async function createProvider(ctx: CallerContext, body: CreateProviderInput): Promise<Provider> {
+  return write(ctx, async (trx, record, now) => {
+    const place = await existingPlace(ctx, trx, body);
+    const { name, kind, status, displayName = null, description = null, baseUrl = null, metadata } = body;
+    const values = { name, kind, status, displayName, description, baseUrl, metadata: metadata ?? {} };
+    const provider = await insertProvider(trx, place, values, now).catch(nameTaken(name));
+    record({ place, target: { type: 'provider', id: provider.id }, changed: Object.keys(body) });
+    return provider;
+  });
+}
+
+export async function changeProvider(ctx: CallerContext, id: string, body: UpdateProviderInput): Promise<Provider> {
+  return write(ctx, async (trx, record, now) => {
+    const provider = await findProvider(trx, ctx.reach, id);
+    if (!provider) throw notFound(id);
+    const { metadata, ...rest } = body;
+    const change = { ...rest, ...(metadata !== undefined && { metadata: metadata ?? {} }) } as ProviderChange;
+    const changed = changedFields(provider, change);
+    if (changed.length === 0) return provider;
+    const updated = await updateProvider(trx, ctx.reach, id, change, now).catch(nameTaken(change.name ?? provider.name));
+    if (!updated) throw notFound(id);
+    if (changed.includes('name')) await recomputeUnknown(trx, updated, now);
+    record({ place: updated, target: { type: 'provider', id }, changed });
+    return updated;
+  });
+}
+
+export async function deleteProvider(ctx: CallerContext, id: string): Promise<Provider> {
+  return write(ctx, async (trx, record, now) => {
+    const provider = await findProvider(trx, ctx.reach, id);
+    if (!provider) throw notFound(id);
+    const gateway = await findGatewayOfProvider(trx, ctx.reach, id);
+    if (gateway) throw new ApiError('provider_in_use', `The gateway ${gateway.id} lists this provider.`);
+    await deleteInventory(trx, ctx.reach, id);
+    const deleted = await updateProvider(trx, ctx.reach, id, { status: 'deleted' }, now);
+    if (!deleted) throw notFound(id);
+    await recomputeUnknown(trx, deleted, now);
+    record({ place: deleted, target: { type: 'provider', id }, changed: ['status'] });
+    return deleted;
+  });
+}
+
+/** The provider that a path names. @throws 404 */
+export async function requireProvider(ctx: CallerContext, id: string): Promise<Provider> {
+  const provider = await findProvider(ctx.services.db, ctx.reach, id);
+  if (!provider) throw notFound(id);
+  return provider;
+}
+
+export function notFound(id: string): ApiError {
+  return new ApiError('provider_not_found', `No provider ${JSON.stringify(id)} in your reach.`);
+}
+
+function nameTaken(name: string): (error: unknown) => never {
+  return (error) => {
+    if (!(error instanceof DuplicateKeyError)) throw error;
+    throw new ApiError('name_taken', `A provider named ${JSON.stringify(name)} exists here, perhaps a discovered one.`);
+  };
+}

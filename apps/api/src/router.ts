@@ -1,0 +1,41 @@
+import { auditRouter } from './audit/router.ts';
+import { credentialsRouter } from './credentials/router.ts';
+import { gatewaySessionsRouter } from './gateway-sessions/router.ts';
+import { gatewaysRouter } from './gateways/router.ts';
+import { inventoryRouter } from './inventory/router.ts';
+import { manifestsRouter } from './manifests/router.ts';
+import { membershipsRouter } from './memberships/router.ts';
+import { observationsRouter } from './observations/router.ts';
+import { onboardingRouter } from './onboarding/router.ts';
+import { operatorTasksRouter } from './operator-tasks/router.ts';
+import { providersRouter } from './providers/router.ts';
+import { recommendationsRouter } from './recommendations/router.ts';
+import { serviceAccountKeysRouter } from './service-account-keys/router.ts';
+import { serviceAccountsRouter } from './service-accounts/router.ts';
+import { tenantsRouter } from './tenants/router.ts';
+import { tracesRouter } from './traces/router.ts';
+import { router } from './trpc.ts';
+import { usersRouter } from './users/router.ts';
+
+/** Every procedure, by its resource. REST paths and the document are made from what stands here. */
+export const appRouter = router({
+  serviceAccounts: serviceAccountsRouter,
+  serviceAccountKeys: serviceAccountKeysRouter,
+  providers: providersRouter,
+  inventory: inventoryRouter,
+  observations: observationsRouter,
+  recommendations: recommendationsRouter,
+  gateways: gatewaysRouter,
+  gatewaySessions: gatewaySessionsRouter,
+  manifests: manifestsRouter,
+  operatorTasks: operatorTasksRouter,
+  traces: tracesRouter,
+  credentials: credentialsRouter,
+  users: usersRouter,
+  onboarding: onboardingRouter,
+  tenants: tenantsRouter,
+  memberships: membershipsRouter,
+  audit: auditRouter,
+});
+
+export type AppRouter = typeof appRouter;

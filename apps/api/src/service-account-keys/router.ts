@@ -1,0 +1,30 @@
+import * as contract from '@quartermaster/contracts/service-account-keys.ts';
+import { searchCredentials } from '@quartermaster/db/repositories/credentials.ts';
+import { scopeOfQuery } from '../access/places.ts';
+import { answerPage } from '../pages.ts';
+import { requireServiceAccount } from '../service-accounts/service.ts';
+import { endpoint, router } from '../trpc.ts';
+import { createKey, revokeKey, rotateKey } from './service.ts';
+
+export const serviceAccountKeysRouter = router({
+  create: endpoint(contract.createServiceAccountKey).mutation(({ ctx, input: { path, query, body } }) =>
+    createKey(ctx, path.service_account_id, query, body),
+  ),
+
+  list: endpoint(contract.listServiceAccountKeys).query(async ({ ctx, input }) => {
+    const { db, now } = ctx.services;
+    const { path, query } = input;
+    const account = await requireServiceAccount(db, scopeOfQuery(ctx, query), path.service_account_id, now());
+    const scope = [{ tenantId: account.tenantId, subTenantId: account.subTenantId }];
+    const filter = { kind: 'api_key', ownerId: account.id, status: query.status };
+    return answerPage(ctx, input, scope, (page) => searchCredentials(db, scope, filter, page, now()));
+  }),
+
+  rotate: endpoint(contract.rotateServiceAccountKey).mutation(({ ctx, input: { path, query, body } }) =>
+    rotateKey(ctx, path, query, body),
+  ),
+
+  revoke: endpoint(contract.revokeServiceAccountKey).mutation(({ ctx, input: { path, query } }) =>
+    revokeKey(ctx, path, query),
+  ),
+});

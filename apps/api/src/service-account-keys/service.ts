@@ -1,0 +1,135 @@
+import type { Credential } from '@quartermaster/contracts/credentials.ts';
+import { holdsScopes, type Scope } from '@quartermaster/contracts/scopes.ts';
+import type { CreatedKey, CreateKeyInput, RotateKeyInput } from '@quartermaster/contracts/service-account-keys.ts';
+import type { ServiceAccount } from '@quartermaster/contracts/service-accounts.ts';
+import type { Database } from '@quartermaster/db/database.ts';
+import { newId } from '@quartermaster/db/ids.ts';
+import { endApiKey, findKeyOfAccount, insertApiKey } from '@quartermaster/db/repositories/credentials.ts';
+import { mintApiKey } from '../access/api-key-format.ts';
+import { scopeOfQuery } from '../access/places.ts';
+import { principalName, scopesAt } from '../access/principal.ts';
+import { write } from '../audit/write.ts';
+import { ApiError, valueError } from '../errors.ts';
+import { requireTouchable } from '../service-accounts/service.ts';
+import type { CallerContext } from '../trpc.ts';
+
+type Query = { tenant_id?: string | null | undefined; sub_tenant_id?: string | null | undefined };
+
+export async function createKey(
+  ctx: CallerContext,
+  accountId: string,
+  query: Query,
+  body: CreateKeyInput,
+): Promise<CreatedKey> {
+  return write(ctx, async (trx, record, now) => {
+    const account = await requireTouchable(ctx, trx, scopeOfQuery(ctx, query), accountId);
+    requireActive(account);
+    requireHeld(ctx, account, body.scopes);
+    requireFuture(body.expiresAt, now);
+    const values = {
+      name: body.name ?? null,
+      scopes: [...new Set(body.scopes)],
+      expiresAt: body.expiresAt ?? null,
+      rotationCount: 0,
+    };
+    const created = await insertKey(ctx, trx, account, values, now);
+    record({ place: account, target: { type: 'api_key', id: created.id }, changed: Object.keys(body) });
+    return created;
+  });
+}
+
+export async function rotateKey(
+  ctx: CallerContext,
+  path: { service_account_id: string; key_id: string },
+  query: Query,
+  body: RotateKeyInput,
+): Promise<CreatedKey> {
+  return write(ctx, async (trx, record, now) => {
+    const scope = scopeOfQuery(ctx, query);
+    const account = await requireTouchable(ctx, trx, scope, path.service_account_id);
+    requireActive(account);
+    const old = await findKeyOfAccount(trx, scope, account, path.key_id, now);
+    if (!old) throw keyNotFound(path.key_id);
+    if (old.status === 'revoked' || old.status === 'expired') {
+      throw new ApiError('key_not_active', `The key is ${old.status}.`);
+    }
+    requireHeld(ctx, account, old.scopes);
+    requireFuture(body.expiresAt, now);
+    const overlapEnd = new Date(now.getTime() + body.overlapSeconds * 1000).toISOString();
+    const end =
+      body.overlapSeconds === 0
+        ? { revokedAt: now.toISOString() }
+        : { expiresAt: old.expiresAt !== null && old.expiresAt < overlapEnd ? old.expiresAt : overlapEnd };
+    await endApiKey(trx, scope, old, end, now);
+    record({ place: account, target: { type: 'api_key', id: old.id }, changed: Object.keys(end) });
+    const values = {
+      name: old.name,
+      scopes: old.scopes,
+      expiresAt: body.expiresAt === undefined ? sameLifetime(old, now) : body.expiresAt,
+      rotationCount: old.rotationCount + 1,
+    };
+    const created = await insertKey(ctx, trx, account, values, now);
+    record({ place: account, target: { type: 'api_key', id: created.id }, changed: ['scopes', 'expiresAt'] });
+    return created;
+  });
+}
+
+export async function revokeKey(
+  ctx: CallerContext,
+  path: { service_account_id: string; key_id: string },
+  query: Query,
+): Promise<Credential> {
+  return write(ctx, async (trx, record, now) => {
+    const scope = scopeOfQuery(ctx, query);
+    const account = await requireTouchable(ctx, trx, scope, path.service_account_id);
+    const key = await findKeyOfAccount(trx, scope, account, path.key_id, now);
+    if (!key || key.status === 'revoked') throw keyNotFound(path.key_id);
+    const revoked = await endApiKey(trx, scope, key, { revokedAt: now.toISOString() }, now);
+    if (!revoked) throw keyNotFound(path.key_id);
+    record({ place: account, target: { type: 'api_key', id: key.id }, changed: ['revokedAt'] });
+    return revoked;
+  });
+}
+
+type KeyValues = { name: string | null; scopes: Scope[]; expiresAt: string | null; rotationCount: number };
+
+async function insertKey(
+  ctx: CallerContext,
+  trx: Database,
+  account: ServiceAccount,
+  values: KeyValues,
+  now: Date,
+): Promise<CreatedKey> {
+  const id = newId('key', now);
+  const { key, prefix, digest } = mintApiKey(id);
+  const createdBy = principalName(ctx.principal);
+  const stored = await insertApiKey(trx, account, { id, prefix, digest, accountId: account.id, createdBy, ...values }, now);
+  return { ...stored, key };
+}
+
+/** A key never reaches further than its maker does in the account's own place. */
+function requireHeld(ctx: CallerContext, account: ServiceAccount, wanted: readonly Scope[]): void {
+  const held = scopesAt(ctx.principal, account);
+  if (holdsScopes(held, wanted)) return;
+  const beyond = wanted.filter((scope) => !holdsScopes(held, [scope]));
+  throw new ApiError('grant_exceeds_own', `You do not hold ${beyond.join(', ')} yourself.`);
+}
+
+function requireActive(account: ServiceAccount): void {
+  if (account.status !== 'active') throw new ApiError('service_account_not_active', 'The account is not active.');
+}
+
+function requireFuture(expiresAt: string | null | undefined, now: Date): void {
+  if (expiresAt == null || expiresAt > now.toISOString()) return;
+  throw valueError(['body', 'expiresAt'], 'expiresAt should be in the future', expiresAt);
+}
+
+function sameLifetime(old: Credential, now: Date): string | null {
+  if (old.expiresAt === null) return null;
+  const lifetime = Date.parse(old.expiresAt) - Date.parse(old.createdAt);
+  return new Date(now.getTime() + lifetime).toISOString();
+}
+
+function keyNotFound(id: string): ApiError {
+  return new ApiError('key_not_found', `The account has no key ${JSON.stringify(id)}.`);
+}

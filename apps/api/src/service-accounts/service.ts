@@ -1,0 +1,146 @@
+import type {
+  CreateServiceAccountInput,
+  ServiceAccount,
+  UpdateServiceAccountInput,
+} from '@quartermaster/contracts/service-accounts.ts';
+import type { Database } from '@quartermaster/db/database.ts';
+import { DuplicateKeyError } from '@quartermaster/db/errors.ts';
+import { newId } from '@quartermaster/db/ids.ts';
+import { revokeKeysOfAccount } from '@quartermaster/db/repositories/credentials.ts';
+import { revokeSessionsOf } from '@quartermaster/db/repositories/gateway-sessions.ts';
+import {
+  findServiceAccounts,
+  insertServiceAccount,
+  type ServiceAccountChange,
+  updateServiceAccount,
+} from '@quartermaster/db/repositories/service-accounts.ts';
+import { ensurePlace } from '@quartermaster/db/repositories/tenants.ts';
+import type { TenantScope } from '@quartermaster/db/tenancy.ts';
+import { placeOfBody, scopeOfQuery } from '../access/places.ts';
+import { type Change, changedFields, write } from '../audit/write.ts';
+import { ApiError } from '../errors.ts';
+import type { CallerContext } from '../trpc.ts';
+
+type Query = { tenant_id?: string | null | undefined; sub_tenant_id?: string | null | undefined };
+
+export async function createServiceAccount(
+  ctx: CallerContext,
+  body: CreateServiceAccountInput,
+): Promise<ServiceAccount> {
+  const place = placeOfBody(ctx, body);
+  if (body.platformAdministrator) requirePlatformAdministrator(ctx);
+  return write(ctx, async (trx, record, now) => {
+    const made = await ensurePlace(trx, place, now);
+    if (made.includes('tenant')) record({ place, target: { type: 'tenant', id: place.tenantId } });
+    if (made.includes('sub_tenant')) record({ place, target: { type: 'sub_tenant', id: place.subTenantId ?? '' } });
+    const { name, status, platformAdministrator, displayName = null, description = null } = body;
+    const id = body.id ?? newId('sa', now);
+    const values = { id, name, status, platformAdministrator, displayName, description, metadata: body.metadata ?? {} };
+    const account = await insertServiceAccount(trx, place, values, now).catch((error: unknown) => {
+      if (!(error instanceof DuplicateKeyError)) throw error;
+      throw new ApiError('id_taken', `The id ${JSON.stringify(id)} is taken in this tenant, or was.`);
+    });
+    record({ place, target: { type: 'service_account', id }, changed: Object.keys(body) });
+    return account;
+  });
+}
+
+export async function changeServiceAccount(
+  ctx: CallerContext,
+  id: string,
+  query: Query,
+  body: UpdateServiceAccountInput,
+): Promise<ServiceAccount> {
+  return write(ctx, async (trx, record, now) => {
+    const scope = scopeOfQuery(ctx, query);
+    const account = await requireTouchable(ctx, trx, scope, id);
+    return applyChange({ trx, record, now, scope, account }, withMetadata(body));
+  });
+}
+
+/** A service account's own profile (PUT /v1/me/profile): needs no scope. */
+export async function updateServiceAccountProfile(
+  ctx: CallerContext,
+  body: UpdateServiceAccountInput,
+): Promise<ServiceAccount> {
+  const scope = [{ tenantId: ctx.principal.tenantId, subTenantId: null }];
+  return write(ctx, async (trx, record, now) => {
+    const account = await requireServiceAccount(trx, scope, ctx.principal.id, now);
+    return applyChange({ trx, record, now, scope, account }, withMetadata(body));
+  });
+}
+
+export async function setServiceAccountStatus(
+  ctx: CallerContext,
+  id: string,
+  query: Query,
+  status: ServiceAccount['status'],
+): Promise<ServiceAccount> {
+  return write(ctx, async (trx, record, now) => {
+    const scope = scopeOfQuery(ctx, query);
+    const account = await requireTouchable(ctx, trx, scope, id);
+    const inTenant = [{ tenantId: account.tenantId, subTenantId: null }];
+    if (status !== 'active') await revokeSessionsOf(trx, inTenant, `service_account:${id}`, now);
+    if (status === 'deleted') await revokeKeysOfAccount(trx, inTenant, account, now);
+    return applyChange({ trx, record, now, scope, account }, { status });
+  });
+}
+
+/** The one account that an id names in `scope`. @throws 404, and 409 where it stands in several tenants */
+export async function requireServiceAccount(
+  db: Database,
+  scope: TenantScope,
+  id: string,
+  now: Date,
+): Promise<ServiceAccount> {
+  const [account, second] = await findServiceAccounts(db, scope, id, now);
+  if (!account) {
+    throw new ApiError('service_account_not_found', `No service account ${JSON.stringify(id)} in your reach.`);
+  }
+  if (second) throw new ApiError('ambiguous_id', 'Several tenants have an account of this id: say which by tenant_id.');
+  return account;
+}
+
+/** The same, for a write: only platform administrators touch a platform administrator's account and keys. */
+export async function requireTouchable(
+  ctx: CallerContext,
+  db: Database,
+  scope: TenantScope,
+  id: string,
+): Promise<ServiceAccount> {
+  const account = await requireServiceAccount(db, scope, id, ctx.services.now());
+  if (account.platformAdministrator) requirePlatformAdministrator(ctx);
+  return account;
+}
+
+export function requirePlatformAdministrator(ctx: CallerContext): void {
+  if (ctx.principal.platformAdministrator) return;
+  throw new ApiError('platform_administrator_required', 'Only platform administrators may do this.');
+}
+
+type Update = {
+  trx: Database;
+  record: (change: Change) => void;
+  now: Date;
+  scope: TenantScope;
+  account: ServiceAccount;
+};
+
+async function applyChange(update: Update, change: ServiceAccountChange): Promise<ServiceAccount> {
+  const { trx, record, now, scope, account } = update;
+  const changed = changedFields(account, change);
+  if (changed.length === 0) return account;
+  const updated = await updateServiceAccount(trx, scope, account, change, now);
+  if (!updated) throw new Error('the account vanished within its transaction');
+  record({ place: account, target: { type: 'service_account', id: account.id }, changed });
+  return updated;
+}
+
+/** Null clears: of the metadata an empty object is left. */
+function withMetadata({ displayName, description, metadata }: UpdateServiceAccountInput): ServiceAccountChange {
+  return {
+    ...(displayName !== undefined && { displayName }),
+    ...(description !== undefined && { description }),
+    ...(metadata !== undefined && { metadata: metadata ?? {} }),
+  };
+}

@@ -1,0 +1,23 @@
+import type { Database } from '@quartermaster/db/database.ts';
+import type { Logger } from 'pino';
+import type { RefusalLog } from './audit/refusals.ts';
+import type { SecretBox } from './crypto/secret-box.ts';
+import type { Metrics } from './metrics.ts';
+import type { CursorCodec } from './pages.ts';
+
+/** What the procedures work with; one set for each running server. */
+export type Services = {
+  db: Database;
+  log: Logger;
+  metrics: Metrics;
+  /** The clock: the one thing that tests replace. */
+  now: () => Date;
+  cursors: CursorCodec;
+  /** Encrypts what must not be readable in the database. */
+  secrets: SecretBox;
+  refusals: RefusalLog;
+  /** The base address that callers know, without a slash at its end: the `iss` of session tokens. */
+  publicUrl: string;
+  /** The issuer of bearer tokens; null where none is configured. */
+  issuer: string | null;
+};

@@ -1,0 +1,34 @@
+import * as contract from '@quartermaster/contracts/traces.ts';
+import { listSpans, listTraces } from '@quartermaster/db/repositories/traces.ts';
+import { scopeOfQuery } from '../access/places.ts';
+import { ApiError } from '../errors.ts';
+import { decodeJson } from '../otlp/json.ts';
+import { answerPage } from '../pages.ts';
+import { endpoint, router } from '../trpc.ts';
+import { ingestSpans } from './ingest.ts';
+
+export const tracesRouter = router({
+  /** OTLP over HTTP comes in through otlp/receiver.ts, which decodes by itself; this is the way of typed callers. */
+  ingest: endpoint(contract.ingestTraces).mutation(async ({ ctx, input }) => {
+    const refused = await ingestSpans(ctx, decodeJson(input.body));
+    if (refused === null) return {};
+    const { rejectedSpans, errorMessage } = refused;
+    return { partialSuccess: { rejectedSpans: String(rejectedSpans), errorMessage } };
+  }),
+
+  list: endpoint(contract.listTraces).query(({ ctx, input }) => {
+    const scope = scopeOfQuery(ctx, input.query);
+    const filter = { serviceName: input.query.service_name };
+    return answerPage(ctx, input, scope, (page) => listTraces(ctx.services.db, scope, filter, page));
+  }),
+
+  spans: endpoint(contract.listTraceSpans).query(({ ctx, input }) => {
+    const scope = scopeOfQuery(ctx, input.query);
+    const traceId = input.path.trace_id.toLowerCase();
+    return answerPage(ctx, input, scope, async (page) => {
+      const spans = await listSpans(ctx.services.db, scope, traceId, page);
+      if (spans) return spans;
+      throw new ApiError('trace_not_found', `No trace ${JSON.stringify(input.path.trace_id)} in your reach.`);
+    });
+  }),
+});

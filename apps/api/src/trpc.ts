@@ -1,0 +1,74 @@
+import type { Operation } from '@quartermaster/contracts/operation.ts';
+import type { TenantScope } from '@quartermaster/db/tenancy.ts';
+import { initTRPC } from '@trpc/server';
+import { authorise, refuseForeignTenants } from './access/authorise.ts';
+import type { Principal } from './access/principal.ts';
+import { errorShape } from './http/problems.ts';
+import { explained } from './http/validation.ts';
+import { checkValues } from './http/values.ts';
+import type { Services } from './services.ts';
+
+/** What every call has at hand, whichever way it came in. */
+export type Context = {
+  services: Services;
+  requestId: string;
+  /** The caller's address, behind trusted proxies the client's. */
+  address: string;
+  /** Null where no credential was sent. */
+  principal: Principal | null;
+};
+
+/** The same, behind an operation that asks for credentials. */
+export type CallerContext = Context & {
+  principal: Principal;
+  operation: Operation;
+  /** Where the caller may do this: what the repositories get as their scope. */
+  reach: TenantScope;
+};
+
+type Meta = { operation: Operation };
+
+const t = initTRPC
+  .context<Context>()
+  .meta<Meta>()
+  .create({
+    errorFormatter: ({ shape, error, ctx }) => errorShape(shape, error, ctx?.requestId ?? ''),
+    isDev: false,
+  });
+
+export const router = t.router;
+
+/**
+ * The beginning of every procedure: credentials, scope and named tenants are checked before the input is looked at,
+ * then values and output are checked against the contract.
+ */
+export function endpoint<I, O, R>(operation: Operation<I, O, R>) {
+  return t.procedure
+    .meta({ operation: operation as Operation })
+    .use(async ({ ctx, getRawInput, next }) => {
+      const raw = await getRawInput();
+      const { principal, reach } = authorise(operation as Operation, ctx.principal, raw);
+      refuseForeignTenants(reach, raw);
+      checkValues(raw);
+      const result = await next({ ctx: { ...ctx, principal, reach, operation: operation as Operation } });
+      if (!result.ok) throw explained(result.error, operation as Operation, raw);
+      return result;
+    })
+    .input(operation.input)
+    .output(operation.output);
+}
+
+/** The same for an operation that asks for no credentials, and looks at none. */
+export function publicEndpoint<I, O, R>(operation: Operation<I, O, R>) {
+  return t.procedure
+    .meta({ operation: operation as Operation })
+    .use(async ({ ctx, getRawInput, next }) => {
+      const raw = await getRawInput();
+      checkValues(raw);
+      const result = await next({ ctx: { ...ctx, operation: operation as Operation } });
+      if (!result.ok) throw explained(result.error, operation as Operation, raw);
+      return result;
+    })
+    .input(operation.input)
+    .output(operation.output);
+}

@@ -1,0 +1,248 @@
+import { expect, test } from 'vitest';
+import { jsonFault } from '../../src/http/json-fault.ts';
+import { MAX_DEPTH } from '../../src/http/values.ts';
+import { abandon, exchange, send, serve } from './server.ts';
+
+const MIB = 1024 * 1024;
+
+/** A valid create whose body is `size` bytes long. */
+function sized(size: number): string {
+  const start = '{"name":"abc","metadata":{"a":"';
+  return `${start}${'x'.repeat(size - start.length - 3)}"}}`;
+}
+
+test('a body of the limit is read, one byte more is 413', async () => {
+  const server = await serve();
+  expect((await send(server, '/v1/widgets', { body: sized(MIB) })).status).toBe(200);
+  const { status, body } = await send(server, '/v1/widgets', { body: sized(MIB + 1) });
+  expect([status, body.code]).toEqual([413, 'body_too_large']);
+});
+
+test('a client in the middle of 10 MB still gets its 413, whether the length was announced or not', async () => {
+  const server = await serve();
+  const large = Buffer.alloc(10 * MIB, 'x');
+  expect((await send(server, '/v1/widgets', { body: large })).status).toBe(413);
+  const chunked =
+    'POST /v1/widgets HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer all\r\nTransfer-Encoding: chunked\r\n\r\n';
+  const parts = [chunked, `${large.length.toString(16)}\r\n`, large, '\r\n0\r\n\r\n'];
+  expect(await exchange(server, parts)).toMatch(/^HTTP\/1\.1 413 .*body_too_large/s);
+});
+
+test('413 follows from Content-Length alone, before a byte of the body has come', async () => {
+  const server = await serve();
+  const head = `POST /v1/widgets HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer all\r\nContent-Length: ${50 * MIB}\r\n\r\n`;
+  expect(await exchange(server, [head], (answer) => answer.includes('body_too_large'))).toMatch(/^HTTP\/1\.1 413 /);
+});
+
+test('a stranger in the middle of 10 MB gets a 401, and no word about the body', async () => {
+  const server = await serve();
+  const answer = await fetch(`${server.url}/v1/widgets`, { method: 'POST', body: Buffer.alloc(10 * MIB, 'x') });
+  expect(answer.status).toBe(401);
+});
+
+test('a chunked body is read', async () => {
+  const server = await serve();
+  const head =
+    'POST /v1/widgets HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer all\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n';
+  const answer = await exchange(server, [head, '7\r\n{"name"\r\n', '7\r\n:"abc"}\r\n', '0\r\n\r\n']);
+  expect(answer).toMatch(/^HTTP\/1\.1 200 .*\{"body":\{"name":"abc"\}\}$/s);
+});
+
+test('a client that goes away in the middle of its body harms nobody', async () => {
+  const server = await serve();
+  const head = 'POST /v1/widgets HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer all\r\nContent-Length: 100\r\n\r\n{"na';
+  await abandon(server, head);
+  expect((await send(server, '/v1/widgets', { body: '{"name":"abc"}' })).status).toBe(200);
+  expect(server.errors).toEqual([]);
+});
+
+test.each([
+  ['gzip', 'accept-encoding', 'identity'],
+  ['br', 'accept-encoding', 'identity'],
+])('Content-Encoding %s is 415, and the answer says what is taken', async (coding, header, value) => {
+  const server = await serve();
+  const answer = await send(server, '/v1/widgets', { body: '{}', headers: { 'content-encoding': coding } });
+  expect([answer.status, answer.body.code]).toEqual([415, 'media_type_unsupported']);
+  expect(answer.headers.get(header)).toBe(value);
+});
+
+test('Content-Encoding identity changes nothing', async () => {
+  const server = await serve();
+  const sent = { body: '{"name":"abc"}', headers: { 'content-encoding': 'identity' } };
+  expect((await send(server, '/v1/widgets', sent)).status).toBe(200);
+});
+
+test.each(['text/plain', 'application/x-www-form-urlencoded', 'application/jsonp', 'application/json; charset=latin1'])(
+  'a required body sent as %s is 415',
+  async (type) => {
+    const server = await serve();
+    const answer = await send(server, '/v1/widgets', { body: '{"name":"abc"}', headers: { 'content-type': type } });
+    expect([answer.status, answer.body.code]).toEqual([415, 'media_type_unsupported']);
+    expect(answer.headers.get('accept')).toBe('application/json');
+  },
+);
+
+test('a body without a Content-Type is JSON', async () => {
+  const server = await serve();
+  const answer = await send(server, '/v1/widgets', { body: '{"name":"abc"}', headers: { 'content-type': '' } });
+  expect(answer.body).toEqual({ body: { name: 'abc' } });
+});
+
+test('an operation without a body ignores one', async () => {
+  const server = await serve();
+  expect((await send(server, '/v1/widgets/w/break', { body: '{not json' })).status).toBe(200);
+  expect((await send(server, '/v1/widgets/w/break', { body: Buffer.alloc(3 * MIB) })).status).toBe(200);
+});
+
+test('a byte order mark is left out, and bytes that are no UTF-8 are json_invalid', async () => {
+  const server = await serve();
+  expect((await send(server, '/v1/widgets', { body: '\uFEFF{"name":"abc"}' })).status).toBe(200);
+  const { status, body } = await send(server, '/v1/widgets', { body: Buffer.from('{"name":"a\xFFb"}', 'latin1') });
+  expect(status).toBe(422);
+  expect(body.detail).toEqual([
+    { type: 'json_invalid', loc: ['body', 10], msg: 'JSON decode error', input: {}, ctx: { error: 'Invalid UTF-8' } },
+  ]);
+});
+
+test.each([
+  ['', 0, 'Expecting value'],
+  ['abc', 0, 'Expecting value'],
+  ['NaN', 0, 'Expecting value'],
+  [' nul', 1, 'Expecting value'],
+  ['{', 1, 'Expecting property name enclosed in double quotes'],
+  ["{'a':1}", 1, 'Expecting property name enclosed in double quotes'],
+  ['{"a"}', 4, "Expecting ':' delimiter"],
+  ['{"a":}', 5, 'Expecting value'],
+  ['{"a":1 "b":2}', 7, "Expecting ',' delimiter"],
+  ['{"a":1,}', 6, 'Illegal trailing comma before end of object'],
+  ['[1,]', 2, 'Illegal trailing comma before end of array'],
+  ['[1', 2, "Expecting ',' delimiter"],
+  ['[01]', 2, "Expecting ',' delimiter"],
+  ['{} {}', 3, 'Extra data'],
+  ['{"a":[{},[]]}}', 13, 'Extra data'],
+  ['"abc', 0, 'Unterminated string starting at'],
+  ['["a\\', 1, 'Unterminated string starting at'],
+  ['["\n"]', 2, 'Invalid control character at'],
+  ['["\\x"]', 2, 'Invalid \\escape'],
+  ['["\\u12"]', 2, 'Invalid \\uXXXX escape'],
+  ['["😀", ]', 4, 'Illegal trailing comma before end of array'],
+])('%j is no JSON at character %i: %s', (text, offset, reason) => {
+  expect(() => JSON.parse(text)).toThrow(SyntaxError);
+  expect(jsonFault(text)).toEqual({ offset, reason });
+});
+
+test('of duplicate keys the last wins', async () => {
+  const server = await serve();
+  const { body } = await send(server, '/v1/widgets', { body: '{"name":1,"name":"abc"}' });
+  expect(body).toEqual({ body: { name: 'abc' } });
+});
+
+test(`objects may nest ${MAX_DEPTH} levels, and one more is 422`, async () => {
+  const server = await serve();
+  // The body and its metadata are the first two levels.
+  const nested = (levels: number) =>
+    `{"name":"abc","metadata":${'{"a":'.repeat(levels - 1)}1${'}'.repeat(levels - 1)}}`;
+  expect((await send(server, '/v1/widgets', { body: nested(MAX_DEPTH) })).status).toBe(200);
+  const { status, body } = await send(server, '/v1/widgets', { body: nested(MAX_DEPTH + 1) });
+  expect(status).toBe(422);
+  expect(body.detail).toEqual([
+    {
+      type: 'value_error',
+      loc: ['body'],
+      msg: `Value error, should nest at most ${MAX_DEPTH} levels deep`,
+      ctx: { error: `should nest at most ${MAX_DEPTH} levels deep` },
+    },
+  ]);
+});
+
+test.each([5_000, 10_000, 1_000_000])('%i levels of JSON are 422, closed or not', async (levels) => {
+  const server = await serve({ bodyLimit: 8 * MIB });
+  const lists = `${'['.repeat(levels)}${']'.repeat(levels)}`;
+  for (const body of [lists, '['.repeat(levels), `{"a":${lists}}`, '{"a":'.repeat(levels)]) {
+    for (const path of ['/v1/widgets', '/v1/widgets/search']) {
+      expect((await send(server, path, { body })).status).toBe(422);
+    }
+  }
+  expect(server.errors).toEqual([]);
+});
+
+test.each([
+  ['NUL in a value', '{"name":"a\\u0000b"}', ['body', 'name'], 'should not contain the character U+0000'],
+  [
+    'NUL in a key',
+    '{"metadata":{"a\\u0000":1}}',
+    ['body', 'metadata', 'a\uFFFD'],
+    'a key should not contain the character U+0000',
+  ],
+  ['a lone surrogate', '{"tags":["a","\\ud800"]}', ['body', 'tags', 1], 'should not contain a lone surrogate'],
+  ['a lone surrogate in a key', '{"\\udc00":1}', ['body', '\uFFFD'], 'a key should not contain a lone surrogate'],
+  [
+    'a key __proto__',
+    '{"metadata":{"__proto__":{"a":1}}}',
+    ['body', 'metadata', '__proto__'],
+    'a key should not be __proto__',
+  ],
+  [
+    'a key __proto__ of the body',
+    '{"__proto__":{"name":"abc"}}',
+    ['body', '__proto__'],
+    'a key should not be __proto__',
+  ],
+])('%s is 422 at its place, and is not repeated', async (_name, body, loc, rule) => {
+  const server = await serve();
+  const answer = await send(server, '/v1/widgets', { body });
+  expect(answer.status).toBe(422);
+  expect(answer.body.detail).toEqual([{ type: 'value_error', loc, msg: `Value error, ${rule}`, ctx: { error: rule } }]);
+});
+
+test('NUL in a path or a query is 422 there', async () => {
+  const server = await serve();
+  const path = await send(server, '/v1/widgets/a%00b');
+  expect(path.body.detail[0].loc).toEqual(['path', 'widget_id']);
+  const query = await send(server, '/v1/widgets?status=%00');
+  expect(query.body.detail[0].loc).toEqual(['query', 'status']);
+});
+
+test('keys of Object.prototype are data in a free object, and refused in a strict one', async () => {
+  const server = await serve();
+  const metadata = { constructor: 1, toString: 'x', prototype: { a: 1 }, hasOwnProperty: null };
+  const kept = await send(server, '/v1/widgets', { body: JSON.stringify({ name: 'abc', metadata }) });
+  expect(kept.body).toEqual({ body: { name: 'abc', metadata } });
+  const refused = await send(server, '/v1/widgets', { body: '{"name":"abc","constructor":1,"toString":2}' });
+  expect(refused.body.detail.map(({ loc, type }: { loc: string[]; type: string }) => [loc[1], type])).toEqual([
+    ['constructor', 'extra_forbidden'],
+    ['toString', 'extra_forbidden'],
+  ]);
+  expect((await send(server, '/v1/widgets?constructor=1&__proto__=2')).body).toEqual({ query: { limit: 25 } });
+  expect(({} as { a?: unknown }).a).toBeUndefined();
+});
+
+test('an answer repeats no secret, and at most 1 KiB of a value', async () => {
+  const server = await serve();
+  const sent = {
+    apiKey: 'hunter2-hunter2',
+    passwordHint: 'hunter2',
+    credentials: { user: 'hunter2' },
+    size: { width: 0, clientSecret: 'hunter2' },
+    tags: [{ authorization: 'hunter2', plain: 'shown' }],
+    code: 'X'.repeat(5000),
+    kind: { a: 'y'.repeat(5000) },
+  };
+  const { text, body } = await send(server, '/v1/widgets', { body: JSON.stringify(sent) });
+  expect(text).not.toContain('hunter2');
+  const inputs = Object.fromEntries(
+    body.detail.map((one: { loc: string[]; input?: unknown }) => [one.loc.slice(1).join('.'), one.input]),
+  );
+  expect(inputs['tags.0']).toEqual({ plain: 'shown' });
+  expect(inputs.code).toMatch(/^X{1000,1024}$/);
+  expect(inputs.kind).toBeUndefined();
+  expect(inputs.name).toBeUndefined();
+});
+
+test('a body full of mistakes is answered with the first hundred', async () => {
+  const server = await serve();
+  const keys = Object.fromEntries(Array.from({ length: 50_000 }, (_, index) => [`unknown${index}`, index]));
+  const { status, body } = await send(server, '/v1/widgets', { body: JSON.stringify({ name: 'abc', ...keys }) });
+  expect(status).toBe(422);
+  expect(body.detail).toHaveLength(100);
+});

@@ -1,0 +1,268 @@
+import type { GatewaySession, Grant } from '@quartermaster/contracts/gateway-sessions.ts';
+import type { InventoryItem } from '@quartermaster/contracts/inventory.ts';
+import { type Expression, type Selectable, type SqlBool, sql } from 'kysely';
+import type { Database } from '../database.ts';
+import { newId } from '../ids.ts';
+import { before, type Page, type PageRequest, pageOf, placeColumns, placeOf, timeKey, timesOf, within } from '../queries.ts';
+import type { Tables } from '../tables.ts';
+import type { TenantPlace, TenantScope } from '../tenancy.ts';
+
+export type NewGatewaySession = Pick<
+  GatewaySession,
+  'gatewayId' | 'subject' | 'actor' | 'expiresAt' | 'gatewayUrl' | 'grants' | 'metadata'
+> & {
+  /** `user:<id>` or `service_account:<id>`, with the account's tenant: ids are unique in a tenant only. */
+  openedBy: { name: string; tenantId: string | null };
+};
+export type GatewaySessionFilter = {
+  gatewayId: string;
+  status?: string | null | undefined;
+  subject?: string | null | undefined;
+};
+
+/** What an agent may use of a provider. */
+export type GrantedItem = Pick<InventoryItem, 'providerId' | 'kind' | 'name'>;
+
+type Row = Selectable<Tables['gateway_sessions']>;
+
+/** A session of a gateway, expired and revoked ones included. */
+export async function findGatewaySession(
+  db: Database,
+  scope: TenantScope,
+  gatewayId: string,
+  id: string,
+  now: Date,
+): Promise<GatewaySession | undefined> {
+  const row = await db
+    .selectFrom('gateway_sessions')
+    .selectAll()
+    .where('id', '=', id)
+    .where('gateway_id', '=', gatewayId)
+    .where(within(scope))
+    .executeTakeFirst();
+  return row && toGatewaySession(row, now);
+}
+
+/** Newest first. */
+export async function listGatewaySessions(
+  db: Database,
+  scope: TenantScope,
+  filter: GatewaySessionFilter,
+  page: PageRequest,
+  now: Date,
+): Promise<Page<GatewaySession>> {
+  let query = db
+    .selectFrom('gateway_sessions')
+    .selectAll()
+    .where('gateway_id', '=', filter.gatewayId)
+    .where(within(scope));
+  if (filter.status != null) query = query.where(hasStatus(filter.status, now));
+  if (filter.subject != null) query = query.where('subject', '=', filter.subject);
+  const rows = await query
+    .where(before(page.after, 'created_at', 'id'))
+    .orderBy('created_at', 'desc')
+    .orderBy('id', 'desc')
+    .limit(page.limit + 1)
+    .execute();
+  return pageOf(rows, page.limit, (row) => toGatewaySession(row, now), timeKey);
+}
+
+/** @param place the gateway's */
+export async function insertGatewaySession(
+  db: Database,
+  place: TenantPlace,
+  session: NewGatewaySession,
+  now: Date,
+): Promise<GatewaySession> {
+  const row = await db
+    .insertInto('gateway_sessions')
+    .values({
+      ...placeColumns(place),
+      id: newId('ses', now),
+      gateway_id: session.gatewayId,
+      subject: session.subject,
+      actor: session.actor,
+      opened_by: session.openedBy.name,
+      opener_tenant_id: session.openedBy.tenantId ?? '',
+      issued_at: now.toISOString(),
+      expires_at: session.expiresAt,
+      revoked_at: null,
+      gateway_url: session.gatewayUrl,
+      grants: JSON.stringify(session.grants),
+      metadata: JSON.stringify(session.metadata),
+      created_at: now.toISOString(),
+      updated_at: now.toISOString(),
+    })
+    .returningAll()
+    .executeTakeFirstOrThrow();
+  return toGatewaySession(row, now);
+}
+
+/** Revokes a session, expired or not; undefined where it is revoked already. */
+export async function revokeGatewaySession(
+  db: Database,
+  scope: TenantScope,
+  gatewayId: string,
+  id: string,
+  now: Date,
+): Promise<GatewaySession | undefined> {
+  const row = await db
+    .updateTable('gateway_sessions')
+    .set(revoked(now))
+    .where('id', '=', id)
+    .where('gateway_id', '=', gatewayId)
+    .where('revoked_at', 'is', null)
+    .where(within(scope))
+    .returningAll()
+    .executeTakeFirst();
+  return row && toGatewaySession(row, now);
+}
+
+/** Ends the active sessions of a gateway. Answers how many there were. */
+export async function revokeSessionsOfGateway(
+  db: Database,
+  scope: TenantScope,
+  gatewayId: string,
+  now: Date,
+): Promise<number> {
+  const result = await db
+    .updateTable('gateway_sessions')
+    .set(revoked(now))
+    .where('gateway_id', '=', gatewayId)
+    .where(hasStatus('active', now))
+    .where(within(scope))
+    .executeTakeFirst();
+  return Number(result.numUpdatedRows);
+}
+
+/**
+ * Ends the active sessions whose subject or opener is a principal. Answers how many there were.
+ *
+ * @param scope where its sessions end. For a service account it names the account's tenant, since ids are unique in a
+ *   tenant only; what the account opened in other tenants, as a platform administrator can, ends with it
+ * @param principalName `user:<id>` or `service_account:<id>`
+ */
+export async function revokeSessionsOf(
+  db: Database,
+  scope: TenantScope,
+  principalName: string,
+  now: Date,
+): Promise<number> {
+  const result = await db
+    .updateTable('gateway_sessions')
+    .set(revoked(now))
+    .where((eb) =>
+      eb.or([
+        eb.and([eb('subject', '=', principalName), within(scope)]),
+        eb.and([
+          eb('opened_by', '=', principalName),
+          principalName.startsWith('user:') ? within(scope) : openedFrom(scope),
+        ]),
+      ]),
+    )
+    .where(hasStatus('active', now))
+    .executeTakeFirst();
+  return Number(result.numUpdatedRows);
+}
+
+/**
+ * Whether somebody can be the subject of a session at a place: an active account, or an active user with a membership,
+ * of the place's tenant. One that is bound to a sub-tenant is no subject in a sibling.
+ *
+ * @param subject `user:<id>` or `service_account:<id>`
+ */
+export async function subjectExists(db: Database, place: TenantPlace, subject: string): Promise<boolean> {
+  const [, kind, id = ''] = /^(user|service_account):(.*)$/.exec(subject) ?? [];
+  const { tenant_id, sub_tenant_id } = placeColumns(place);
+  const subTenants = sub_tenant_id === '' ? null : ['', sub_tenant_id];
+  if (kind === 'service_account') {
+    let query = db
+      .selectFrom('service_accounts')
+      .select('id')
+      .where('tenant_id', '=', tenant_id)
+      .where('id', '=', id)
+      .where('status', '=', 'active');
+    if (subTenants !== null) query = query.where('sub_tenant_id', 'in', subTenants);
+    return (await query.executeTakeFirst()) !== undefined;
+  }
+  let query = db
+    .selectFrom('users')
+    .innerJoin('memberships as membership', 'membership.user_id', 'users.id')
+    .select('users.id')
+    .where('membership.tenant_id', '=', tenant_id)
+    .where('users.id', '=', id)
+    .where('users.status', '=', 'active');
+  if (subTenants !== null) query = query.where('membership.sub_tenant_id', 'in', subTenants);
+  return (await query.limit(1).executeTakeFirst()) !== undefined;
+}
+
+/** What the inventories of providers allow: blocked and retired items are left out. At most `limit`. */
+export async function listGrantedItems(
+  db: Database,
+  scope: TenantScope,
+  providerIds: readonly string[],
+  limit: number,
+): Promise<GrantedItem[]> {
+  if (providerIds.length === 0) return [];
+  const rows = await db
+    .selectFrom('inventory_items')
+    .select(['provider_id', 'kind', 'name'])
+    .where('provider_id', 'in', providerIds)
+    .where('status', 'in', ['available', 'missing'])
+    .where(within(scope))
+    .orderBy('provider_id')
+    .orderBy('kind')
+    .orderBy('name')
+    .limit(limit)
+    .execute();
+  return rows.map((row) => ({ providerId: row.provider_id, kind: row.kind, name: row.name }));
+}
+
+/** Sessions that an account of a tenant in `scope` opened, wherever they stand. */
+function openedFrom(scope: TenantScope): Expression<SqlBool> {
+  const tenants = scope.map((place) => place.tenantId);
+  if (tenants.length === 0) return sql<SqlBool>`1 = 0`;
+  if (tenants.includes(null)) return sql<SqlBool>`1 = 1`;
+  return sql<SqlBool>`opener_tenant_id in (${sql.join(tenants)})`;
+}
+
+function revoked(now: Date) {
+  return { revoked_at: now.toISOString(), updated_at: now.toISOString() };
+}
+
+/** The status of a session follows from the time: the same rule as in {@link statusOf}. */
+function hasStatus(status: string, now: Date): Expression<SqlBool> {
+  switch (status) {
+    case 'revoked':
+      return sql<SqlBool>`revoked_at is not null`;
+    case 'expired':
+      return sql<SqlBool>`revoked_at is null and expires_at <= ${now.toISOString()}`;
+    case 'active':
+      return sql<SqlBool>`revoked_at is null and expires_at > ${now.toISOString()}`;
+    default:
+      return sql<SqlBool>`1 = 0`;
+  }
+}
+
+function statusOf(row: Row, now: Date): GatewaySession['status'] {
+  if (row.revoked_at !== null) return 'revoked';
+  return row.expires_at <= now.toISOString() ? 'expired' : 'active';
+}
+
+function toGatewaySession(row: Row, now: Date): GatewaySession {
+  return {
+    id: row.id,
+    gatewayId: row.gateway_id,
+    ...placeOf(row),
+    subject: row.subject,
+    actor: row.actor,
+    status: statusOf(row, now),
+    issuedAt: row.issued_at,
+    expiresAt: row.expires_at,
+    revokedAt: row.revoked_at,
+    gatewayUrl: row.gateway_url,
+    grants: JSON.parse(row.grants) as Grant[],
+    metadata: JSON.parse(row.metadata) as GatewaySession['metadata'],
+    ...timesOf(row),
+  };
+}

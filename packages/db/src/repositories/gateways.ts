@@ -1,0 +1,230 @@
+import type { Gateway } from '@quartermaster/contracts/gateways.ts';
+import type { Selectable } from 'kysely';
+import type { Database } from '../database.ts';
+import { newId } from '../ids.ts';
+import { before, folded, type Page, type PageRequest, pageOf, placeColumns, placeOf, timeKey, timesOf, within } from '../queries.ts';
+import type { Tables } from '../tables.ts';
+import type { TenantPlace, TenantScope } from '../tenancy.ts';
+
+export type NewGateway = Pick<
+  Gateway,
+  'name' | 'displayName' | 'url' | 'status' | 'providerIds' | 'manifestId' | 'sessionTtlSeconds'
+>;
+export type GatewayChange = Partial<NewGateway>;
+export type GatewayFilter = { status?: string | null | undefined };
+
+/** A gateway as the refusals that it causes name it. */
+export type GatewayReference = TenantPlace & Pick<Gateway, 'id' | 'name'>;
+
+type Row = Selectable<Tables['gateways']>;
+
+/** A gateway that is not deleted. */
+export async function findGateway(db: Database, scope: TenantScope, id: string): Promise<Gateway | undefined> {
+  const row = await db
+    .selectFrom('gateways')
+    .selectAll()
+    .where('id', '=', id)
+    .where('status', '<>', 'deleted')
+    .where(within(scope))
+    .executeTakeFirst();
+  return row && toGateway(row, await providersOf(db, [row]));
+}
+
+/** Newest first. Deleted ones are listed by their status alone. */
+export async function listGateways(
+  db: Database,
+  scope: TenantScope,
+  filter: GatewayFilter,
+  page: PageRequest,
+): Promise<Page<Gateway>> {
+  let query = db.selectFrom('gateways').selectAll().where(within(scope));
+  query =
+    filter.status == null
+      ? query.where('status', '<>', 'deleted')
+      : query.where('status', '=', filter.status as Gateway['status']);
+  const rows = await query
+    .where(before(page.after, 'created_at', 'id'))
+    .orderBy('created_at', 'desc')
+    .orderBy('id', 'desc')
+    .limit(page.limit + 1)
+    .execute();
+  const providers = await providersOf(db, rows);
+  return pageOf(rows, page.limit, (row) => toGateway(row, providers), timeKey);
+}
+
+/**
+ * @param gateway its `providerIds` are distinct
+ * @throws DuplicateKeyError where the name is taken in the place
+ */
+export async function insertGateway(
+  db: Database,
+  place: TenantPlace,
+  gateway: NewGateway,
+  now: Date,
+): Promise<Gateway> {
+  const row = await db
+    .insertInto('gateways')
+    .values({
+      ...placeColumns(place),
+      id: newId('gw', now),
+      name: gateway.name,
+      name_key: folded(gateway.name),
+      display_name: gateway.displayName,
+      url: gateway.url,
+      status: gateway.status,
+      manifest_id: gateway.manifestId,
+      session_ttl_seconds: gateway.sessionTtlSeconds,
+      created_at: now.toISOString(),
+      updated_at: now.toISOString(),
+    })
+    .returningAll()
+    .executeTakeFirstOrThrow();
+  await insertProviders(db, row, gateway.providerIds);
+  return toGateway(row, new Map([[row.id, gateway.providerIds]]));
+}
+
+/**
+ * @param change its `providerIds` are distinct
+ * @throws DuplicateKeyError where the name is taken in the place
+ */
+export async function updateGateway(
+  db: Database,
+  scope: TenantScope,
+  id: string,
+  change: GatewayChange | { status: 'deleted' },
+  now: Date,
+): Promise<Gateway | undefined> {
+  const row = await db
+    .updateTable('gateways')
+    .set({ ...columns(change), updated_at: now.toISOString() })
+    .where('id', '=', id)
+    .where('status', '<>', 'deleted')
+    .where(within(scope))
+    .returningAll()
+    .executeTakeFirst();
+  if (!row) return undefined;
+  if ('providerIds' in change && change.providerIds !== undefined) {
+    await db
+      .deleteFrom('gateway_providers')
+      .where('tenant_id', '=', row.tenant_id)
+      .where('gateway_id', '=', id)
+      .execute();
+    await insertProviders(db, row, change.providerIds);
+  }
+  return toGateway(row, await providersOf(db, [row]));
+}
+
+/**
+ * A gateway, active or disabled, that lists a provider. The scope is the provider's: a gateway of the whole tenant that
+ * lists a sub-tenant's provider is found from the sub-tenant, too.
+ */
+export async function findGatewayOfProvider(
+  db: Database,
+  scope: TenantScope,
+  providerId: string,
+): Promise<GatewayReference | undefined> {
+  const row = await db
+    .selectFrom('providers as provider')
+    .innerJoin('gateway_providers as listed', (join) =>
+      join
+        .onRef('listed.tenant_id', '=', 'provider.tenant_id')
+        .onRef('listed.provider_id', '=', 'provider.id'),
+    )
+    .innerJoin('gateways as gateway', (join) =>
+      join.onRef('gateway.tenant_id', '=', 'listed.tenant_id').onRef('gateway.id', '=', 'listed.gateway_id'),
+    )
+    .select(['gateway.tenant_id', 'gateway.sub_tenant_id', 'gateway.id', 'gateway.name'])
+    .where('provider.id', '=', providerId)
+    .where('gateway.status', '<>', 'deleted')
+    .where(within(scope, 'provider'))
+    .orderBy('gateway.id')
+    .limit(1)
+    .executeTakeFirst();
+  return row && toReference(row);
+}
+
+/** An active gateway that runs under a manifest. The scope is the manifest's, as in {@link findGatewayOfProvider}. */
+export async function findActiveGatewayOfManifest(
+  db: Database,
+  scope: TenantScope,
+  manifestId: string,
+): Promise<GatewayReference | undefined> {
+  const row = await db
+    .selectFrom('manifests as manifest')
+    .innerJoin('gateways as gateway', (join) =>
+      join
+        .onRef('gateway.tenant_id', '=', 'manifest.tenant_id')
+        .onRef('gateway.manifest_id', '=', 'manifest.id'),
+    )
+    .select(['gateway.tenant_id', 'gateway.sub_tenant_id', 'gateway.id', 'gateway.name'])
+    .where('manifest.id', '=', manifestId)
+    .where('gateway.status', '=', 'active')
+    .where(within(scope, 'manifest'))
+    .orderBy('gateway.id')
+    .limit(1)
+    .executeTakeFirst();
+  return row && toReference(row);
+}
+
+async function insertProviders(
+  db: Database,
+  gateway: Pick<Row, 'tenant_id' | 'id'>,
+  providerIds: readonly string[],
+): Promise<void> {
+  if (providerIds.length === 0) return;
+  const { tenant_id, id: gateway_id } = gateway;
+  await db
+    .insertInto('gateway_providers')
+    .values(providerIds.map((provider_id, position) => ({ tenant_id, gateway_id, provider_id, position })))
+    .execute();
+}
+
+/** The ids of the providers that gateways list, by the gateway's id, in the order that they were given in. */
+async function providersOf(
+  db: Database,
+  gateways: readonly Pick<Row, 'tenant_id' | 'id'>[],
+): Promise<Map<string, string[]>> {
+  const providers = new Map(gateways.map(({ id }) => [id, [] as string[]]));
+  if (gateways.length === 0) return providers;
+  const rows = await db
+    .selectFrom('gateway_providers')
+    .select(['gateway_id', 'provider_id'])
+    .where('tenant_id', 'in', [...new Set(gateways.map((gateway) => gateway.tenant_id))])
+    .where('gateway_id', 'in', [...providers.keys()])
+    .orderBy('gateway_id')
+    .orderBy('position')
+    .execute();
+  for (const row of rows) providers.get(row.gateway_id)?.push(row.provider_id);
+  return providers;
+}
+
+function columns(change: GatewayChange | { status: 'deleted' }) {
+  const { name, displayName, url, status, manifestId, sessionTtlSeconds } = change as GatewayChange;
+  return {
+    ...(name !== undefined && { name, name_key: folded(name) }),
+    ...(displayName !== undefined && { display_name: displayName }),
+    ...(url !== undefined && { url }),
+    ...(status !== undefined && { status }),
+    ...(manifestId !== undefined && { manifest_id: manifestId }),
+    ...(sessionTtlSeconds !== undefined && { session_ttl_seconds: sessionTtlSeconds }),
+  };
+}
+
+function toGateway(row: Row, providers: ReadonlyMap<string, string[]>): Gateway {
+  return {
+    id: row.id,
+    ...placeOf(row),
+    name: row.name,
+    displayName: row.display_name,
+    url: row.url,
+    status: row.status,
+    providerIds: providers.get(row.id) ?? [],
+    manifestId: row.manifest_id,
+    sessionTtlSeconds: row.session_ttl_seconds,
+    ...timesOf(row),
+  };
+}
+
+function toReference(row: Pick<Row, 'tenant_id' | 'sub_tenant_id' | 'id' | 'name'>): GatewayReference {
+  return { id: row.id, name: row.name, ...placeOf(row) };
+}

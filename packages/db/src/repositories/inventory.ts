@@ -1,0 +1,151 @@
+import type { InventoryItem } from '@quartermaster/contracts/inventory.ts';
+import type { Selectable } from 'kysely';
+import type { Database } from '../database.ts';
+import { newId } from '../ids.ts';
+import { before, type Page, type PageRequest, pageOf, placeColumns, placeOf, timeKey, timesOf, within } from '../queries.ts';
+import type { Tables } from '../tables.ts';
+import type { TenantPlace, TenantScope } from '../tenancy.ts';
+
+export type NewInventoryItem = Pick<
+  InventoryItem,
+  'providerId' | 'kind' | 'name' | 'title' | 'description' | 'status' | 'source' | 'schemaDigest' | 'attributes'
+>;
+export type InventoryItemChange = Partial<Pick<InventoryItem, 'title' | 'description' | 'status' | 'attributes'>>;
+
+export async function findInventoryItem(
+  db: Database,
+  scope: TenantScope,
+  providerId: string,
+  id: string,
+): Promise<InventoryItem | undefined> {
+  const row = await db
+    .selectFrom('inventory_items')
+    .selectAll()
+    .where('id', '=', id)
+    .where('provider_id', '=', providerId)
+    .where(within(scope))
+    .executeTakeFirst();
+  return row && toInventoryItem(row);
+}
+
+export async function findInventoryItemByName(
+  db: Database,
+  scope: TenantScope,
+  item: Pick<InventoryItem, 'providerId' | 'kind' | 'name'>,
+): Promise<InventoryItem | undefined> {
+  const row = await db
+    .selectFrom('inventory_items')
+    .selectAll()
+    .where('provider_id', '=', item.providerId)
+    .where('kind', '=', item.kind)
+    .where('name', '=', item.name)
+    .where(within(scope))
+    .executeTakeFirst();
+  return row && toInventoryItem(row);
+}
+
+/** Newest first. */
+export async function listInventory(
+  db: Database,
+  scope: TenantScope,
+  filter: { providerId: string; kind?: string | null | undefined; status?: string | null | undefined },
+  page: PageRequest,
+): Promise<Page<InventoryItem>> {
+  let query = db
+    .selectFrom('inventory_items')
+    .selectAll()
+    .where('provider_id', '=', filter.providerId)
+    .where(within(scope));
+  if (filter.kind != null) query = query.where('kind', '=', filter.kind as InventoryItem['kind']);
+  if (filter.status != null) query = query.where('status', '=', filter.status as InventoryItem['status']);
+  const rows = await query
+    .where(before(page.after, 'created_at', 'id'))
+    .orderBy('created_at', 'desc')
+    .orderBy('id', 'desc')
+    .limit(page.limit + 1)
+    .execute();
+  return pageOf(rows, page.limit, toInventoryItem, timeKey);
+}
+
+/** @param place the provider's. @throws DuplicateKeyError where the provider has an item of this kind and name */
+export async function insertInventoryItem(
+  db: Database,
+  place: TenantPlace,
+  item: NewInventoryItem,
+  now: Date,
+): Promise<InventoryItem> {
+  const row = await db
+    .insertInto('inventory_items')
+    .values({
+      ...placeColumns(place),
+      id: newId('inv', now),
+      provider_id: item.providerId,
+      kind: item.kind,
+      name: item.name,
+      title: item.title,
+      description: item.description,
+      status: item.status,
+      source: item.source,
+      schema_digest: item.schemaDigest,
+      attributes: JSON.stringify(item.attributes),
+      first_seen_at: now.toISOString(),
+      last_seen_at: now.toISOString(),
+      created_at: now.toISOString(),
+      updated_at: now.toISOString(),
+    })
+    .returningAll()
+    .executeTakeFirstOrThrow();
+  return toInventoryItem(row);
+}
+
+export async function updateInventoryItem(
+  db: Database,
+  scope: TenantScope,
+  id: string,
+  change: InventoryItemChange,
+  now: Date,
+): Promise<InventoryItem | undefined> {
+  const { title, description, status, attributes } = change;
+  const row = await db
+    .updateTable('inventory_items')
+    .set({
+      ...(title !== undefined && { title }),
+      ...(description !== undefined && { description }),
+      ...(status !== undefined && { status }),
+      ...(attributes !== undefined && { attributes: JSON.stringify(attributes) }),
+      updated_at: now.toISOString(),
+    })
+    .where('id', '=', id)
+    .where(within(scope))
+    .returningAll()
+    .executeTakeFirst();
+  return row && toInventoryItem(row);
+}
+
+export async function deleteInventoryItem(db: Database, scope: TenantScope, id: string): Promise<void> {
+  await db.deleteFrom('inventory_items').where('id', '=', id).where(within(scope)).execute();
+}
+
+/** Removes all items of a provider. */
+export async function deleteInventory(db: Database, scope: TenantScope, providerId: string): Promise<void> {
+  await db.deleteFrom('inventory_items').where('provider_id', '=', providerId).where(within(scope)).execute();
+}
+
+function toInventoryItem(row: Selectable<Tables['inventory_items']>): InventoryItem {
+  return {
+    id: row.id,
+    providerId: row.provider_id,
+    ...placeOf(row),
+    kind: row.kind,
+    name: row.name,
+    title: row.title,
+    description: row.description,
+    status: row.status,
+    source: row.source,
+    schemaDigest: row.schema_digest,
+    attributes: JSON.parse(row.attributes) as InventoryItem['attributes'],
+    firstSeenAt: row.first_seen_at,
+    lastSeenAt: row.last_seen_at,
+    ...timesOf(row),
+  };
+}

@@ -1,0 +1,225 @@
+import type { Recommendation, RecommendationKind } from '@quartermaster/contracts/recommendations.ts';
+import type { Selectable } from 'kysely';
+import type { Database } from '../database.ts';
+import { newId } from '../ids.ts';
+import { before, type Page, type PageRequest, pageOf, placeColumns, placeOf, timeKey, timesOf, within } from '../queries.ts';
+import type { Tables } from '../tables.ts';
+import type { TenantPlace, TenantScope } from '../tenancy.ts';
+
+type Row = Selectable<Tables['recommendations']>;
+
+/** Observation ids that a recommendation shows. */
+const OBSERVATIONS_SHOWN = 100;
+
+export type NewRecommendation = Pick<Recommendation, 'providerId' | 'kind' | 'reason' | 'change'> & {
+  /** What it is about, such as `model:gpt-5`. */
+  subject: string;
+};
+
+/** Newest first. */
+export async function listRecommendations(
+  db: Database,
+  scope: TenantScope,
+  filter: { providerId: string; status?: string | null | undefined; kind?: string | null | undefined },
+  page: PageRequest,
+): Promise<Page<Recommendation>> {
+  let query = db
+    .selectFrom('recommendations')
+    .selectAll()
+    .where('provider_id', '=', filter.providerId)
+    .where(within(scope));
+  if (filter.status != null) query = query.where('status', '=', filter.status as Row['status']);
+  if (filter.kind != null) query = query.where('kind', '=', filter.kind as Row['kind']);
+  const rows = await query
+    .where(before(page.after, 'created_at', 'id'))
+    .orderBy('created_at', 'desc')
+    .orderBy('id', 'desc')
+    .limit(page.limit + 1)
+    .execute();
+  const { items, next } = pageOf(rows, page.limit, (row) => row, timeKey);
+  return { items: await withObservations(db, items), next };
+}
+
+/** Those of a provider among `ids`, whatever their status. */
+export async function findRecommendations(
+  db: Database,
+  scope: TenantScope,
+  providerId: string,
+  ids: readonly string[],
+): Promise<Recommendation[]> {
+  if (ids.length === 0) return [];
+  const rows = await db
+    .selectFrom('recommendations')
+    .selectAll()
+    .where('provider_id', '=', providerId)
+    .where('id', 'in', ids)
+    .where(within(scope))
+    .execute();
+  return withObservations(db, rows);
+}
+
+/** The open ones of a provider, oldest first. */
+export async function findOpenRecommendations(
+  db: Database,
+  scope: TenantScope,
+  providerId: string,
+  limit: number,
+): Promise<Recommendation[]> {
+  const rows = await db
+    .selectFrom('recommendations')
+    .selectAll()
+    .where('provider_id', '=', providerId)
+    .where('status', '=', 'open')
+    .where(within(scope))
+    .orderBy('created_at')
+    .orderBy('id')
+    .limit(limit)
+    .execute();
+  return withObservations(db, rows);
+}
+
+/** Those among `ids` that rest on an observation which somebody approved. */
+export async function findApproved(db: Database, scope: TenantScope, ids: readonly string[]): Promise<Set<string>> {
+  if (ids.length === 0) return new Set();
+  const rows = await db
+    .selectFrom('recommendation_observations as link')
+    .innerJoin('runtime_observations as observation', (join) =>
+      join
+        .onRef('observation.tenant_id', '=', 'link.tenant_id')
+        .onRef('observation.id', '=', 'link.observation_id'),
+    )
+    .select('link.recommendation_id')
+    .where('link.recommendation_id', 'in', ids)
+    .where('observation.status', '=', 'approved')
+    .where(within(scope, 'observation'))
+    .execute();
+  return new Set(rows.map((row) => row.recommendation_id));
+}
+
+/** The open recommendation of a kind about a subject, made where it is missing; the observation is linked to it. */
+export async function openRecommendation(
+  db: Database,
+  place: TenantPlace,
+  recommendation: NewRecommendation,
+  observationId: string,
+  now: Date,
+): Promise<{ id: string; made: boolean }> {
+  const open = await db
+    .selectFrom('recommendations')
+    .select('id')
+    .where('tenant_id', '=', place.tenantId)
+    .where('provider_id', '=', recommendation.providerId)
+    .where('kind', '=', recommendation.kind)
+    .where('subject', '=', recommendation.subject)
+    .where('status', '=', 'open')
+    .executeTakeFirst();
+  const id = open?.id ?? newId('rec', now);
+  if (!open) {
+    await db
+      .insertInto('recommendations')
+      .values({
+        ...placeColumns(place),
+        id,
+        provider_id: recommendation.providerId,
+        kind: recommendation.kind,
+        status: 'open',
+        subject: recommendation.subject,
+        reason: recommendation.reason,
+        change: JSON.stringify(recommendation.change),
+        applied_by: null,
+        applied_at: null,
+        created_at: now.toISOString(),
+        updated_at: now.toISOString(),
+      })
+      .execute();
+  }
+  await db
+    .insertInto('recommendation_observations')
+    .values({ tenant_id: place.tenantId, recommendation_id: id, observation_id: observationId })
+    .onConflict((conflict) => conflict.columns(['tenant_id', 'recommendation_id', 'observation_id']).doNothing())
+    .execute();
+  return { id, made: !open };
+}
+
+/** Ends the open recommendations of a kind about a subject. */
+export async function closeRecommendations(
+  db: Database,
+  scope: TenantScope,
+  about: { providerId: string; kind: RecommendationKind; subject: string },
+  status: 'dismissed' | 'superseded',
+  now: Date,
+): Promise<string[]> {
+  const rows = await db
+    .updateTable('recommendations')
+    .set({ status, updated_at: now.toISOString() })
+    .where('provider_id', '=', about.providerId)
+    .where('kind', '=', about.kind)
+    .where('subject', '=', about.subject)
+    .where('status', '=', 'open')
+    .where(within(scope))
+    .returning('id')
+    .execute();
+  return rows.map((row) => row.id);
+}
+
+export async function markApplied(
+  db: Database,
+  scope: TenantScope,
+  recommendation: Recommendation,
+  applied: Pick<Recommendation, 'appliedBy' | 'appliedAt' | 'change'>,
+  now: Date,
+): Promise<Recommendation> {
+  const { appliedBy, appliedAt, change } = applied;
+  await db
+    .updateTable('recommendations')
+    .set({
+      status: 'applied',
+      applied_by: appliedBy,
+      applied_at: appliedAt,
+      change: JSON.stringify(change),
+      updated_at: now.toISOString(),
+    })
+    .where('tenant_id', '=', recommendation.tenantId)
+    .where('id', '=', recommendation.id)
+    .where('status', '=', 'open')
+    .where(within(scope))
+    .execute();
+  return { ...recommendation, status: 'applied', appliedBy, appliedAt, change, updatedAt: now.toISOString() };
+}
+
+/** Adds the observation ids of a whole page with one query. */
+async function withObservations(db: Database, rows: Row[]): Promise<Recommendation[]> {
+  if (rows.length === 0) return [];
+  const links = await db
+    .selectFrom('recommendation_observations')
+    .select(['recommendation_id', 'observation_id'])
+    .where('tenant_id', 'in', [...new Set(rows.map((row) => row.tenant_id))])
+    .where(
+      'recommendation_id',
+      'in',
+      rows.map((row) => row.id),
+    )
+    .orderBy('observation_id')
+    .execute();
+  const byRecommendation = Map.groupBy(links, (link) => link.recommendation_id);
+  return rows.map((row) => {
+    const ids = (byRecommendation.get(row.id) ?? []).map((link) => link.observation_id);
+    return toRecommendation(row, ids.slice(0, OBSERVATIONS_SHOWN));
+  });
+}
+
+function toRecommendation(row: Row, observationIds: string[]): Recommendation {
+  return {
+    id: row.id,
+    ...placeOf(row),
+    providerId: row.provider_id,
+    kind: row.kind,
+    status: row.status,
+    reason: row.reason,
+    observationIds,
+    change: JSON.parse(row.change) as Recommendation['change'],
+    appliedBy: row.applied_by,
+    appliedAt: row.applied_at,
+    ...timesOf(row),
+  };
+}

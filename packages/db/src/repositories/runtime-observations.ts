@@ -1,0 +1,186 @@
+import type { RuntimeObservation } from '@quartermaster/contracts/runtime-observations.ts';
+import type { Selectable } from 'kysely';
+import type { Database } from '../database.ts';
+import { newId } from '../ids.ts';
+import { before, flag, type Page, type PageRequest, pageOf, placeColumns, placeOf, timeKey, timesOf, within } from '../queries.ts';
+import type { Tables } from '../tables.ts';
+import type { TenantPlace, TenantScope } from '../tenancy.ts';
+
+type Row = Selectable<Tables['runtime_observations']>;
+
+export type ObservationFilter = {
+  unknown?: boolean | null | undefined;
+  status?: string | null | undefined;
+  providerId?: string | null | undefined;
+  kind?: string | null | undefined;
+  name?: string | null | undefined;
+};
+
+/** What one observation is about: there is one for each of them in a place. */
+export type ObservationSubject = Pick<RuntimeObservation, 'providerId' | 'kind' | 'name'>;
+
+export type NewObservation = Omit<
+  RuntimeObservation,
+  'id' | 'tenantId' | 'subTenantId' | 'createdAt' | 'updatedAt' | 'review'
+>;
+export type ObservationChange = Partial<
+  Omit<RuntimeObservation, 'id' | 'tenantId' | 'subTenantId' | 'createdAt' | 'updatedAt' | 'providerId' | 'kind' | 'name'>
+>;
+
+export async function findObservation(
+  db: Database,
+  scope: TenantScope,
+  id: string,
+): Promise<RuntimeObservation | undefined> {
+  const row = await db
+    .selectFrom('runtime_observations')
+    .selectAll()
+    .where('id', '=', id)
+    .where(within(scope))
+    .executeTakeFirst();
+  return row && toObservation(row);
+}
+
+/** The observation of a subject in exactly this place. */
+export async function findObservationOf(
+  db: Database,
+  place: TenantPlace,
+  subject: ObservationSubject,
+): Promise<RuntimeObservation | undefined> {
+  const { tenant_id, sub_tenant_id } = placeColumns(place);
+  const row = await db
+    .selectFrom('runtime_observations')
+    .selectAll()
+    .where('tenant_id', '=', tenant_id)
+    .where('provider_id', '=', subject.providerId)
+    .where('kind', '=', subject.kind)
+    .where('name', '=', subject.name)
+    .where('sub_tenant_id', '=', sub_tenant_id)
+    .executeTakeFirst();
+  return row && toObservation(row);
+}
+
+/** All observations of a subject, in whatever sub-tenants of the scope. */
+export async function findObservationsOf(
+  db: Database,
+  scope: TenantScope,
+  subject: { providerId: string; kind?: RuntimeObservation['kind']; name?: string },
+): Promise<RuntimeObservation[]> {
+  let query = db
+    .selectFrom('runtime_observations')
+    .selectAll()
+    .where('provider_id', '=', subject.providerId)
+    .where(within(scope));
+  if (subject.kind !== undefined) query = query.where('kind', '=', subject.kind);
+  if (subject.name !== undefined) query = query.where('name', '=', subject.name);
+  return (await query.execute()).map(toObservation);
+}
+
+/** Newest first, by when this service first saw them: `firstSeenAt` may still move back when late spans come in. */
+export async function listObservations(
+  db: Database,
+  scope: TenantScope,
+  filter: ObservationFilter,
+  page: PageRequest,
+): Promise<Page<RuntimeObservation>> {
+  let query = db.selectFrom('runtime_observations').selectAll().where(within(scope));
+  if (filter.unknown != null) query = query.where('unknown', '=', flag(filter.unknown));
+  if (filter.status != null) query = query.where('status', '=', filter.status as Row['status']);
+  if (filter.providerId != null) query = query.where('provider_id', '=', filter.providerId);
+  if (filter.kind != null) query = query.where('kind', '=', filter.kind as Row['kind']);
+  if (filter.name != null) query = query.where('name', '=', filter.name);
+  const rows = await query
+    .where(before(page.after, 'created_at', 'id'))
+    .orderBy('created_at', 'desc')
+    .orderBy('id', 'desc')
+    .limit(page.limit + 1)
+    .execute();
+  return pageOf(rows, page.limit, toObservation, timeKey);
+}
+
+export async function insertObservation(
+  db: Database,
+  place: TenantPlace,
+  observation: NewObservation,
+  now: Date,
+): Promise<RuntimeObservation> {
+  const row = await db
+    .insertInto('runtime_observations')
+    .values({
+      ...placeColumns(place),
+      id: newId('obs', now),
+      provider_id: observation.providerId,
+      kind: observation.kind,
+      name: observation.name,
+      unknown: flag(observation.unknown),
+      status: observation.status,
+      occurrences: observation.occurrences,
+      first_seen_at: observation.firstSeenAt,
+      last_seen_at: observation.lastSeenAt,
+      last_trace_id: observation.lastTraceId,
+      last_span_id: observation.lastSpanId,
+      evidence: JSON.stringify(observation.evidence),
+      risk: JSON.stringify(observation.risk),
+      inventory_item_id: observation.inventoryItemId,
+      review: null,
+      created_at: now.toISOString(),
+      updated_at: now.toISOString(),
+    })
+    .returningAll()
+    .executeTakeFirstOrThrow();
+  return toObservation(row);
+}
+
+export async function updateObservation(
+  db: Database,
+  scope: TenantScope,
+  id: string,
+  change: ObservationChange,
+  now: Date,
+): Promise<RuntimeObservation | undefined> {
+  const { unknown, status, occurrences, firstSeenAt, lastSeenAt, lastTraceId, lastSpanId } = change;
+  const { evidence, risk, inventoryItemId, review } = change;
+  const row = await db
+    .updateTable('runtime_observations')
+    .set({
+      ...(unknown !== undefined && { unknown: flag(unknown) }),
+      ...(status !== undefined && { status }),
+      ...(occurrences !== undefined && { occurrences }),
+      ...(firstSeenAt !== undefined && { first_seen_at: firstSeenAt }),
+      ...(lastSeenAt !== undefined && { last_seen_at: lastSeenAt }),
+      ...(lastTraceId !== undefined && { last_trace_id: lastTraceId }),
+      ...(lastSpanId !== undefined && { last_span_id: lastSpanId }),
+      ...(evidence !== undefined && { evidence: JSON.stringify(evidence) }),
+      ...(risk !== undefined && { risk: JSON.stringify(risk) }),
+      ...(inventoryItemId !== undefined && { inventory_item_id: inventoryItemId }),
+      ...(review !== undefined && { review: review === null ? null : JSON.stringify(review) }),
+      updated_at: now.toISOString(),
+    })
+    .where('id', '=', id)
+    .where(within(scope))
+    .returningAll()
+    .executeTakeFirst();
+  return row && toObservation(row);
+}
+
+function toObservation(row: Row): RuntimeObservation {
+  return {
+    id: row.id,
+    ...placeOf(row),
+    providerId: row.provider_id,
+    kind: row.kind,
+    name: row.name,
+    unknown: row.unknown === 1,
+    status: row.status,
+    occurrences: row.occurrences,
+    firstSeenAt: row.first_seen_at,
+    lastSeenAt: row.last_seen_at,
+    lastTraceId: row.last_trace_id,
+    lastSpanId: row.last_span_id,
+    evidence: JSON.parse(row.evidence) as RuntimeObservation['evidence'],
+    risk: JSON.parse(row.risk) as RuntimeObservation['risk'],
+    inventoryItemId: row.inventory_item_id,
+    review: row.review === null ? null : (JSON.parse(row.review) as RuntimeObservation['review']),
+    ...timesOf(row),
+  };
+}

@@ -1,0 +1,224 @@
+import { createHash } from 'node:crypto';
+import type { SearchServiceAccountsInput, ServiceAccount } from '@quartermaster/contracts/service-accounts.ts';
+import canonicalize from 'canonicalize';
+import { type Selectable, sql } from 'kysely';
+import type { Database } from '../database.ts';
+import { before, contains, flag, folded, type Page, type PageRequest, pageOf, placeColumns, placeOf, timeKey, timesOf, within } from '../queries.ts';
+import type { Tables } from '../tables.ts';
+import type { TenantPlace, TenantScope } from '../tenancy.ts';
+
+export type NewServiceAccount = Pick<
+  ServiceAccount,
+  'id' | 'name' | 'displayName' | 'description' | 'status' | 'platformAdministrator' | 'metadata'
+>;
+export type ServiceAccountChange = Partial<
+  Pick<ServiceAccount, 'displayName' | 'description' | 'metadata' | 'status'>
+>;
+export type ServiceAccountFilter = Omit<SearchServiceAccountsInput, 'tenantId' | 'subTenantId' | 'limit' | 'cursor'>;
+
+type Row = Selectable<Tables['service_accounts']>;
+
+/** The accounts with this id that are not deleted: ids are unique in a tenant only. At most two: more is as ambiguous. */
+export async function findServiceAccounts(
+  db: Database,
+  scope: TenantScope,
+  id: string,
+  now: Date,
+): Promise<ServiceAccount[]> {
+  const rows = await db
+    .selectFrom('service_accounts')
+    .selectAll()
+    .where('id', '=', id)
+    .where('status', '<>', 'deleted')
+    .where(within(scope))
+    .limit(2)
+    .execute();
+  return withKeys(db, rows, now);
+}
+
+/** Newest first. Deleted ones are listed by their status alone. */
+export async function searchServiceAccounts(
+  db: Database,
+  scope: TenantScope,
+  filter: ServiceAccountFilter,
+  page: PageRequest,
+  now: Date,
+): Promise<Page<ServiceAccount>> {
+  let query = db.selectFrom('service_accounts').selectAll().where(within(scope));
+  query =
+    filter.status == null ? query.where('status', '<>', 'deleted') : query.where('status', '=', filter.status as 'active');
+  if (filter.ids != null) query = query.where('id', 'in', filter.ids.length > 0 ? filter.ids : ['']);
+  if (filter.name != null) query = query.where('name', '=', filter.name);
+  if (filter.query != null) query = query.where(contains('search_text', filter.query));
+  if (filter.createdAfter != null) query = query.where('created_at', '>', filter.createdAfter);
+  if (filter.createdBefore != null) query = query.where('created_at', '<', filter.createdBefore);
+  for (const [key, value] of Object.entries(filter.metadata ?? {})) {
+    query = query.where((eb) =>
+      eb.exists(
+        eb
+          .selectFrom('service_account_metadata as member')
+          .select('member.key')
+          .whereRef('member.tenant_id', '=', 'service_accounts.tenant_id')
+          .whereRef('member.service_account_id', '=', 'service_accounts.id')
+          .where('member.key', '=', key)
+          .where('member.value_digest', '=', digestOf(value)),
+      ),
+    );
+  }
+  const rows = await query
+    .where(before(page.after, 'created_at', 'id'))
+    .orderBy('created_at', 'desc')
+    .orderBy('id', 'desc')
+    .limit(page.limit + 1)
+    .execute();
+  const { items, next } = pageOf(rows, page.limit, (row) => row, timeKey);
+  return { items: await withKeys(db, items, now), next };
+}
+
+/** @throws DuplicateKeyError where the id was ever given in the tenant */
+export async function insertServiceAccount(
+  db: Database,
+  place: TenantPlace,
+  account: NewServiceAccount,
+  now: Date,
+): Promise<ServiceAccount> {
+  const { id, name, status, platformAdministrator, metadata, displayName, description } = account;
+  const row = await db
+    .insertInto('service_accounts')
+    .values({
+      ...placeColumns(place),
+      ...{ id, name, status, description },
+      display_name: displayName,
+      platform_administrator: flag(platformAdministrator),
+      metadata: JSON.stringify(metadata),
+      last_used_at: null,
+      search_text: searchText(account),
+      created_at: now.toISOString(),
+      updated_at: now.toISOString(),
+    })
+    .returningAll()
+    .executeTakeFirstOrThrow();
+  await setMetadataMembers(db, place.tenantId, id, metadata);
+  return toServiceAccount(row, undefined);
+}
+
+/** Changes one account, found before: its tenant and id name it. */
+export async function updateServiceAccount(
+  db: Database,
+  scope: TenantScope,
+  account: ServiceAccount,
+  change: ServiceAccountChange,
+  now: Date,
+): Promise<ServiceAccount | undefined> {
+  const { displayName, description, metadata, status } = change;
+  const row = await db
+    .updateTable('service_accounts')
+    .set({
+      ...(displayName !== undefined && { display_name: displayName }),
+      ...(description !== undefined && { description }),
+      ...(status !== undefined && { status }),
+      ...(metadata !== undefined && { metadata: JSON.stringify(metadata) }),
+      search_text: searchText({ ...account, ...change }),
+      updated_at: now.toISOString(),
+    })
+    .where('tenant_id', '=', account.tenantId)
+    .where('id', '=', account.id)
+    .where('status', '<>', 'deleted')
+    .where(within(scope))
+    .returningAll()
+    .executeTakeFirst();
+  if (!row) return undefined;
+  if (metadata !== undefined) await setMetadataMembers(db, account.tenantId, account.id, metadata);
+  const [updated] = await withKeys(db, [row], now);
+  return updated;
+}
+
+/** Whether any account is a platform administrator: then there was a first one. */
+export async function hasPlatformAdministrator(db: Database): Promise<boolean> {
+  const row = await db
+    .selectFrom('service_accounts')
+    .select('id')
+    .where('platform_administrator', '=', 1)
+    .where('status', '<>', 'deleted')
+    .limit(1)
+    .executeTakeFirst();
+  return row !== undefined;
+}
+
+async function setMetadataMembers(
+  db: Database,
+  tenantId: string,
+  accountId: string,
+  metadata: Record<string, unknown>,
+): Promise<void> {
+  await db
+    .deleteFrom('service_account_metadata')
+    .where('tenant_id', '=', tenantId)
+    .where('service_account_id', '=', accountId)
+    .execute();
+  const members = Object.entries(metadata).map(([key, value]) => ({
+    tenant_id: tenantId,
+    service_account_id: accountId,
+    key,
+    value_digest: digestOf(value),
+  }));
+  // A statement has a limited number of parameters; 16 KiB of metadata can have more members than that.
+  for (let start = 0; start < members.length; start += 500) {
+    await db
+      .insertInto('service_account_metadata')
+      .values(members.slice(start, start + 500))
+      .execute();
+  }
+}
+
+/** Equality of JSON values: the digest of their canonical form (RFC 8785). */
+function digestOf(value: unknown): string {
+  return createHash('sha256').update(canonicalize(value) ?? '').digest('hex');
+}
+
+function searchText(account: Pick<ServiceAccount, 'id' | 'name' | 'displayName' | 'description'>): string {
+  return folded([account.id, account.name, account.displayName, account.description].filter(Boolean).join('\n'));
+}
+
+type KeyCounts = { keyCount: number; activeKeyCount: number; soonestKeyExpiryAt: string | null };
+
+/** Adds the key counts of a whole page with one query. */
+async function withKeys(db: Database, rows: Row[], now: Date): Promise<ServiceAccount[]> {
+  if (rows.length === 0) return [];
+  const time = now.toISOString();
+  const active = sql<boolean>`revoked_at is null and (expires_at is null or expires_at > ${time})`;
+  const counts = await db
+    .selectFrom('credentials')
+    .select(['tenant_id', 'owner_id'])
+    .select((eb) => eb.fn.countAll<number>().as('keys'))
+    .select(sql<number>`sum(case when ${active} then 1 else 0 end)`.as('active_keys'))
+    .select(sql<string | null>`min(case when ${active} then expires_at end)`.as('soonest'))
+    .where('owner_type', '=', 'service_account')
+    .where('tenant_id', 'in', [...new Set(rows.map((row) => row.tenant_id))])
+    .where('owner_id', 'in', [...new Set(rows.map((row) => row.id))])
+    .groupBy(['tenant_id', 'owner_id'])
+    .execute();
+  const byAccount = new Map(
+    counts.map((count) => [
+      `${count.tenant_id}\n${count.owner_id}`,
+      { keyCount: Number(count.keys), activeKeyCount: Number(count.active_keys), soonestKeyExpiryAt: count.soonest },
+    ]),
+  );
+  return rows.map((row) => toServiceAccount(row, byAccount.get(`${row.tenant_id}\n${row.id}`)));
+}
+
+function toServiceAccount(row: Row, keys: KeyCounts | undefined): ServiceAccount {
+  return {
+    id: row.id,
+    ...placeOf(row),
+    name: row.name,
+    displayName: row.display_name,
+    description: row.description,
+    status: row.status,
+    platformAdministrator: row.platform_administrator === 1,
+    metadata: JSON.parse(row.metadata) as ServiceAccount['metadata'],
+    lastUsedAt: row.last_used_at,
+    ...(keys ?? { keyCount: 0, activeKeyCount: 0, soonestKeyExpiryAt: null }),
+    ...timesOf(row),
+  };
+}

@@ -1,0 +1,176 @@
+import type { Span, Trace } from '@quartermaster/contracts/traces.ts';
+import { type Selectable, sql } from 'kysely';
+import type { Database } from '../database.ts';
+import { type Page, type PageRequest, pageOf, placeColumns, placeOf, within } from '../queries.ts';
+import type { Tables } from '../tables.ts';
+import type { TenantPlace, TenantScope } from '../tenancy.ts';
+
+/** A span as it is stored; where it stands, when and from whom it came is the same for a whole batch. */
+export type NewSpan = Omit<Span, 'tenantId' | 'subTenantId' | 'receivedAt' | 'receivedFrom'>;
+
+/** Rows of one insert: SQLite takes 32,766 parameters a statement. */
+const ROWS_OF_INSERT = 500;
+
+/** Stores the spans that are not stored yet: the first write of a span wins. Answers those that were new. */
+export async function insertSpans(
+  db: Database,
+  place: TenantPlace,
+  spans: readonly NewSpan[],
+  receivedFrom: string,
+  now: Date,
+): Promise<NewSpan[]> {
+  const stored: NewSpan[] = [];
+  for (let start = 0; start < spans.length; start += ROWS_OF_INSERT) {
+    const batch = spans.slice(start, start + ROWS_OF_INSERT);
+    const rows = await db
+      .insertInto('spans')
+      .values(
+        batch.map(({ traceId, spanId, ...document }) => ({
+          ...placeColumns(place),
+          trace_id: traceId,
+          span_id: spanId,
+          start_time: document.startTime,
+          document: JSON.stringify(document),
+          received_at: now.toISOString(),
+          received_from: receivedFrom,
+        })),
+      )
+      .onConflict((conflict) =>
+        conflict.columns(['tenant_id', 'sub_tenant_id', 'trace_id', 'span_id']).doNothing(),
+      )
+      .returning(['trace_id', 'span_id'])
+      .execute();
+    const inserted = new Set(rows.map((row) => row.trace_id + row.span_id));
+    // A span that stands twice in one batch is taken once.
+    for (const span of batch) if (inserted.delete(span.traceId + span.spanId)) stored.push(span);
+  }
+  return stored;
+}
+
+/** What a batch adds to a trace. */
+export type TraceAddition = Pick<
+  Trace,
+  'traceId' | 'rootName' | 'serviceName' | 'startTime' | 'endTime' | 'spanCount' | 'errorCount'
+>;
+
+export async function addToTraces(
+  db: Database,
+  place: TenantPlace,
+  additions: readonly TraceAddition[],
+  now: Date,
+): Promise<void> {
+  for (let start = 0; start < additions.length; start += ROWS_OF_INSERT) {
+    await db
+      .insertInto('traces')
+      .values(
+        additions.slice(start, start + ROWS_OF_INSERT).map((addition) => ({
+          ...placeColumns(place),
+          trace_id: addition.traceId,
+          root_name: addition.rootName,
+          service_name: addition.serviceName,
+          start_time: addition.startTime,
+          end_time: addition.endTime,
+          span_count: addition.spanCount,
+          error_count: addition.errorCount,
+          created_at: now.toISOString(),
+          updated_at: now.toISOString(),
+        })),
+      )
+      .onConflict((conflict) =>
+        conflict.columns(['tenant_id', 'sub_tenant_id', 'trace_id']).doUpdateSet({
+          root_name: sql`coalesce(traces.root_name, excluded.root_name)`,
+          service_name: sql`coalesce(traces.service_name, excluded.service_name)`,
+          start_time: sql`case when excluded.start_time < traces.start_time then excluded.start_time else traces.start_time end`,
+          end_time: sql`case when excluded.end_time > traces.end_time then excluded.end_time else traces.end_time end`,
+          span_count: sql`traces.span_count + excluded.span_count`,
+          error_count: sql`traces.error_count + excluded.error_count`,
+          updated_at: sql`excluded.updated_at`,
+        }),
+      )
+      .execute();
+  }
+}
+
+/** Newest first, by when their first span came in. */
+export async function listTraces(
+  db: Database,
+  scope: TenantScope,
+  filter: { serviceName?: string | null | undefined },
+  page: PageRequest,
+): Promise<Page<Trace>> {
+  let query = db.selectFrom('traces').selectAll().where(within(scope));
+  if (filter.serviceName != null) query = query.where('service_name', '=', filter.serviceName);
+  // One trace may stand in several places; the place is the last part of the key, and of its uniqueness.
+  const place = sql<string>`trace_id || '/' || tenant_id || '/' || sub_tenant_id`;
+  const rows = await query
+    .select(place.as('place_key'))
+    .$if(page.after !== null, (pages) =>
+      // The first condition says nothing new, but an index serves it.
+      pages
+        .where('created_at', '<=', page.after?.[0] ?? '')
+        .where(sql<boolean>`(created_at, ${place}) < (${page.after?.[0]}, ${page.after?.[1]})`),
+    )
+    .orderBy('created_at', 'desc')
+    .orderBy(place, 'desc')
+    .limit(page.limit + 1)
+    .execute();
+  return pageOf(rows, page.limit, toTrace, (row) => [row.created_at, row.place_key]);
+}
+
+/** The spans of a trace by start time, or undefined where nothing in the scope has the trace. */
+export async function listSpans(
+  db: Database,
+  scope: TenantScope,
+  traceId: string,
+  page: PageRequest,
+): Promise<Page<Span> | undefined> {
+  // A span may stand in several places, too.
+  const place = sql<string>`span_id || '/' || tenant_id || '/' || sub_tenant_id`;
+  const rows = await db
+    .selectFrom('spans')
+    .selectAll()
+    .select(place.as('place_key'))
+    .where('trace_id', '=', traceId)
+    .where(within(scope))
+    .$if(page.after !== null, (pages) =>
+      pages
+        .where('start_time', '>=', page.after?.[0] ?? '')
+        .where(sql<boolean>`(start_time, ${place}) > (${page.after?.[0]}, ${page.after?.[1]})`),
+    )
+    .orderBy('start_time')
+    .orderBy(place)
+    .limit(page.limit + 1)
+    .execute();
+  if (rows.length === 0 && page.after === null) return undefined;
+  return pageOf(rows, page.limit, toSpan, (row) => [row.start_time, row.place_key]);
+}
+
+function toTrace(row: Selectable<Tables['traces']>): Trace {
+  return {
+    traceId: row.trace_id,
+    ...placeOf(row),
+    rootName: row.root_name,
+    serviceName: row.service_name,
+    startTime: row.start_time,
+    endTime: row.end_time,
+    spanCount: row.span_count,
+    errorCount: row.error_count,
+    createdAt: row.created_at,
+    updatedAt: row.updated_at,
+  };
+}
+
+function toSpan(row: Selectable<Tables['spans']>): Span {
+  const document = JSON.parse(row.document) as Omit<
+    Span,
+    'traceId' | 'spanId' | 'tenantId' | 'subTenantId' | 'receivedAt' | 'receivedFrom'
+  >;
+  return {
+    traceId: row.trace_id,
+    spanId: row.span_id,
+    ...document,
+    ...placeOf(row),
+    receivedAt: row.received_at,
+    receivedFrom: row.received_from,
+  };
+}
