@@ -1,6 +1,7 @@
 import { auditRouter } from './audit/router.ts';
 import { credentialsRouter } from './credentials/router.ts';
 import { gatewaySessionsRouter } from './gateway-sessions/router.ts';
+import type { Procedures } from './http/rest.ts';
 import { gatewaysRouter } from './gateways/router.ts';
 import { inventoryRouter } from './inventory/router.ts';
 import { manifestsRouter } from './manifests/router.ts';
@@ -39,3 +40,6 @@ export const appRouter = router({
 });
 
 export type AppRouter = typeof appRouter;
+
+/** The same, flat: tRPC keeps them by their dotted paths, whatever its types say. */
+export const procedures = appRouter._def.procedures as unknown as Procedures;

@@ -1,9 +1,11 @@
 import type { Database } from '@quartermaster/db/database.ts';
 import type { Logger } from 'pino';
 import type { RefusalLog } from './audit/refusals.ts';
+import type { TokenVerifier } from './access/bearer.ts';
 import type { SecretBox } from './crypto/secret-box.ts';
 import type { Metrics } from './metrics.ts';
 import type { CursorCodec } from './pages.ts';
+import type { RegistrationLimiter } from './server/registration-limiter.ts';
 
 /** What the procedures work with; one set for each running server. */
 export type Services = {
@@ -16,6 +18,9 @@ export type Services = {
   /** Encrypts what must not be readable in the database. */
   secrets: SecretBox;
   refusals: RefusalLog;
+  registrations: RegistrationLimiter;
+  /** Verifies bearer tokens; null where no issuer is configured. */
+  tokens: TokenVerifier | null;
   /** The base address that callers know, without a slash at its end: the `iss` of session tokens. */
   publicUrl: string;
   /** The issuer of bearer tokens; null where none is configured. */

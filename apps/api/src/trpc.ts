@@ -16,6 +16,8 @@ export type Context = {
   address: string;
   /** Null where no credential was sent. */
   principal: Principal | null;
+  /** Why the credential that was sent is refused, by operations that ask for one. */
+  refusedCredentials?: unknown;
 };
 
 /** The same, behind an operation that asks for credentials. */
@@ -46,6 +48,7 @@ export function endpoint<I, O, R>(operation: Operation<I, O, R>) {
   return t.procedure
     .meta({ operation: operation as Operation })
     .use(async ({ ctx, getRawInput, next }) => {
+      if (ctx.refusedCredentials !== undefined) throw ctx.refusedCredentials;
       const raw = await getRawInput();
       const { principal, reach } = authorise(operation as Operation, ctx.principal, raw);
       refuseForeignTenants(reach, raw);

@@ -17,7 +17,10 @@ export const GrantSchema = z
     providerName: z.string(),
     items: z.array(z.strictObject({ kind: InventoryKindSchema, name: z.string() })),
   })
-  .meta({ id: 'Grant', description: "What a session may use of one provider: its inventory's available items." });
+  .meta({
+    id: 'Grant',
+    description: 'What a session may use of one provider: what its inventory has, but for blocked and retired items.',
+  });
 export type Grant = z.infer<typeof GrantSchema>;
 
 const sessionFields = {
@@ -67,7 +70,9 @@ export const CreateGatewaySessionInputSchema = z
       .array(z.string().max(128))
       .max(100)
       .nullish()
-      .describe("Only these of the gateway's providers; all, where left out."),
+      .describe(
+        "Only these of the gateway's providers; all, where left out. A session grants at most 10,000 items: beyond it, 422.",
+      ),
     metadata: MetadataSchema.nullish(),
   })
   .meta({ id: 'CreateGatewaySessionInput' });

@@ -15,11 +15,7 @@ import { BaseUrlSchema } from './providers.ts';
 /** The longest that a gateway session may last, in seconds: a retired signing key is published that long. */
 export const SESSION_TTL_MAX_SECONDS = 24 * 3600;
 
-export const SessionTtlSchema = z
-  .int()
-  .min(60)
-  .max(SESSION_TTL_MAX_SECONDS)
-  .describe('Seconds, 60 to 86,400.');
+export const SessionTtlSchema = z.int().min(60).max(SESSION_TTL_MAX_SECONDS).describe('Seconds, 60 to 86,400.');
 
 const ProviderIdsSchema = z.array(z.string().max(128)).max(100);
 
@@ -31,7 +27,9 @@ export const GatewaySchema = z
     displayName: DisplayNameSchema.nullable(),
     url: z.string().nullable(),
     status: z.enum(['active', 'disabled', 'deleted']),
-    providerIds: ProviderIdsSchema.describe('The providers that agents may reach through it.'),
+    providerIds: ProviderIdsSchema.describe(
+      "The providers that agents may reach through it, of its tenant; a sub-tenant's gateway has none of other sub-tenants.",
+    ),
     manifestId: z.string().nullable().describe('The manifest that it runs under.'),
     sessionTtlSeconds: SessionTtlSchema.describe('How long its sessions last, unless they ask for less; never more.'),
     ...timeFields,

@@ -11,14 +11,18 @@ import { principalOfToken } from './users.ts';
  * @throws 400 for more than one credential; 401 for one that is not valid; 403 for a token of somebody unknown or
  * disabled; 503 while the identity provider is away
  */
-export async function authenticate(services: Services, req: IncomingMessage): Promise<Principal | null> {
+export async function authenticate(
+  services: Services,
+  req: IncomingMessage,
+  requestId: string,
+): Promise<Principal | null> {
   const authorizations = valuesOf(req, 'authorization');
   const keys = valuesOf(req, 'x-api-key');
   if (authorizations.length + keys.length > 1) {
     throw new ApiError('credentials_ambiguous', 'Send one credential: Authorization or X-API-Key, once.');
   }
   const [authorization] = authorizations;
-  if (authorization !== undefined) return principalOfToken(services, bearerOf(authorization));
+  if (authorization !== undefined) return principalOfToken(services, bearerOf(authorization), requestId);
   const [key] = keys;
   return key === undefined ? null : principalOfApiKey(services, key);
 }

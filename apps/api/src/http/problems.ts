@@ -1,4 +1,5 @@
 import type { ErrorCode, Problem, ValidationError } from '@quartermaster/contracts/errors.ts';
+import { DatabaseUnavailableError } from '@quartermaster/db/errors.ts';
 import { TRPCError, type TRPC_ERROR_CODE_KEY, type TRPC_ERROR_CODE_NUMBER } from '@trpc/server';
 import { z } from 'zod';
 import { ApiError, ValidationFailure } from '../errors.ts';
@@ -81,6 +82,11 @@ const OF_TRPC: { [Code in TRPC_ERROR_CODE_KEY]?: [ErrorCode, string] } = {
 
 function refusalOf(error: unknown): ApiError | ValidationFailure {
   if (error instanceof ApiError || error instanceof ValidationFailure) return error;
+  // tRPC wraps whatever is not its own.
+  const thrown = error instanceof TRPCError ? error.cause : error;
+  if (thrown instanceof DatabaseUnavailableError) {
+    return new ApiError('database_unavailable', 'The database is busy or away; nothing was changed.');
+  }
   if (error instanceof TRPCError) {
     // Of an output that breaks its contract tRPC makes an INTERNAL_SERVER_ERROR: that one is a bug.
     if (error.code === 'BAD_REQUEST' && error.cause instanceof z.ZodError) {

@@ -20,7 +20,7 @@ export type RestOptions = {
   /** Operations without a procedure: those of the OTLP receiver. */
   operations?: readonly Operation[];
   /** Who is calling; null where no credential was sent. May refuse: ApiError 400, 401, 403, 503. */
-  authenticate: (req: ExpressRequest) => Promise<Principal | null>;
+  authenticate: (req: ExpressRequest, requestId: string) => Promise<Principal | null>;
   createContext: (
     req: ExpressRequest,
     res: ExpressResponse,
@@ -31,11 +31,14 @@ export type RestOptions = {
   requestId: (res: ExpressResponse) => string;
   /** Answers operations with transport `otlp`, credentials, errors and all. */
   otlp?: (req: ExpressRequest, res: ExpressResponse, operation: Operation) => Promise<void>;
-  /** Hears of what was not foreseen. */
-  onError?: (error: unknown, info: { operation: Operation | null; requestId: string }) => void;
+  /** Hears of every refusal, foreseen or not. */
+  onRefused?: (error: unknown, answer: Answer, info: Refused) => void;
   /** In bytes; 1 MiB where left out. */
   bodyLimit?: number;
 };
+
+/** Who was refused what. */
+export type Refused = { operation: Operation | null; principal: Principal | null; requestId: string };
 
 /** One call of a procedure on its way through trpc-to-openapi. */
 type Call = {
@@ -70,16 +73,18 @@ export function restHandler(options: RestOptions): RequestHandler {
       return;
     }
     const requestId = options.requestId(res);
-    let operation: Operation | null = null;
+    const info: Refused = { operation: null, principal: null, requestId };
     const refuse = (error: unknown) => {
       const answer = answerOf(error, requestId);
-      if (answer.unexpected) options.onError?.(error, { operation, requestId });
+      options.onRefused?.(error, answer, info);
       return answer;
     };
     res.setHeader('Cache-Control', 'no-store');
     try {
       const match = route(req.method, pathname);
-      operation = match.operation;
+      const { operation } = match;
+      info.operation = operation;
+      res.locals.operationId = operation.operationId;
       const target = served.get(operation);
       if (operation.transport === 'otlp' || !target) {
         if (!options.otlp) throw new Error(`Nothing serves ${operation.operationId}`);
@@ -87,7 +92,9 @@ export function restHandler(options: RestOptions): RequestHandler {
         return;
       }
       const { query, text } = target.readQuery(search);
-      const principal = await admitted(options, { req, operation, path: match.path, query });
+      const principal = operation.scope === 'public' ? null : await options.authenticate(req, requestId);
+      info.principal = principal;
+      if (operation.scope !== 'public') admit(operation, principal, { path: match.path, query });
       const body = operation.body && (await readBody(req, bodyOptions(operation, options)));
       const raw = { path: match.path, query, body, [QUERY_TEXT]: text };
       const context = await options.createContext(req, res, principal, requestId);
@@ -106,14 +113,10 @@ export function proceduresByOperation(procedures: Procedures): [Operation, AnyTR
   });
 }
 
-type Admission = { req: ExpressRequest; operation: Operation; path: unknown; query: unknown };
-
-/** Who is calling, if they may. Public operations look at no credentials. */
-async function admitted(options: RestOptions, { req, operation, path, query }: Admission): Promise<Principal | null> {
-  if (operation.scope === 'public') return null;
-  const { principal, reach } = authorise(operation, await options.authenticate(req), { path });
-  refuseForeignTenants(reach, { query });
-  return principal;
+/** Whether the caller may, as far as it shows before the body is read. */
+function admit(operation: Operation, principal: Principal | null, raw: { path: unknown; query: unknown }): void {
+  const { reach } = authorise(operation, principal, raw);
+  refuseForeignTenants(reach, raw);
 }
 
 function bodyOptions({ bodyOptional }: Operation, { bodyLimit }: RestOptions) {

@@ -43,7 +43,9 @@ export async function providerMatcher(
   const childrenOf = Map.groupBy(batch, (span) => span.parentSpanId);
   const toolOwners = new Map<string, Provider | undefined>();
 
-  return async function match(span, subject): Promise<Provider> {
+  return match;
+
+  async function match(span: SeenSpan, subject: Subject): Promise<Provider> {
     const { serverAddress, provider } = span.genAi;
     if (serverAddress !== null) {
       const owner = byHost(serverAddress, span.genAi.serverPort);

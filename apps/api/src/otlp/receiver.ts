@@ -1,10 +1,11 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createGunzip } from 'node:zlib';
 import type { Operation } from '@quartermaster/contracts/operation.ts';
+import { authenticate } from '../access/authenticate.ts';
 import { authorise } from '../access/authorise.ts';
 import type { Principal } from '../access/principal.ts';
 import { ApiError } from '../errors.ts';
-import { answerOf } from '../http/problems.ts';
+import { type Answer, answerOf } from '../http/problems.ts';
 import type { Services } from '../services.ts';
 import { ingestSpans } from '../traces/ingest.ts';
 import { decodeJson, jsonResponse } from './json.ts';
@@ -13,9 +14,14 @@ import { type DecodedTraces, OtlpDecodeError, type PartialSuccess } from './span
 
 type Receiver = {
   services: Services;
-  authenticate: (req: IncomingMessage) => Promise<Principal | null>;
   /** Of the body, compressed and decompressed, in bytes. */
   maxBytes: number;
+};
+
+type Receipt = {
+  operation: Operation;
+  requestId: string;
+  onRefused: (error: unknown, answer: Answer, principal: Principal | null) => void;
 };
 
 type Encoding = {
@@ -49,26 +55,27 @@ const READ_TIMEOUT_MS = 30_000;
  * Receives spans by OTLP/HTTP (opentelemetry-proto 1.11): protobuf and JSON, gzip or not, on one path. Answers are in
  * the encoding of the request, and errors are google.rpc.Status. What a sender may retry is 429 and 503 alone.
  */
-export function otlpReceiver({ services, authenticate, maxBytes }: Receiver) {
-  return async (req: IncomingMessage, res: ServerResponse, operation: Operation, requestId: string): Promise<unknown> => {
+export function otlpReceiver({ services, maxBytes }: Receiver) {
+  return async (req: IncomingMessage, res: ServerResponse, receipt: Receipt): Promise<void> => {
     const encoding = encodingOf(req);
+    let caller: Principal | null = null;
     try {
-      const { principal } = authorise(operation, await authenticate(req), {});
+      caller = await authenticate(services, req, receipt.requestId);
+      const { principal } = authorise(receipt.operation, caller, {});
       if (!encoding) throw new ApiError('media_type_unsupported', 'Send application/x-protobuf or application/json.');
       const decoded = encoding.decode(await readBody(req, maxBytes));
       const refused = await ingestSpans({ services, principal }, decoded);
       send(res, encoding, 200, encoding.response(refused));
-      return null;
     } catch (error) {
       const known = error instanceof OtlpDecodeError ? new ApiError('request_malformed', error.message) : error;
-      const answer = answerOf(known, requestId);
+      const answer = answerOf(known, receipt.requestId);
+      receipt.onRefused(known, answer, caller);
       for (const [name, value] of Object.entries(answer.headers)) res.setHeader(name, value);
       const message = detailOf(answer.body);
       const spoken = encoding ?? JSON_ENCODING;
       // What is left of the body is not read: the connection ends with the answer.
       if (!req.complete) res.setHeader('Connection', 'close');
       send(res, spoken, answer.status, spoken.status({ code: RPC_CODES[answer.status] ?? 2, message }));
-      return known;
     }
   };
 }

@@ -14,7 +14,7 @@ export const recommendationsRouter = router({
     return answerPage(ctx, input, scope, (page) => listRecommendations(ctx.services.db, scope, filter, page));
   }),
 
-  apply: endpoint(contract.applyProviderRecommendations).mutation(({ ctx, input }) =>
+  applyOpen: endpoint(contract.applyProviderRecommendations).mutation(({ ctx, input }) =>
     applyRecommendations(ctx, input.path.provider_id, input.body),
   ),
 });

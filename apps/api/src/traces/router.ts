@@ -1,8 +1,9 @@
 import * as contract from '@quartermaster/contracts/traces.ts';
 import { listSpans, listTraces } from '@quartermaster/db/repositories/traces.ts';
 import { scopeOfQuery } from '../access/places.ts';
-import { ApiError } from '../errors.ts';
+import { ApiError, valueError } from '../errors.ts';
 import { decodeJson } from '../otlp/json.ts';
+import { type DecodedTraces, OtlpDecodeError } from '../otlp/span.ts';
 import { answerPage } from '../pages.ts';
 import { endpoint, router } from '../trpc.ts';
 import { ingestSpans } from './ingest.ts';
@@ -10,7 +11,7 @@ import { ingestSpans } from './ingest.ts';
 export const tracesRouter = router({
   /** OTLP over HTTP comes in through otlp/receiver.ts, which decodes by itself; this is the way of typed callers. */
   ingest: endpoint(contract.ingestTraces).mutation(async ({ ctx, input }) => {
-    const refused = await ingestSpans(ctx, decodeJson(input.body));
+    const refused = await ingestSpans(ctx, decoded(input.body));
     if (refused === null) return {};
     const { rejectedSpans, errorMessage } = refused;
     return { partialSuccess: { rejectedSpans: String(rejectedSpans), errorMessage } };
@@ -32,3 +33,11 @@ export const tracesRouter = router({
     });
   }),
 });
+
+function decoded(body: unknown): DecodedTraces {
+  try {
+    return decodeJson(body);
+  } catch (error) {
+    throw error instanceof OtlpDecodeError ? valueError(['body'], error.message) : error;
+  }
+}

@@ -53,7 +53,9 @@ export async function serve(options: Partial<RestOptions> = {}): Promise<Server>
       otlp: async (_req, res, operation) => {
         res.json({ otlp: operation.operationId });
       },
-      onError: (error) => errors.push(error),
+      onRefused: (error, answer) => {
+        if (answer.unexpected) errors.push(error);
+      },
       ...options,
     }),
   );

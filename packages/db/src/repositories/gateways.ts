@@ -2,7 +2,18 @@ import type { Gateway } from '@quartermaster/contracts/gateways.ts';
 import type { Selectable } from 'kysely';
 import type { Database } from '../database.ts';
 import { newId } from '../ids.ts';
-import { before, folded, type Page, type PageRequest, pageOf, placeColumns, placeOf, timeKey, timesOf, within } from '../queries.ts';
+import {
+  before,
+  folded,
+  type Page,
+  type PageRequest,
+  pageOf,
+  placeColumns,
+  placeOf,
+  timeKey,
+  timesOf,
+  within,
+} from '../queries.ts';
 import type { Tables } from '../tables.ts';
 import type { TenantPlace, TenantScope } from '../tenancy.ts';
 
@@ -126,9 +137,7 @@ export async function findGatewayOfProvider(
   const row = await db
     .selectFrom('providers as provider')
     .innerJoin('gateway_providers as listed', (join) =>
-      join
-        .onRef('listed.tenant_id', '=', 'provider.tenant_id')
-        .onRef('listed.provider_id', '=', 'provider.id'),
+      join.onRef('listed.tenant_id', '=', 'provider.tenant_id').onRef('listed.provider_id', '=', 'provider.id'),
     )
     .innerJoin('gateways as gateway', (join) =>
       join.onRef('gateway.tenant_id', '=', 'listed.tenant_id').onRef('gateway.id', '=', 'listed.gateway_id'),
@@ -152,9 +161,7 @@ export async function findActiveGatewayOfManifest(
   const row = await db
     .selectFrom('manifests as manifest')
     .innerJoin('gateways as gateway', (join) =>
-      join
-        .onRef('gateway.tenant_id', '=', 'manifest.tenant_id')
-        .onRef('gateway.manifest_id', '=', 'manifest.id'),
+      join.onRef('gateway.tenant_id', '=', 'manifest.tenant_id').onRef('gateway.manifest_id', '=', 'manifest.id'),
     )
     .select(['gateway.tenant_id', 'gateway.sub_tenant_id', 'gateway.id', 'gateway.name'])
     .where('manifest.id', '=', manifestId)

@@ -1,12 +1,89 @@
 import type { Tenant, TenantSettings } from '@quartermaster/contracts/tenants.ts';
-import { type Selectable, sql } from 'kysely';
+import { type Expression, type Selectable, type SqlBool, sql } from 'kysely';
 import type { Database } from '../database.ts';
-import { before, flag, type Page, type PageRequest, pageOf, timeKey, timesOf } from '../queries.ts';
+import { before, flag, type Page, type PageRequest, pageOf, timeKey, timesOf, within } from '../queries.ts';
 import type { Tables } from '../tables.ts';
 import type { TenantPlace, TenantScope } from '../tenancy.ts';
 
 /** Sub-tenants shown with a tenant. */
 const SUB_TENANTS_SHOWN = 1000;
+
+export type NewTenant = Pick<Tenant, 'id' | 'displayName' | 'settings'>;
+export type TenantChange = { displayName?: string | null; settings?: Partial<TenantSettings> };
+
+type Row = Selectable<Tables['tenants']>;
+
+/** A tenant of which something lies in `scope`, with the sub-tenants that do. */
+export async function findTenant(db: Database, scope: TenantScope, id: string): Promise<Tenant | undefined> {
+  const row = await db
+    .selectFrom('tenants')
+    .selectAll()
+    .where('id', '=', id)
+    .where(touchedBy(scope))
+    .executeTakeFirst();
+  if (!row) return undefined;
+  const [tenant] = await withSubTenants(db, scope, [row]);
+  return tenant;
+}
+
+/** Newest first. */
+export async function listTenants(db: Database, scope: TenantScope, page: PageRequest): Promise<Page<Tenant>> {
+  const rows = await db
+    .selectFrom('tenants')
+    .selectAll()
+    .where(touchedBy(scope))
+    .where(before(page.after, 'created_at', 'id'))
+    .orderBy('created_at', 'desc')
+    .orderBy('id', 'desc')
+    .limit(page.limit + 1)
+    .execute();
+  const { items, next } = pageOf(rows, page.limit, (row) => row, timeKey);
+  return { items: await withSubTenants(db, scope, items), next };
+}
+
+/** @throws DuplicateKeyError where the id is taken */
+export async function insertTenant(db: Database, tenant: NewTenant, now: Date): Promise<Tenant> {
+  const { id, displayName, settings } = tenant;
+  const row = await db
+    .insertInto('tenants')
+    .values({
+      id,
+      display_name: displayName,
+      capture_content: flag(settings.captureContent),
+      span_retention_days: settings.spanRetentionDays,
+      created_at: now.toISOString(),
+      updated_at: now.toISOString(),
+    })
+    .returningAll()
+    .executeTakeFirstOrThrow();
+  return toTenant(row, []);
+}
+
+/** Changes one tenant, of which something lies in `scope`. */
+export async function updateTenant(
+  db: Database,
+  scope: TenantScope,
+  id: string,
+  change: TenantChange,
+  now: Date,
+): Promise<Tenant | undefined> {
+  const { displayName, settings: { captureContent, spanRetentionDays } = {} } = change;
+  const row = await db
+    .updateTable('tenants')
+    .set({
+      ...(displayName !== undefined && { display_name: displayName }),
+      ...(captureContent !== undefined && { capture_content: flag(captureContent) }),
+      ...(spanRetentionDays !== undefined && { span_retention_days: spanRetentionDays }),
+      updated_at: now.toISOString(),
+    })
+    .where('id', '=', id)
+    .where(touchedBy(scope))
+    .returningAll()
+    .executeTakeFirst();
+  if (!row) return undefined;
+  const [tenant] = await withSubTenants(db, scope, [row]);
+  return tenant;
+}
 
 /** What is missing of a place: nothing (null), its tenant, or its sub-tenant. */
 export async function placeExists(db: Database, place: TenantPlace): Promise<'tenant' | 'sub_tenant' | null> {
@@ -56,4 +133,56 @@ export async function findTenantSettings(db: Database, tenantId: string): Promis
     .where('id', '=', tenantId)
     .executeTakeFirstOrThrow();
   return { captureContent: row.capture_content === 1, spanRetentionDays: row.span_retention_days };
+}
+
+/** The condition on `tenants` that something of the tenant lies in `scope`: also one of its sub-tenants alone. */
+function touchedBy(scope: TenantScope): Expression<SqlBool> {
+  if (scope.length === 0) return sql<SqlBool>`1 = 0`;
+  const places = scope.map(({ tenantId, subTenantId }) => {
+    if (tenantId !== null) return sql`tenants.id = ${tenantId}`;
+    if (subTenantId === null) return sql`1 = 1`;
+    return sql`tenants.id in (select tenant_id from sub_tenants where id = ${subTenantId})`;
+  });
+  return sql<SqlBool>`(${sql.join(places, sql` or `)})`;
+}
+
+/** Adds the sub-tenants in `scope` to a whole page with one query. */
+async function withSubTenants(db: Database, scope: TenantScope, rows: Row[]): Promise<Tenant[]> {
+  if (rows.length === 0) return [];
+  const ids = rows.map((row) => row.id);
+  const places = db
+    .selectFrom('sub_tenants')
+    .select(['tenant_id', 'id as sub_tenant_id'])
+    .where('tenant_id', 'in', ids)
+    .as('places');
+  const numbered = db
+    .selectFrom(places)
+    .select(['tenant_id', 'sub_tenant_id'])
+    .select(sql<number>`row_number() over (partition by tenant_id order by sub_tenant_id)`.as('position'))
+    .where(within(scope))
+    .as('numbered');
+  const found = await db
+    .selectFrom(numbered)
+    .select(['tenant_id', 'sub_tenant_id'])
+    .where('position', '<=', SUB_TENANTS_SHOWN)
+    .orderBy('tenant_id')
+    .orderBy('sub_tenant_id')
+    .execute();
+  const byTenant = Map.groupBy(found, (subTenant) => subTenant.tenant_id);
+  return rows.map((row) =>
+    toTenant(
+      row,
+      (byTenant.get(row.id) ?? []).map((subTenant) => subTenant.sub_tenant_id),
+    ),
+  );
+}
+
+function toTenant(row: Row, subTenantIds: string[]): Tenant {
+  return {
+    id: row.id,
+    displayName: row.display_name,
+    settings: { captureContent: row.capture_content === 1, spanRetentionDays: row.span_retention_days },
+    subTenantIds,
+    ...timesOf(row),
+  };
 }

@@ -1,0 +1,73 @@
+import { createHash } from 'node:crypto';
+import type { VerifiedToken } from './bearer.ts';
+import { unavailable } from './jwks.ts';
+import { fetchObject, ProviderStatusError } from './provider-fetch.ts';
+
+/** What the userinfo endpoint said of a token is remembered for this time, that it said nothing as well. */
+const REMEMBERED_MS = 60_000;
+
+/** Its failures are remembered for less. */
+const FAILURE_REMEMBERED_MS = 5000;
+
+const MOST_REMEMBERED = 10_000;
+const MAX_EMAIL_LENGTH = 254;
+
+export type TokenEmail = { email: string; verified: boolean };
+
+type Options = {
+  emailClaim: string;
+  now: () => Date;
+  fetch: typeof globalThis.fetch;
+  /** The userinfo endpoint's address; null where the issuer has none. */
+  endpoint: () => string | null;
+};
+type Asked = { until: number; answer: Promise<TokenEmail | null> };
+
+/** Reads emails from the claim `emailClaim` of access tokens, which seldom have one, else from the userinfo endpoint. */
+export function tokenEmails({ emailClaim, now, fetch, endpoint }: Options) {
+  const asked = new Map<string, Asked>();
+
+  async function ask(token: string, verified: VerifiedToken, url: string): Promise<TokenEmail | null> {
+    let claims: Record<string, unknown>;
+    try {
+      claims = await fetchObject(fetch, url, { authorization: `Bearer ${token}` });
+    } catch (error) {
+      // A refusal is an answer: the token was not given for this endpoint. Anything else is the provider being away.
+      const refused = error instanceof ProviderStatusError && error.status >= 400 && error.status < 500;
+      if (refused && error.status !== 429) return null;
+      throw unavailable(error);
+    }
+    // OpenID Connect Core 5.3.2: an answer about somebody else must not be used.
+    if (claims.sub !== verified.subject) return null;
+    const found = emailIn(claims, emailClaim) ?? emailIn(claims, 'email');
+    return found && { email: found.email, verified: found.verified === true };
+  }
+
+  return async (token: string, verified: VerifiedToken): Promise<TokenEmail | null> => {
+    const told = emailIn(verified.claims, emailClaim);
+    if (told && told.verified !== null) return { email: told.email, verified: told.verified };
+    const unverified = told && { email: told.email, verified: false };
+    const url = endpoint();
+    if (url === null) return unverified;
+    const key = createHash('sha256').update(token).digest('base64url');
+    const time = now().getTime();
+    const known = asked.get(key);
+    if (known && time < known.until) return (await known.answer) ?? unverified;
+    const entry: Asked = { until: time + REMEMBERED_MS, answer: ask(token, verified, url) };
+    asked.delete(key);
+    asked.set(key, entry);
+    if (asked.size > MOST_REMEMBERED) asked.delete(asked.keys().next().value ?? key);
+    entry.answer.catch(() => {
+      entry.until = now().getTime() + FAILURE_REMEMBERED_MS;
+    });
+    return (await entry.answer) ?? unverified;
+  };
+}
+
+/** The email in a claim, and whether it was verified: null where nothing is said of that. Some providers say it as text. */
+function emailIn(claims: Record<string, unknown>, claim: string): { email: string; verified: boolean | null } | null {
+  const email = claims[claim];
+  if (typeof email !== 'string' || email.length > MAX_EMAIL_LENGTH || !/^[^\s\p{Cc}\p{Cs}]+$/u.test(email)) return null;
+  const flag = claims[`${claim}_verified`] ?? claims.email_verified ?? null;
+  return { email, verified: flag === null ? null : flag === true || flag === 'true' };
+}

@@ -1,0 +1,25 @@
+import * as contract from '@quartermaster/contracts/gateway-sessions.ts';
+import { listGatewaySessions } from '@quartermaster/db/repositories/gateway-sessions.ts';
+import { requireGateway } from '../gateways/service.ts';
+import { answerPage } from '../pages.ts';
+import { endpoint, router } from '../trpc.ts';
+import { createGatewaySession, requireGatewaySession, revokeSession } from './service.ts';
+
+export const gatewaySessionsRouter = router({
+  create: endpoint(contract.createGatewaySession).mutation(({ ctx, input }) =>
+    createGatewaySession(ctx, input.path.gateway_id, input.body),
+  ),
+
+  list: endpoint(contract.listGatewaySessions).query(async ({ ctx, input: { path, query } }) => {
+    const { db, now } = ctx.services;
+    const gateway = await requireGateway(ctx, db, path.gateway_id);
+    // Narrower than the caller's reach, and the key of the index; the cursor is bound to the reach.
+    const scope = [{ tenantId: gateway.tenantId, subTenantId: gateway.subTenantId }];
+    const filter = { gatewayId: gateway.id, status: query.status, subject: query.subject };
+    return answerPage(ctx, { path, query }, ctx.reach, (page) => listGatewaySessions(db, scope, filter, page, now()));
+  }),
+
+  get: endpoint(contract.getGatewaySession).query(({ ctx, input }) => requireGatewaySession(ctx, input.path)),
+
+  revoke: endpoint(contract.revokeGatewaySession).mutation(({ ctx, input }) => revokeSession(ctx, input.path)),
+});

@@ -1,0 +1,148 @@
+import type {
+  CreatedGatewaySession,
+  CreateGatewaySessionInput,
+  GatewaySession,
+  Grant,
+} from '@quartermaster/contracts/gateway-sessions.ts';
+import type { Gateway } from '@quartermaster/contracts/gateways.ts';
+import { holdsScopes } from '@quartermaster/contracts/scopes.ts';
+import type { Database } from '@quartermaster/db/database.ts';
+import {
+  findGatewaySession,
+  insertGatewaySession,
+  listGrantedItems,
+  revokeGatewaySession,
+  subjectExists,
+} from '@quartermaster/db/repositories/gateway-sessions.ts';
+import { findProviders } from '@quartermaster/db/repositories/providers.ts';
+import { principalName, scopesAt } from '../access/principal.ts';
+import { write } from '../audit/write.ts';
+import { ApiError, ValidationFailure, valueError } from '../errors.ts';
+import { requireGateway } from '../gateways/service.ts';
+import { currentSigner } from '../signing-keys/service.ts';
+import type { CallerContext } from '../trpc.ts';
+import { signSessionToken } from './token.ts';
+
+/** Items that one session may grant. Beyond it the session is refused: grants that were cut would deny at random. */
+export const GRANTED_ITEMS_MAX = 10_000;
+
+type Path = { gateway_id: string; session_id: string };
+
+export async function createGatewaySession(
+  ctx: CallerContext,
+  gatewayId: string,
+  body: CreateGatewaySessionInput,
+): Promise<CreatedGatewaySession> {
+  // Before the transaction, since a rotation has one of its own.
+  const signer = await currentSigner(ctx.services);
+  const session = await write(ctx, async (trx, record, now) => {
+    const gateway = await requireGateway(ctx, trx, gatewayId);
+    const { subject, actor } = await subjectOf(ctx, trx, gateway, body.subject ?? null);
+    const ttlSeconds = ttlOf(gateway, body.ttlSeconds ?? null);
+    const providerIds = providersOf(gateway, body.providerIds ?? null);
+    if (gateway.status !== 'active') throw new ApiError('gateway_not_active', 'The gateway is disabled.');
+    const values = {
+      gatewayId: gateway.id,
+      subject,
+      actor,
+      openedBy: { name: principalName(ctx.principal), tenantId: ctx.principal.tenantId },
+      expiresAt: new Date(now.getTime() + ttlSeconds * 1000).toISOString(),
+      gatewayUrl: gateway.url,
+      grants: await grantsOf(trx, gateway, providerIds),
+      metadata: body.metadata ?? {},
+    };
+    const inserted = await insertGatewaySession(trx, gateway, values, now);
+    record({ place: gateway, target: { type: 'gateway_session', id: inserted.id }, changed: Object.keys(body) });
+    return inserted;
+  });
+  const token = await signSessionToken(signer, ctx.services.publicUrl, session);
+  return { ...session, token, tokenType: 'Bearer' };
+}
+
+/** An expired session can be revoked, since its gateway's clock may differ; a revoked one is not found. */
+export async function revokeSession(ctx: CallerContext, path: Path): Promise<GatewaySession> {
+  return write(ctx, async (trx, record, now) => {
+    const gateway = await requireGateway(ctx, trx, path.gateway_id);
+    const session = await revokeGatewaySession(trx, ctx.reach, gateway.id, path.session_id, now);
+    if (!session) throw notFound(path.session_id);
+    record({ place: gateway, target: { type: 'gateway_session', id: session.id }, changed: ['revokedAt'] });
+    return session;
+  });
+}
+
+/** The session that a path names. @throws 404 */
+export async function requireGatewaySession(ctx: CallerContext, path: Path): Promise<GatewaySession> {
+  const { db, now } = ctx.services;
+  const gateway = await requireGateway(ctx, db, path.gateway_id);
+  const session = await findGatewaySession(db, ctx.reach, gateway.id, path.session_id, now());
+  if (!session) throw notFound(path.session_id);
+  return session;
+}
+
+/** Whom the session acts for, and who opens it where that is somebody else. */
+async function subjectOf(
+  ctx: CallerContext,
+  db: Database,
+  gateway: Gateway,
+  named: string | null,
+): Promise<{ subject: string; actor: string | null }> {
+  const caller = principalName(ctx.principal);
+  if (named === null || named === caller) return { subject: caller, actor: null };
+  const scope = 'gateway_sessions:impersonate';
+  if (!holdsScopes(scopesAt(ctx.principal, gateway), [scope])) {
+    throw new ApiError(
+      'scope_missing',
+      `A session for another subject needs the scope ${scope} where the gateway stands.`,
+      {
+        scope,
+        headers: { 'WWW-Authenticate': `Bearer error="insufficient_scope", scope="${scope}"` },
+      },
+    );
+  }
+  if (!(await subjectExists(db, gateway, named))) {
+    throw valueError(['body', 'subject'], "subject should be active and of the gateway's tenant", named);
+  }
+  return { subject: named, actor: caller };
+}
+
+function ttlOf(gateway: Gateway, asked: number | null): number {
+  const le = gateway.sessionTtlSeconds;
+  if (asked === null || asked <= le) return asked ?? le;
+  const msg = `Input should be less than or equal to ${le}`;
+  throw new ValidationFailure([
+    { loc: ['body', 'ttlSeconds'], msg, type: 'less_than_equal', input: asked, ctx: { le } },
+  ]);
+}
+
+/** The chosen ones of the gateway's providers, in its order. */
+function providersOf(gateway: Gateway, asked: readonly string[] | null): string[] {
+  if (asked === null) return gateway.providerIds;
+  const details = asked.flatMap((id, index) =>
+    gateway.providerIds.includes(id)
+      ? []
+      : valueError(['body', 'providerIds', index], 'provider should be one of the gateway', id).details,
+  );
+  if (details.length > 0) throw new ValidationFailure(details);
+  return gateway.providerIds.filter((id) => asked.includes(id));
+}
+
+/** What the inventories of the chosen providers allow; a provider that is not active allows nothing. */
+async function grantsOf(db: Database, gateway: Gateway, providerIds: readonly string[]): Promise<Grant[]> {
+  // The whole tenant: a sub-tenant's gateway lists providers of the tenant, too, which its callers do not reach.
+  const scope = [{ tenantId: gateway.tenantId, subTenantId: null }];
+  const found = new Map((await findProviders(db, scope, providerIds)).map((provider) => [provider.id, provider]));
+  const active = providerIds.filter((id) => found.get(id)?.status === 'active');
+  const items = await listGrantedItems(db, scope, active, GRANTED_ITEMS_MAX + 1);
+  if (items.length > GRANTED_ITEMS_MAX) {
+    const rule = `a session grants at most ${GRANTED_ITEMS_MAX} items: choose fewer providers`;
+    throw valueError(['body', 'providerIds'], rule, providerIds);
+  }
+  const grants = new Map<string, Grant>();
+  for (const id of active) grants.set(id, { providerId: id, providerName: found.get(id)?.name ?? '', items: [] });
+  for (const { providerId, kind, name } of items) grants.get(providerId)?.items.push({ kind, name });
+  return [...grants.values()];
+}
+
+function notFound(id: string): ApiError {
+  return new ApiError('gateway_session_not_found', `The gateway has no session ${JSON.stringify(id)}.`);
+}

@@ -1,0 +1,44 @@
+import type { GatewaySession, Grant } from '@quartermaster/contracts/gateway-sessions.ts';
+import { SignJWT } from 'jose';
+import { canonicalDigest } from '../crypto/canonical-digest.ts';
+import { SIGNING_ALGORITHM, type Signer } from '../signing-keys/service.ts';
+
+/** The `typ` of session tokens: no other token of ours, and no access token, passes for one (RFC 8725, section 3.11). */
+export const SESSION_TOKEN_TYPE = 'qm-session+jwt';
+
+/** Grants that a token carries itself, in bytes of JSON: it goes through HTTP headers, which have limits of their own. */
+export const GRANTS_MAX_BYTES = 4096;
+
+/**
+ * Makes the token of a session, which gateways verify with the public keys alone.
+ *
+ * Claims: `iss` the service's public URL, `aud` the gateway's id, `sub` the subject, `jti` the session's id, `iat` and `exp`
+ * in whole seconds, never later than the record says; `tenant_id`, and `sub_tenant_id` where there is one; `grants`, or
+ * `grants_digest` where they are too long; `act` where somebody else opened it (RFC 8693, section 4.1).
+ */
+export async function signSessionToken(signer: Signer, issuer: string, session: GatewaySession): Promise<string> {
+  const { tenantId, subTenantId, actor } = session;
+  return new SignJWT({
+    tenant_id: tenantId,
+    ...(subTenantId !== null && { sub_tenant_id: subTenantId }),
+    ...grantClaims(session.grants),
+    ...(actor !== null && { act: { sub: actor } }),
+  })
+    .setProtectedHeader({ alg: SIGNING_ALGORITHM, typ: SESSION_TOKEN_TYPE, kid: signer.kid })
+    .setIssuer(issuer)
+    .setAudience(session.gatewayId)
+    .setSubject(session.subject)
+    .setJti(session.id)
+    .setIssuedAt(seconds(session.issuedAt))
+    .setExpirationTime(seconds(session.expiresAt))
+    .sign(signer.key);
+}
+
+function grantClaims(grants: readonly Grant[]): { grants: readonly Grant[] } | { grants_digest: string } {
+  const bytes = Buffer.byteLength(JSON.stringify(grants));
+  return bytes <= GRANTS_MAX_BYTES ? { grants } : { grants_digest: canonicalDigest(grants) };
+}
+
+function seconds(time: string): number {
+  return Math.floor(Date.parse(time) / 1000);
+}

@@ -1,0 +1,25 @@
+import * as contract from '@quartermaster/contracts/gateways.ts';
+import { listGateways } from '@quartermaster/db/repositories/gateways.ts';
+import { scopeOfQuery } from '../access/places.ts';
+import { answerPage } from '../pages.ts';
+import { endpoint, router } from '../trpc.ts';
+import { changeGateway, createGateway, deleteGateway, requireGateway } from './service.ts';
+
+export const gatewaysRouter = router({
+  create: endpoint(contract.createGateway).mutation(({ ctx, input }) => createGateway(ctx, input.body)),
+
+  list: endpoint(contract.listGateways).query(({ ctx, input }) => {
+    const scope = scopeOfQuery(ctx, input.query);
+    return answerPage(ctx, input, scope, (page) => listGateways(ctx.services.db, scope, input.query, page));
+  }),
+
+  get: endpoint(contract.getGateway).query(({ ctx, input }) =>
+    requireGateway(ctx, ctx.services.db, input.path.gateway_id),
+  ),
+
+  update: endpoint(contract.updateGateway).mutation(({ ctx, input }) =>
+    changeGateway(ctx, input.path.gateway_id, input.body),
+  ),
+
+  delete: endpoint(contract.deleteGateway).mutation(({ ctx, input }) => deleteGateway(ctx, input.path.gateway_id)),
+});

@@ -1,0 +1,37 @@
+import { ConfigError, readConfig } from './config.ts';
+import { startServer } from './server/start.ts';
+
+try {
+  const config = readConfig(process.env);
+  const server = await startServer(config);
+  const lines = [
+    `Quartermaster listens on ${server.url}`,
+    `API reference:     ${server.publicUrl}/docs`,
+    `bearer token:      ${config.devIdentity ? 'npm run --silent dev-token' : tokenHint(server.services.issuer)}`,
+  ];
+  if (server.bootstrapKey !== null) lines.push(`bootstrap API key: ${server.bootstrapKey}`);
+  process.stdout.write(`${lines.join('\n')}\n`);
+
+  let stopping = false;
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+    process.on(signal, () => {
+      if (stopping) process.exit(1);
+      stopping = true;
+      server.stop().then(
+        () => process.exit(0),
+        (error: unknown) => {
+          process.stderr.write(`${String(error)}\n`);
+          process.exit(1);
+        },
+      );
+    });
+  }
+} catch (error) {
+  if (!(error instanceof ConfigError)) throw error;
+  process.stderr.write(`${error.message}\n`);
+  process.exitCode = 2;
+}
+
+function tokenHint(issuer: string | null): string {
+  return issuer === null ? 'set QM_OIDC_ISSUER to take bearer tokens' : `from ${issuer}`;
+}

@@ -1,0 +1,21 @@
+import * as contract from '@quartermaster/contracts/manifests.ts';
+import { listManifests } from '@quartermaster/db/repositories/manifests.ts';
+import { scopeOfQuery } from '../access/places.ts';
+import { answerPage } from '../pages.ts';
+import { endpoint, router } from '../trpc.ts';
+import { createManifest, deleteManifest, requireManifest } from './service.ts';
+
+export const manifestsRouter = router({
+  create: endpoint(contract.createManifest).mutation(({ ctx, input }) => createManifest(ctx, input.body)),
+
+  list: endpoint(contract.listManifests).query(({ ctx, input }) => {
+    const scope = scopeOfQuery(ctx, input.query);
+    return answerPage(ctx, input, scope, (page) => listManifests(ctx.services.db, scope, input.query, page));
+  }),
+
+  get: endpoint(contract.getManifest).query(({ ctx, input }) =>
+    requireManifest(ctx, ctx.services.db, input.path.manifest_id),
+  ),
+
+  delete: endpoint(contract.deleteManifest).mutation(({ ctx, input }) => deleteManifest(ctx, input.path.manifest_id)),
+});

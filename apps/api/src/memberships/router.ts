@@ -1,0 +1,28 @@
+import * as contract from '@quartermaster/contracts/memberships.ts';
+import { listMemberships } from '@quartermaster/db/repositories/memberships.ts';
+import { scopeOfQuery } from '../access/places.ts';
+import { answerPage } from '../pages.ts';
+import { requireTenant } from '../tenants/service.ts';
+import { endpoint, router } from '../trpc.ts';
+import { changeMembership, createMembership, removeMembership } from './service.ts';
+
+export const membershipsRouter = router({
+  create: endpoint(contract.createMembership).mutation(({ ctx, input }) =>
+    createMembership(ctx, input.path.tenant_id, input.body),
+  ),
+
+  list: endpoint(contract.listMemberships).query(async ({ ctx, input: { path, query } }) => {
+    const { db } = ctx.services;
+    await requireTenant(ctx, db, path.tenant_id);
+    const scope = scopeOfQuery(ctx, { tenant_id: path.tenant_id, sub_tenant_id: query.sub_tenant_id });
+    return answerPage(ctx, { path, query }, scope, (page) => listMemberships(db, scope, query, page));
+  }),
+
+  update: endpoint(contract.updateMembership).mutation(({ ctx, input: { path, query, body } }) =>
+    changeMembership(ctx, path, query, body),
+  ),
+
+  delete: endpoint(contract.deleteMembership).mutation(({ ctx, input: { path, query } }) =>
+    removeMembership(ctx, path, query),
+  ),
+});

@@ -1,0 +1,158 @@
+import { randomUUID } from 'node:crypto';
+import { createExpressMiddleware } from '@trpc/server/adapters/express';
+import express, { type Express, type Request, type Response } from 'express';
+import helmet from 'helmet';
+import { sql } from 'kysely';
+import { authenticate } from '../access/authenticate.ts';
+import { type Config, VERSION } from '../config.ts';
+import { ApiError } from '../errors.ts';
+import { BODY_LIMIT } from '../http/body.ts';
+import { docsRouter } from '../http/docs.ts';
+import { openApiDocument } from '../http/openapi.ts';
+import { answerOf } from '../http/problems.ts';
+import { restHandler } from '../http/rest.ts';
+import { sendAnswer } from '../http/send.ts';
+import { otlpReceiver } from '../otlp/receiver.ts';
+import { appRouter, procedures } from '../router.ts';
+import type { Services } from '../services.ts';
+import { jwksHandler } from '../signing-keys/jwks-handler.ts';
+import type { Context } from '../trpc.ts';
+import { requestLog } from './request-log.ts';
+import { noteRefusal, operationOf } from './refusals.ts';
+
+type AppOptions = {
+  services: Services;
+  config: Pick<Config, 'trustedProxies' | 'otlpMaxBytes'>;
+  /** Whether new requests are welcome: not while shutting down. */
+  ready: () => boolean;
+  /** The development identity provider, mounted at /oidc. */
+  devIdentity: ((req: Request, res: Response) => void) | null;
+};
+
+/** A request id that a caller may choose. */
+const REQUEST_ID = /^[A-Za-z0-9._-]{1,128}$/;
+
+/** The Express host: every path of the service, in the order in which they are tried. */
+export function createApp({ services, config, ready, devIdentity }: AppOptions): Express {
+  const app = express();
+  app.disable('x-powered-by');
+  app.disable('etag');
+  app.set('trust proxy', config.trustedProxies);
+  app.set('query parser', false);
+
+  app.use((req, res, next) => {
+    const given = req.headers['x-request-id'];
+    res.setHeader('X-Request-Id', typeof given === 'string' && REQUEST_ID.test(given) ? given : randomUUID());
+    next();
+  });
+  app.use(requestLog(services));
+  if (devIdentity) app.use('/oidc', devIdentity);
+  app.use(helmet({ frameguard: { action: 'deny' }, contentSecurityPolicy: { directives: CONTENT_SECURITY_POLICY, useDefaults: false } }));
+
+  app.get('/healthz', (_req, res) => {
+    res.json({ status: 'ok' });
+  });
+  app.get('/readyz', async (_req, res) => {
+    const answers = ready() && (await databaseAnswers(services));
+    res.status(answers ? 200 : 503).json({ status: answers ? 'ready' : 'not ready' });
+  });
+  app.get('/.well-known/jwks.json', jwksHandler(services));
+  const document = JSON.stringify(openApiDocument({ procedures, version: VERSION, serverUrl: services.publicUrl }));
+  app.get('/openapi.json', (_req, res) => {
+    res.type('json').send(document);
+  });
+  app.use('/docs', docsRouter({ openApiPath: '/openapi.json' }));
+  app.use('/trpc', trpcHandler(services));
+  app.use(v1Handler(services, config));
+
+  app.use((req, res) => {
+    sendAnswer(req, res, answerOf(new ApiError('route_not_found', 'There is nothing at this path.'), requestIdOf(res)));
+  });
+  app.use((error: unknown, req: Request, res: Response, _next: unknown) => {
+    const answer = answerOf(error, requestIdOf(res));
+    if (answer.unexpected) services.log.error({ err: error, requestId: requestIdOf(res) }, 'request failed');
+    sendAnswer(req, res, answer);
+  });
+  return app;
+}
+
+/** The reference page needs its own scripts and styles, and Swagger UI's icons; everything else needs nothing. */
+const CONTENT_SECURITY_POLICY = {
+  'default-src': ["'self'"],
+  'img-src': ["'self'", 'data:'],
+  'style-src': ["'self'", "'unsafe-inline'"],
+  'frame-ancestors': ["'none'"],
+  'base-uri': ["'none'"],
+  'form-action': ["'none'"],
+  'object-src': ["'none'"],
+};
+
+function v1Handler(services: Services, config: AppOptions['config']) {
+  const receive = otlpReceiver({ services, maxBytes: config.otlpMaxBytes });
+  return restHandler({
+    procedures,
+    authenticate: (req, requestId) => authenticate(services, req, requestId),
+    createContext: (req, _res, principal, requestId) => contextOf(services, req, { principal, requestId }),
+    requestId: requestIdOf,
+    otlp: async (req, res, operation) => {
+      const requestId = requestIdOf(res);
+      await receive(req, res, {
+        operation,
+        requestId,
+        onRefused: (error, answer, principal) => {
+          noteRefusal(services, { error, answer, info: { operation, principal, requestId } });
+        },
+      });
+    },
+    onRefused: (error, answer, info) => noteRefusal(services, { error, answer, info }),
+  });
+}
+
+/** The same procedures for typed callers. One call a request: batches would get round limits and the audit. */
+function trpcHandler(services: Services) {
+  return createExpressMiddleware({
+    router: appRouter,
+    allowBatching: false,
+    maxBodySize: BODY_LIMIT,
+    createContext: async ({ req, res }): Promise<Context> => {
+      const requestId = requestIdOf(res);
+      try {
+        const principal = await authenticate(services, req, requestId);
+        return contextOf(services, req, { principal, requestId });
+      } catch (refusedCredentials) {
+        // Whether the operation asks for credentials at all is known only later.
+        return { ...contextOf(services, req, { principal: null, requestId }), refusedCredentials };
+      }
+    },
+    responseMeta: ({ errors, ctx }) => {
+      const [error] = errors;
+      return error ? { headers: answerOf(error, ctx?.requestId ?? '').headers } : {};
+    },
+    onError: ({ error, path, ctx }) => {
+      const requestId = ctx?.requestId ?? '';
+      const info = { operation: operationOf(path), principal: ctx?.principal ?? null, requestId };
+      noteRefusal(services, { error, answer: answerOf(error, requestId), info });
+    },
+  });
+}
+
+function contextOf(
+  services: Services,
+  req: Request,
+  { principal, requestId }: Pick<Context, 'principal' | 'requestId'>,
+): Context {
+  return { services, requestId, principal, address: req.ip ?? '' };
+}
+
+function requestIdOf(res: Response): string {
+  return String(res.getHeader('X-Request-Id'));
+}
+
+async function databaseAnswers({ db }: Services): Promise<boolean> {
+  try {
+    await sql`select 1`.execute(db);
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,46 @@
+import { createDevIdentity, type DevIdentity } from '@quartermaster/dev-identity/provider.ts';
+import { deleteIdentitiesOf } from '@quartermaster/db/repositories/identities.ts';
+import { insertMembership } from '@quartermaster/db/repositories/memberships.ts';
+import { findAccountByEmail, insertUser, NO_MARKETING } from '@quartermaster/db/repositories/users.ts';
+import type { Config } from '../config.ts';
+import type { Services } from '../services.ts';
+import { BOOTSTRAP_PLACE } from './bootstrap.ts';
+
+/** Who the development identity provider offers to sign in: a platform administrator. */
+const ADMINISTRATOR = { email: 'admin@example.com', displayName: 'Development administrator' };
+
+/** The development identity provider for a server that listens on `publicUrl`. */
+export async function startDevIdentity(
+  config: Pick<Config, 'host' | 'oidc'>,
+  { publicUrl, port }: { publicUrl: string; port: number },
+): Promise<DevIdentity> {
+  const hosts = new Set(['127.0.0.1', 'localhost', '[::1]', new URL(publicUrl).hostname]);
+  return createDevIdentity({
+    issuer: `${publicUrl}/oidc`,
+    audience: config.oidc.audience,
+    allowedHosts: [...hosts].map((host) => `${host}:${port}`),
+    accounts: [ADMINISTRATOR],
+  });
+}
+
+/**
+ * Makes the development administrator where it is missing. Its identity is linked anew at each start, since the
+ * provider's issuer goes with the port.
+ */
+export async function seedDevAdministrator({ db, now: clock }: Pick<Services, 'db' | 'now'>): Promise<void> {
+  const now = clock();
+  await db.transaction().execute(async (trx) => {
+    const former = await findAccountByEmail(trx, ADMINISTRATOR.email);
+    if (former) {
+      if (former.platformAdministrator) await deleteIdentitiesOf(trx, former.id);
+      return;
+    }
+    const terms = { termsVersion: null, privacyVersion: null, accepted: true, acceptedAt: now.toISOString() };
+    const values = { terms, marketingConsent: NO_MARKETING, source: 'development', metadata: {} };
+    const status = 'pending_identity' as const;
+    const user = await insertUser(trx, { ...ADMINISTRATOR, ...values, status, platformAdministrator: true }, now);
+    if (!user) throw new Error('the development administrator was there, and was not');
+    const { email } = ADMINISTRATOR;
+    await insertMembership(trx, BOOTSTRAP_PLACE, { userId: user.id, email, role: 'owner' }, now);
+  });
+}

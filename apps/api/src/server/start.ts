@@ -1,0 +1,127 @@
+import { createServer, type RequestListener, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { migrate, openDatabase, sqlitePath } from '@quartermaster/db/database.ts';
+import pino, { type Logger } from 'pino';
+import { createTokenVerifier } from '../access/bearer.ts';
+import { refusalLog } from '../audit/refusals.ts';
+import { type Config, ROOT } from '../config.ts';
+import { secretBox } from '../crypto/secret-box.ts';
+import { createMetrics } from '../metrics.ts';
+import { cursorCodec } from '../pages.ts';
+import type { Services } from '../services.ts';
+import { createApp } from './app.ts';
+import { bootstrap } from './bootstrap.ts';
+import { seedDevAdministrator, startDevIdentity } from './dev-identity.ts';
+import { startHousekeeping } from './housekeeping.ts';
+import { registrationLimiter } from './registration-limiter.ts';
+import { secretKeyOf } from './secret-key.ts';
+
+export type RunningServer = {
+  /** Where it listens. */
+  url: string;
+  publicUrl: string;
+  services: Services;
+  /** The first platform administrator's key, where it was made at this start. */
+  bootstrapKey: string | null;
+  /** Lets requests in flight finish, then closes what is open. */
+  stop: () => Promise<void>;
+};
+
+type Parts = { now?: () => Date; log?: Logger };
+
+/** Requests in flight get so long to finish, in milliseconds. */
+const GRACE_MS = 10_000;
+
+/** A request's head has to arrive within this time, and all of it within the next, in milliseconds. */
+const HEADERS_TIMEOUT_MS = 10_000;
+const REQUEST_TIMEOUT_MS = 60_000;
+
+/** Opens the database, brings it up to date, and listens. @param parts what tests replace */
+export async function startServer(config: Config, parts: Parts = {}): Promise<RunningServer> {
+  const now = parts.now ?? (() => new Date());
+  const log = parts.log ?? pino({ level: config.logLevel });
+  const db = await openDatabase(config.databaseUrl, ROOT);
+  const opened: (() => Promise<void>)[] = [() => db.destroy()];
+  const close = async () => {
+    for (const end of opened.reverse()) await end();
+  };
+  try {
+    await migrate(db);
+    const bootstrapKey = await bootstrap(db, config.bootstrapApiKey, now());
+    const secrets = secretBox(await secretKeyOf(config.secretKey, sqlitePath(config.databaseUrl, ROOT)));
+
+    // The address is known once it listens; the app is built from it.
+    let handle: RequestListener = (_req, res) => res.writeHead(503, { 'Retry-After': '1' }).end();
+    const server = createServer({ requestTimeout: REQUEST_TIMEOUT_MS, headersTimeout: HEADERS_TIMEOUT_MS }, (req, res) =>
+      handle(req, res),
+    );
+    const port = await listen(server, config.port, config.host);
+    let ready = true;
+    opened.push(async () => {
+      ready = false;
+      await drained(server);
+    });
+    const url = `http://${config.host.includes(':') ? `[${config.host}]` : config.host}:${port}`;
+    const publicUrl = config.publicUrl ?? url;
+
+    const devIdentity = config.devIdentity ? await startDevIdentity(config, { publicUrl: url, port }) : null;
+    const issuer = devIdentity?.issuer ?? config.oidc.issuer;
+    const services: Services = {
+      ...{ db, log, now, secrets, publicUrl, issuer },
+      metrics: createMetrics(),
+      cursors: cursorCodec(secrets.derive('cursors')),
+      refusals: refusalLog(db, now),
+      registrations: registrationLimiter(config.rateLimits),
+      tokens: issuer === null ? null : createTokenVerifier({ ...config.oidc, issuer, now }),
+    };
+    if (devIdentity) await seedDevAdministrator(services);
+    opened.push(() => services.refusals.flush('all'));
+    opened.push(startHousekeeping(services));
+    if (config.metricsPort !== null) opened.push(await startMetrics(services, config.metricsPort));
+
+    handle = createApp({ services, config, ready: () => ready, devIdentity: devIdentity?.handle ?? null });
+    return { url, publicUrl, services, bootstrapKey, stop: close };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+function listen(server: Server, port: number, host: string): Promise<number> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(port, host, () => {
+      server.off('error', reject);
+      // An address in use is a path only for sockets of files; this one has a port.
+      resolve((server.address() as AddressInfo).port);
+    });
+  });
+}
+
+/** Takes no new connections, and waits until the requests in flight are answered. */
+async function drained(server: Server): Promise<void> {
+  const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+  server.closeIdleConnections();
+  const timer = setTimeout(() => server.closeAllConnections(), GRACE_MS);
+  await closed;
+  clearTimeout(timer);
+}
+
+/** Metrics on loopback alone, on a port of their own. A port that is taken costs the metrics, not the service. */
+async function startMetrics({ metrics, log }: Services, port: number): Promise<() => Promise<void>> {
+  const server = createServer(async (req, res) => {
+    if (req.url !== '/metrics') {
+      res.writeHead(404).end();
+      return;
+    }
+    res.setHeader('Content-Type', metrics.registry.contentType);
+    res.end(await metrics.registry.metrics());
+  });
+  try {
+    await listen(server, port, '127.0.0.1');
+  } catch (error) {
+    log.warn({ err: error, port }, 'metrics are not served: the port cannot be listened on');
+    return async () => {};
+  }
+  return () => drained(server);
+}

@@ -1,0 +1,111 @@
+import { SESSION_TTL_MAX_SECONDS } from '@quartermaster/contracts/gateways.ts';
+import { DuplicateKeyError } from '@quartermaster/db/errors.ts';
+import { newId } from '@quartermaster/db/ids.ts';
+import {
+  findNewestSigningKey,
+  insertSigningKey,
+  listPublishedKeys,
+  type NewSigningKey,
+  type PublicJwk,
+  retireSigningKeys,
+  type SigningKey,
+} from '@quartermaster/db/repositories/signing-keys.ts';
+import { type CryptoKey, exportJWK, generateKeyPair, importJWK, type JWK } from 'jose';
+import type { Services } from '../services.ts';
+
+/** How long a key signs. */
+export const ROTATION_DAYS = 90;
+
+export const SIGNING_ALGORITHM = 'ES256';
+
+/** A private key, ready to sign. */
+export type Signer = { kid: string; key: CryptoKey };
+
+export type KeyServices = Pick<Services, 'db' | 'now' | 'secrets'>;
+
+const ROTATION_MS = ROTATION_DAYS * 24 * 3600 * 1000;
+
+/** A token signed at the last moment before a rotation ends this much later; so long its key is published. */
+const OVERLAP_MS = SESSION_TTL_MAX_SECONDS * 1000;
+
+/**
+ * The key that signs now, made or rotated where it is due. Not to be called within a transaction: it may need one of
+ * its own.
+ */
+export async function currentSigner(services: KeyServices): Promise<Signer> {
+  return signerOf(services, await currentKey(services));
+}
+
+/**
+ * The public keys that verify session tokens (RFC 7517), newest first: there always is one. A rotation that is due is left
+ * to the next session, so that what strangers may call only reads.
+ */
+export async function jwks(services: KeyServices): Promise<{ keys: PublicJwk[] }> {
+  const keys = await listPublishedKeys(services.db, services.now());
+  if (keys.length > 0) return { keys };
+  await currentKey(services);
+  return { keys: await listPublishedKeys(services.db, services.now()) };
+}
+
+async function currentKey(services: KeyServices): Promise<SigningKey> {
+  const newest = await findNewestSigningKey(services.db);
+  return newest && isCurrent(newest, services.now()) ? newest : rotate(services);
+}
+
+/** Of concurrent rotations one makes the key, the others find it. */
+async function rotate(services: KeyServices): Promise<SigningKey> {
+  const { db, secrets } = services;
+  const now = services.now();
+  const made = await newKey(now);
+  try {
+    return await db.transaction().execute(async (trx) => {
+      const newest = await findNewestSigningKey(trx);
+      if (newest && isCurrent(newest, now)) return newest;
+      await retireSigningKeys(trx, new Date(now.getTime() + OVERLAP_MS), now);
+      const sealedKey = secrets.seal(JSON.stringify(made.privateKey), identityOf(made.id));
+      const key: NewSigningKey = {
+        id: made.id,
+        publicKey: made.publicKey,
+        sealedKey,
+        rotationCount: newest ? newest.rotationCount + 1 : 0,
+      };
+      return insertSigningKey(trx, key, now);
+    });
+  } catch (error) {
+    // Where transactions are not serial, the unique rotation count tells which of two came second.
+    const newest = error instanceof DuplicateKeyError ? await findNewestSigningKey(db) : undefined;
+    if (newest && isCurrent(newest, now)) return newest;
+    throw error;
+  }
+}
+
+function isCurrent(key: SigningKey, now: Date): boolean {
+  return key.revokedAt === null && now.getTime() - Date.parse(key.createdAt) < ROTATION_MS;
+}
+
+async function newKey(now: Date): Promise<{ id: string; publicKey: PublicJwk; privateKey: JWK }> {
+  const id = newId('sig', now);
+  const pair = await generateKeyPair(SIGNING_ALGORITHM, { extractable: true });
+  const { kty, crv, x, y } = await exportJWK(pair.publicKey);
+  if (!kty || !crv || !x || !y) throw new Error('the key that was made is not on an elliptic curve');
+  const publicKey = { kid: id, kty, alg: SIGNING_ALGORITHM, use: 'sig', crv, x, y };
+  return { id, publicKey, privateKey: await exportJWK(pair.privateKey) };
+}
+
+/** The key that was unsealed last, for each set of services: unsealing and importing cost more than a signature. */
+const unsealed = new WeakMap<KeyServices, Signer>();
+
+async function signerOf(services: KeyServices, stored: SigningKey): Promise<Signer> {
+  const kept = unsealed.get(services);
+  if (kept?.kid === stored.id) return kept;
+  const privateKey = JSON.parse(services.secrets.open(stored.sealedKey, identityOf(stored.id))) as JWK;
+  const key = await importJWK(privateKey, SIGNING_ALGORITHM);
+  if (key instanceof Uint8Array) throw new Error(`the signing key ${stored.id} is symmetric`);
+  const signer = { kid: stored.id, key };
+  unsealed.set(services, signer);
+  return signer;
+}
+
+function identityOf(id: string): string {
+  return `signing_key:${id}`;
+}

@@ -1,0 +1,21 @@
+import * as contract from '@quartermaster/contracts/tenants.ts';
+import { listTenants } from '@quartermaster/db/repositories/tenants.ts';
+import { answerPage } from '../pages.ts';
+import { endpoint, router } from '../trpc.ts';
+import { changeTenant, createTenant, requireTenant } from './service.ts';
+
+export const tenantsRouter = router({
+  create: endpoint(contract.createTenant).mutation(({ ctx, input }) => createTenant(ctx, input.body)),
+
+  list: endpoint(contract.listTenants).query(({ ctx, input }) =>
+    answerPage(ctx, input, ctx.reach, (page) => listTenants(ctx.services.db, ctx.reach, page)),
+  ),
+
+  get: endpoint(contract.getTenant).query(({ ctx, input }) =>
+    requireTenant(ctx, ctx.services.db, input.path.tenant_id),
+  ),
+
+  update: endpoint(contract.updateTenant).mutation(({ ctx, input }) =>
+    changeTenant(ctx, input.path.tenant_id, input.body),
+  ),
+});

@@ -1,0 +1,94 @@
+import type { ServiceAccount } from '@quartermaster/contracts/service-accounts.ts';
+import { type UpdateProfileInput, UpdateProfileInputSchema, type User } from '@quartermaster/contracts/users.ts';
+import { type UserChange, updateUser } from '@quartermaster/db/repositories/users.ts';
+import { changedFields, write } from '../audit/write.ts';
+import { ValidationFailure, valueError } from '../errors.ts';
+import { updateServiceAccountProfile } from '../service-accounts/service.ts';
+import type { CallerContext } from '../trpc.ts';
+import { requireUser, termsRequired } from './service.ts';
+
+type Field = keyof UpdateProfileInput;
+
+const USER_FIELDS: readonly Field[] = ['displayName', 'locale', 'timeZone', 'marketingConsent', 'terms', 'metadata'];
+const SERVICE_ACCOUNT_FIELDS: readonly Field[] = ['displayName', 'description', 'metadata'];
+
+/** The caller's own profile: a user's, or that of the service account whose key they use. */
+export async function updateMyProfile(ctx: CallerContext, body: UpdateProfileInput): Promise<User | ServiceAccount> {
+  if (ctx.principal.kind === 'user') {
+    refuseOthers(body, USER_FIELDS);
+    return updateUserProfile(ctx, body);
+  }
+  refuseOthers(body, SERVICE_ACCOUNT_FIELDS);
+  const { displayName, description, metadata } = body;
+  return updateServiceAccountProfile(ctx, { displayName, description, metadata });
+}
+
+async function updateUserProfile(ctx: CallerContext, body: UpdateProfileInput): Promise<User> {
+  // Until the terms are accepted there is nothing else to do here than to accept them.
+  if (!ctx.principal.termsAccepted && body.terms?.accepted !== true && Object.keys(body).length > 0) {
+    throw termsRequired();
+  }
+  const { id } = ctx.principal;
+  return write(ctx, async (trx, record, now) => {
+    const user = await requireUser(ctx, id, trx);
+    const change = changeOf(user, body, now.toISOString());
+    const changed = changedFields(user, change);
+    if (changed.length === 0) return user;
+    await updateUser(trx, id, change, now);
+    record({ place: null, target: { type: 'user', id }, changed });
+    return requireUser(ctx, id, trx);
+  });
+}
+
+function changeOf(user: User, body: UpdateProfileInput, time: string): UserChange {
+  const { displayName, locale, timeZone, marketingConsent, terms, metadata } = body;
+  const newTerms = terms && termsAfter(user, terms, time);
+  return {
+    ...(displayName !== undefined && { displayName }),
+    ...(locale !== undefined && { locale }),
+    ...(timeZone !== undefined && { timeZone }),
+    ...(metadata !== undefined && { metadata: metadata ?? {} }),
+    ...(marketingConsent && { marketingConsent: consentAfter(user, marketingConsent, time) }),
+    ...(newTerms && { terms: newTerms }),
+    ...(newTerms?.accepted && user.status === 'pending_terms' && { status: 'active' }),
+  };
+}
+
+/** Accepting the same terms again changes nothing; other versions are accepted anew. @throws 422 for taking it back */
+function termsAfter(user: User, terms: NonNullable<UpdateProfileInput['terms']>, time: string): User['terms'] {
+  if (user.terms.accepted && !terms.accepted) {
+    throw valueError(['body', 'terms', 'accepted'], 'accepted terms cannot be taken back', terms.accepted);
+  }
+  const { termsVersion = user.terms.termsVersion, privacyVersion = user.terms.privacyVersion, accepted } = terms;
+  const versions = { termsVersion, privacyVersion, accepted };
+  if (changedFields(user.terms, versions).length === 0) return user.terms;
+  return { ...versions, acceptedAt: accepted ? time : null };
+}
+
+function consentAfter(
+  user: User,
+  consent: NonNullable<UpdateProfileInput['marketingConsent']>,
+  time: string,
+): User['marketingConsent'] {
+  const { optedIn, consentVersion = user.marketingConsent.consentVersion } = consent;
+  const given = { optedIn, consentVersion };
+  if (changedFields(user.marketingConsent, given).length === 0) return user.marketingConsent;
+  return { ...given, changedAt: time };
+}
+
+/** One contract for two kinds of callers: the fields of the other kind are as unknown as any. @throws 422 */
+function refuseOthers(body: UpdateProfileInput, allowed: readonly Field[]): void {
+  const others = UpdateProfileInputSchema.keyof().options.filter(
+    (field) => body[field] !== undefined && !allowed.includes(field),
+  );
+  if (others.length === 0) return;
+  throw new ValidationFailure(
+    others.map((field) => ({
+      loc: ['body', field],
+      msg: 'Extra inputs are not permitted',
+      type: 'extra_forbidden',
+      input: body[field],
+      ctx: { allowed },
+    })),
+  );
+}

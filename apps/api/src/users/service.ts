@@ -1,0 +1,125 @@
+import type { User } from '@quartermaster/contracts/users.ts';
+import type { Database } from '@quartermaster/db/database.ts';
+import { revokeSessionsOf } from '@quartermaster/db/repositories/gateway-sessions.ts';
+import { deleteIdentitiesOf, hasIdentity } from '@quartermaster/db/repositories/identities.ts';
+import {
+  deleteMembershipsOf,
+  findTenantOwnedAlone,
+  listMembershipsOf,
+  type UserView,
+} from '@quartermaster/db/repositories/memberships.ts';
+import { eraseUser, findUser, updateUser } from '@quartermaster/db/repositories/users.ts';
+import { covers, EVERYWHERE, type TenantPlace } from '@quartermaster/db/tenancy.ts';
+import { scopesAt } from '../access/principal.ts';
+import { type Change, write } from '../audit/write.ts';
+import { ApiError } from '../errors.ts';
+import { requirePlatformAdministrator } from '../service-accounts/service.ts';
+import type { CallerContext } from '../trpc.ts';
+
+/** What the caller sees of users: members in reach, and themselves. */
+export function viewOf(ctx: CallerContext): UserView {
+  return { scope: ctx.reach, self: ctx.principal.kind === 'user' ? ctx.principal.id : null };
+}
+
+/** The user that a path names. @throws 404 */
+export async function requireUser(ctx: CallerContext, id: string, db: Database = ctx.services.db): Promise<User> {
+  // Whoever has not accepted the terms yet sees themselves alone, whatever their memberships will give them.
+  if (!ctx.principal.termsAccepted && !isSelf(ctx, id)) throw termsRequired();
+  const user = await findUser(db, viewOf(ctx), id);
+  if (!user) throw notFound(id);
+  return user;
+}
+
+export async function deleteUser(ctx: CallerContext, id: string): Promise<User> {
+  return write(ctx, async (trx, record, now) => {
+    const user = await requireUser(ctx, id, trx);
+    const memberships = await membershipsOf(trx, id);
+    if (!isSelf(ctx, id)) requireControl(ctx, user, memberships);
+    await requireNotLastOwner(trx, id);
+    await revokeSessionsOf(trx, EVERYWHERE, `user:${id}`, now);
+    await deleteMembershipsOf(trx, id);
+    await deleteIdentitiesOf(trx, id);
+    const erased = await eraseUser(trx, id, now);
+    if (!erased) throw notFound(id);
+    recordAt(record, memberships, { target: { type: 'user', id }, changed: ['status'] });
+    return erased;
+  });
+}
+
+/** Their identity stays linked, and is refused from now on. */
+export async function disableUser(ctx: CallerContext, id: string): Promise<User> {
+  return write(ctx, async (trx, record, now) => {
+    const user = await requireUser(ctx, id, trx);
+    const memberships = await membershipsOf(trx, id);
+    requireControl(ctx, user, memberships);
+    if (user.status === 'disabled') return user;
+    await requireNotLastOwner(trx, id);
+    await revokeSessionsOf(trx, EVERYWHERE, `user:${id}`, now);
+    await updateUser(trx, id, { status: 'disabled' }, now);
+    recordAt(record, memberships, { target: { type: 'user', id }, changed: ['status'] });
+    return requireUser(ctx, id, trx);
+  });
+}
+
+/** They become again what their terms and identity make them. */
+export async function enableUser(ctx: CallerContext, id: string): Promise<User> {
+  return write(ctx, async (trx, record, now) => {
+    const user = await requireUser(ctx, id, trx);
+    const memberships = await membershipsOf(trx, id);
+    requireControl(ctx, user, memberships);
+    if (user.status !== 'disabled') return user;
+    const signedIn = await hasIdentity(trx, id);
+    const status = !user.terms.accepted ? 'pending_terms' : signedIn ? 'active' : 'pending_identity';
+    await updateUser(trx, id, { status }, now);
+    recordAt(record, memberships, { target: { type: 'user', id }, changed: ['status'] });
+    return requireUser(ctx, id, trx);
+  });
+}
+
+function notFound(id: string): ApiError {
+  return new ApiError('user_not_found', `No user ${JSON.stringify(id)} in your reach.`);
+}
+
+/** What is open before the terms are accepted is open for that alone. */
+export function termsRequired(): ApiError {
+  return new ApiError('terms_required', 'Accept the terms first: PUT /v1/me/profile with terms.accepted true.');
+}
+
+type Held = TenantPlace & { role: User['memberships'][number]['role'] };
+
+function membershipsOf(db: Database, id: string): Promise<Held[]> {
+  return listMembershipsOf(db, { scope: EVERYWHERE, self: null }, [id]);
+}
+
+/**
+ * Whether the caller may end or suspend the account of somebody they see: platform administrators may; others who reach
+ * all its memberships, and hold as much as an owner wherever it is one.
+ */
+function requireControl(ctx: CallerContext, user: User, memberships: readonly Held[]): void {
+  if (ctx.principal.platformAdministrator) return;
+  if (user.platformAdministrator) requirePlatformAdministrator(ctx);
+  const beyond = memberships.some(
+    (held) => !covers(ctx.reach, held) || (held.role === 'owner' && !scopesAt(ctx.principal, held).includes('*')),
+  );
+  if (beyond) throw new ApiError('user_out_of_reach', 'The user has memberships beyond your reach.');
+}
+
+async function requireNotLastOwner(trx: Database, id: string): Promise<void> {
+  const tenantId = await findTenantOwnedAlone(trx, EVERYWHERE, id);
+  if (tenantId === undefined) return;
+  throw new ApiError('last_owner', `The tenant ${tenantId} has no other owner. Make another one first.`);
+}
+
+/** Users belong to no tenant; what happens to one is still the business of every place that they are a member of. */
+function recordAt(
+  record: (change: Change) => void,
+  places: readonly TenantPlace[],
+  change: Omit<Change, 'place'>,
+): void {
+  if (places.length === 0) record({ ...change, place: null });
+  for (const { tenantId, subTenantId } of places) record({ ...change, place: { tenantId, subTenantId } });
+}
+
+function isSelf(ctx: CallerContext, id: string): boolean {
+  return ctx.principal.kind === 'user' && ctx.principal.id === id;
+}

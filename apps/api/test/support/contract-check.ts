@@ -1,0 +1,64 @@
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
+import { VERSION } from '../../src/config.ts';
+import { openApiDocument } from '../../src/http/openapi.ts';
+import { procedures } from '../../src/router.ts';
+
+type Media = { schema?: object };
+type Answer = { content?: Record<string, Media>; $ref?: string };
+export type DocumentedOperation = {
+  operationId: string;
+  security: Record<string, string[]>[];
+  parameters?: { name: string; in: string; required?: boolean }[];
+  responses: Record<string, Answer>;
+};
+export type OpenApi = {
+  paths: Record<string, Record<string, DocumentedOperation>>;
+  components: { schemas: Record<string, object> };
+};
+
+export const document = JSON.parse(
+  JSON.stringify(
+    openApiDocument({ procedures, version: VERSION, serverUrl: 'http://127.0.0.1:8080' }),
+  ),
+) as OpenApi;
+
+const ajv = new Ajv2020({ strict: false, validateFormats: false, allErrors: true });
+ajv.addSchema(document, 'document');
+const validators = new Map<string, ValidateFunction>();
+
+export type Seen = { method: string; path: string; status: number; contentType: string | null; body: unknown };
+
+/** What is wrong with an answer by the document: its status is not declared, or its body is not as declared. */
+export function contractFaults({ method, path, status, contentType, body }: Seen): string[] {
+  const pathname = path.split('?')[0] ?? '';
+  const template = templateOf(pathname, method);
+  if (template === undefined) return status === 404 || status === 405 ? [] : [`${method} ${pathname} is not in the document`];
+  const operation = document.paths[template]?.[method.toLowerCase()];
+  const declared = operation?.responses[String(status)];
+  if (!declared) return [`${method} ${template} does not declare ${status}`];
+  const media = contentType?.split(';')[0]?.trim() ?? '';
+  if (!declared.content?.[media]) return [`${method} ${template} ${status} does not declare ${media}`];
+  const at = ['paths', template, method.toLowerCase(), 'responses', String(status), 'content', media, 'schema'];
+  const pointer = `document#/${at.map((part) => encodeURIComponent(part.replaceAll('~', '~0').replaceAll('/', '~1'))).join('/')}`;
+  const validate = validators.get(pointer) ?? ajv.compile({ $ref: pointer });
+  validators.set(pointer, validate);
+  if (validate(body)) return [];
+  return (validate.errors ?? []).map((fault) => `${method} ${template} ${status} ${fault.instancePath}: ${fault.message}`);
+}
+
+/** The path of the document that a request's path belongs to: literal segments before parameters. */
+function templateOf(pathname: string, method: string): string | undefined {
+  const segments = pathname.split('/');
+  const fits = (template: string) => {
+    const parts = template.split('/');
+    return (
+      parts.length === segments.length &&
+      document.paths[template]?.[method.toLowerCase()] !== undefined &&
+      parts.every((part, index) => part.startsWith('{') || part === segments[index])
+    );
+  };
+  const parameters = (template: string) => template.split('{').length;
+  return Object.keys(document.paths)
+    .filter(fits)
+    .sort((a, b) => parameters(a) - parameters(b))[0];
+}

@@ -1,0 +1,93 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { obtainToken } from '@quartermaster/dev-identity/sign-in.ts';
+import { expect } from 'vitest';
+import { readConfig } from '../../src/config.ts';
+import { type RunningServer, startServer } from '../../src/server/start.ts';
+import { contractFaults } from './contract-check.ts';
+
+export type Credential = { key: string } | { token: string } | null;
+// The body of an answer; each test knows what it asked for.
+// oxlint-disable-next-line typescript/no-explicit-any
+export type Body = any;
+export type Answered = { status: number; headers: Headers; body: Body; text: string };
+type Sent = { as?: Credential; body?: unknown; raw?: string | Uint8Array<ArrayBuffer>; headers?: Record<string, string>; unchecked?: boolean };
+
+export type TestServer = RunningServer & {
+  /** The first platform administrator. */
+  admin: { key: string };
+  /** Sends a request, and checks the answer against the document. `body` goes as JSON, `raw` as it is. */
+  call(method: string, path: string, sent?: Sent): Promise<Answered>;
+  /** The same, and expects 200. Answers the body. */
+  ok(method: string, path: string, sent?: Sent): Promise<Body>;
+  /** A bearer token of the development identity provider. */
+  tokenOf(email: string): Promise<{ token: string }>;
+  /** Moves the clock of the service. */
+  travel(milliseconds: number): void;
+};
+
+/** Starts the whole service on a new database and a free port, with the development identity provider. */
+export async function startTestServer(environment: Record<string, string> = {}): Promise<TestServer> {
+  const folder = await mkdtemp(join(tmpdir(), 'quartermaster-'));
+  const config = readConfig({
+    PORT: '0',
+    DATABASE_URL: `sqlite:${folder}/test.db`,
+    QM_DEV_IDENTITY: '1',
+    QM_METRICS_PORT: 'off',
+    QM_RATE_LIMITS: 'off',
+    QM_LOG_LEVEL: 'fatal',
+    ...environment,
+  });
+  let shift = 0;
+  const server = await startServer(config, { now: () => new Date(Date.now() + shift) });
+  const call = (method: string, path: string, sent: Sent = {}) => send(server.url, method, path, sent);
+  return {
+    ...server,
+    admin: { key: server.bootstrapKey ?? '' },
+    call,
+    async ok(method, path, sent) {
+      const answered = await call(method, path, sent);
+      expect(answered.status, `${method} ${path}: ${answered.text}`).toBe(200);
+      return answered.body;
+    },
+    tokenOf: async (email) => {
+      const { accessToken } = await obtainToken({ issuer: server.services.issuer ?? '', email });
+      return { token: accessToken };
+    },
+    travel(milliseconds) {
+      shift += milliseconds;
+    },
+    async stop() {
+      await server.stop();
+      await rm(folder, { recursive: true });
+    },
+  };
+}
+
+async function send(url: string, method: string, path: string, sent: Sent): Promise<Answered> {
+  const response = await fetch(url + path, {
+    method,
+    headers: {
+      ...(sent.body !== undefined && { 'content-type': 'application/json' }),
+      ...headersOf(sent.as ?? null),
+      ...sent.headers,
+    },
+    ...(sent.body !== undefined && { body: JSON.stringify(sent.body) }),
+    ...(sent.raw !== undefined && { body: sent.raw }),
+    redirect: 'manual',
+  });
+  const text = await response.text();
+  const contentType = response.headers.get('content-type');
+  const body = /json/.test(contentType ?? '') && text !== '' ? (JSON.parse(text) as Body) : undefined;
+  expect(response.headers.get('x-request-id')).toMatch(/^[A-Za-z0-9._-]{1,128}$/);
+  if (path.startsWith('/v1/') && sent.unchecked !== true && method !== 'HEAD') {
+    expect(contractFaults({ method, path, status: response.status, contentType, body })).toEqual([]);
+  }
+  return { status: response.status, headers: response.headers, body, text };
+}
+
+export function headersOf(credential: Credential): Record<string, string> {
+  if (credential === null) return {};
+  return 'key' in credential ? { 'x-api-key': credential.key } : { authorization: `Bearer ${credential.token}` };
+}

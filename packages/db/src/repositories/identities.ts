@@ -1,0 +1,35 @@
+import type { Database } from '../database.ts';
+import { type Account, toAccount } from './users.ts';
+
+/** Whom an identity provider knows: the same subject of another issuer is somebody else. */
+export type Identity = { issuer: string; subject: string };
+
+/** The account that an identity is linked to. */
+export async function findAccountByIdentity(db: Database, identity: Identity): Promise<Account | undefined> {
+  const row = await db
+    .selectFrom('identities')
+    .innerJoin('users', 'users.id', 'identities.user_id')
+    .selectAll('users')
+    .where('identities.issuer', '=', identity.issuer)
+    .where('identities.subject', '=', identity.subject)
+    .executeTakeFirst();
+  return row && toAccount(row);
+}
+
+/** Whether a user has signed in before. */
+export async function hasIdentity(db: Database, userId: string): Promise<boolean> {
+  const row = await db.selectFrom('identities').select('issuer').where('user_id', '=', userId).executeTakeFirst();
+  return row !== undefined;
+}
+
+/** @throws DuplicateKeyError where the identity is linked, or the user has another: a link never changes */
+export async function insertIdentity(db: Database, identity: Identity, userId: string, now: Date): Promise<void> {
+  await db
+    .insertInto('identities')
+    .values({ ...identity, user_id: userId, created_at: now.toISOString() })
+    .execute();
+}
+
+export async function deleteIdentitiesOf(db: Database, userId: string): Promise<void> {
+  await db.deleteFrom('identities').where('user_id', '=', userId).execute();
+}

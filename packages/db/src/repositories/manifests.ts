@@ -1,0 +1,212 @@
+import type { Manifest, ManifestSpec } from '@quartermaster/contracts/manifests.ts';
+import type { InventoryKind } from '@quartermaster/contracts/inventory.ts';
+import type { Selectable } from 'kysely';
+import type { Database } from '../database.ts';
+import { newId } from '../ids.ts';
+import {
+  before,
+  folded,
+  type Page,
+  type PageRequest,
+  pageOf,
+  placeColumns,
+  placeOf,
+  timeKey,
+  timesOf,
+  within,
+} from '../queries.ts';
+import type { Tables } from '../tables.ts';
+import type { TenantPlace, TenantScope } from '../tenancy.ts';
+
+export type NewManifest = Pick<Manifest, 'name' | 'kind' | 'version' | 'digest' | 'spec' | 'createdBy'>;
+export type ManifestFilter = {
+  name?: string | null | undefined;
+  kind?: string | null | undefined;
+  status?: string | null | undefined;
+};
+
+/** What an active manifest declares. The provider's name is case-folded, or it is an id. */
+export type Declaration = { provider: string; kind: InventoryKind; name: string };
+
+/** A manifest that is not deleted, of any version. */
+export async function findManifest(db: Database, scope: TenantScope, id: string): Promise<Manifest | undefined> {
+  const row = await db
+    .selectFrom('manifests')
+    .selectAll()
+    .where('id', '=', id)
+    .where('status', '<>', 'deleted')
+    .where(within(scope))
+    .executeTakeFirst();
+  return row && toManifest(row);
+}
+
+/** The version of a manifest that is in force at a place. */
+export async function findActiveManifest(
+  db: Database,
+  place: TenantPlace,
+  manifest: Pick<Manifest, 'kind' | 'name'>,
+): Promise<Manifest | undefined> {
+  const { tenant_id, sub_tenant_id } = placeColumns(place);
+  const row = await db
+    .selectFrom('manifests')
+    .selectAll()
+    .where('tenant_id', '=', tenant_id)
+    .where('sub_tenant_id', '=', sub_tenant_id)
+    .where('kind', '=', manifest.kind)
+    .where('name', '=', manifest.name)
+    .where('status', '=', 'active')
+    .executeTakeFirst();
+  return row && toManifest(row);
+}
+
+/** The highest version that a manifest ever had at a place, deleted ones included; 0 where there was none. */
+export async function lastManifestVersion(
+  db: Database,
+  place: TenantPlace,
+  manifest: Pick<Manifest, 'kind' | 'name'>,
+): Promise<number> {
+  const { tenant_id, sub_tenant_id } = placeColumns(place);
+  const row = await db
+    .selectFrom('manifests')
+    .select('version')
+    .where('tenant_id', '=', tenant_id)
+    .where('sub_tenant_id', '=', sub_tenant_id)
+    .where('kind', '=', manifest.kind)
+    .where('name', '=', manifest.name)
+    .orderBy('version', 'desc')
+    .limit(1)
+    .executeTakeFirst();
+  return row?.version ?? 0;
+}
+
+/** Newest first. Superseded ones are listed; deleted ones by their status alone. */
+export async function listManifests(
+  db: Database,
+  scope: TenantScope,
+  filter: ManifestFilter,
+  page: PageRequest,
+): Promise<Page<Manifest>> {
+  let query = db.selectFrom('manifests').selectAll().where(within(scope));
+  query =
+    filter.status == null
+      ? query.where('status', '<>', 'deleted')
+      : query.where('status', '=', filter.status as Manifest['status']);
+  if (filter.kind != null) query = query.where('kind', '=', filter.kind as Manifest['kind']);
+  if (filter.name != null) query = query.where('name', '=', filter.name);
+  const rows = await query
+    .where(before(page.after, 'created_at', 'id'))
+    .orderBy('created_at', 'desc')
+    .orderBy('id', 'desc')
+    .limit(page.limit + 1)
+    .execute();
+  return pageOf(rows, page.limit, toManifest, timeKey);
+}
+
+/**
+ * Inserts a version, as the active one.
+ *
+ * @throws DuplicateKeyError where another transaction has made this version meanwhile
+ */
+export async function insertManifest(
+  db: Database,
+  place: TenantPlace,
+  manifest: NewManifest,
+  now: Date,
+): Promise<Manifest> {
+  const { name, kind, version, digest, spec, createdBy } = manifest;
+  const row = await db
+    .insertInto('manifests')
+    .values({
+      ...placeColumns(place),
+      id: newId('man', now),
+      ...{ name, kind, version, digest },
+      status: 'active',
+      spec: JSON.stringify(spec),
+      created_by: createdBy,
+      created_at: now.toISOString(),
+      updated_at: now.toISOString(),
+    })
+    .returningAll()
+    .executeTakeFirstOrThrow();
+  return toManifest(row);
+}
+
+/** Takes a manifest out of force. Its declarations go by {@link deleteDeclarations}. */
+export async function endManifest(
+  db: Database,
+  scope: TenantScope,
+  id: string,
+  status: 'superseded' | 'deleted',
+  now: Date,
+): Promise<Manifest | undefined> {
+  const row = await db
+    .updateTable('manifests')
+    .set({ status, updated_at: now.toISOString() })
+    .where('id', '=', id)
+    .where('status', '<>', 'deleted')
+    .where(within(scope))
+    .returningAll()
+    .executeTakeFirst();
+  return row && toManifest(row);
+}
+
+/** Puts what a manifest declares in force. Answers it, each once. */
+export async function insertDeclarations(
+  db: Database,
+  manifest: TenantPlace & Pick<Manifest, 'id'>,
+  declared: readonly Declaration[],
+): Promise<Declaration[]> {
+  const declarations = distinctDeclarations(declared);
+  if (declarations.length === 0) return [];
+  await db
+    .insertInto('manifest_declarations')
+    .values(
+      declarations.map(({ provider, kind, name }) => ({
+        ...placeColumns(manifest),
+        manifest_id: manifest.id,
+        provider_key: provider,
+        ...{ kind, name },
+      })),
+    )
+    .execute();
+  return declarations;
+}
+
+/** Ends what a manifest declares. Answers what that was. */
+export async function deleteDeclarations(
+  db: Database,
+  manifest: TenantPlace & Pick<Manifest, 'id'>,
+): Promise<Declaration[]> {
+  const rows = await db
+    .deleteFrom('manifest_declarations')
+    .where('tenant_id', '=', manifest.tenantId)
+    .where('manifest_id', '=', manifest.id)
+    .returning(['provider_key', 'kind', 'name'])
+    .execute();
+  return rows.map((row) => ({ provider: row.provider_key, kind: row.kind, name: row.name }));
+}
+
+/** Each declaration once, its provider case-folded. */
+export function distinctDeclarations(declared: readonly Declaration[]): Declaration[] {
+  const distinct = new Map<string, Declaration>();
+  for (const { provider, kind, name } of declared) {
+    const declaration = { provider: folded(provider), kind, name };
+    distinct.set(JSON.stringify(declaration), declaration);
+  }
+  return [...distinct.values()];
+}
+
+function toManifest(row: Selectable<Tables['manifests']>): Manifest {
+  return {
+    id: row.id,
+    ...placeOf(row),
+    name: row.name,
+    kind: row.kind,
+    version: row.version,
+    status: row.status,
+    digest: row.digest,
+    spec: JSON.parse(row.spec) as ManifestSpec,
+    createdBy: row.created_by,
+    ...timesOf(row),
+  };
+}

@@ -1,0 +1,179 @@
+import type { Membership } from '@quartermaster/contracts/memberships.ts';
+import { type Expression, type Selectable, type SqlBool, sql } from 'kysely';
+import type { Database } from '../database.ts';
+import { type Page, type PageKey, type PageRequest, pageOf, placeColumns, placeOf, timesOf, within } from '../queries.ts';
+import type { Tables } from '../tables.ts';
+import type { TenantPlace, TenantScope } from '../tenancy.ts';
+
+/** What somebody may see of users: who has a membership in `scope`, and themselves (`self`, a user's id) with all. */
+export type UserView = { scope: TenantScope; self: string | null };
+
+export type NewMembership = Pick<Membership, 'userId' | 'email' | 'role'>;
+export type MembershipFilter = { role?: string | null | undefined };
+
+type Row = Selectable<Tables['memberships']>;
+
+/** The memberships of all these users that the view shows, with one query. */
+export async function listMembershipsOf(
+  db: Database,
+  view: UserView,
+  userIds: readonly string[],
+): Promise<Membership[]> {
+  if (userIds.length === 0) return [];
+  const rows = await db
+    .selectFrom('memberships')
+    .selectAll()
+    .where('user_id', 'in', userIds)
+    .where((eb) => eb.or([within(view.scope), eb('user_id', '=', view.self ?? '')]))
+    .orderBy('tenant_id')
+    .orderBy('sub_tenant_id')
+    .execute();
+  return rows.map(toMembership);
+}
+
+/** What one user is at exactly one place. */
+export async function findMembership(
+  db: Database,
+  scope: TenantScope,
+  place: TenantPlace,
+  userId: string,
+): Promise<Membership | undefined> {
+  const { tenant_id, sub_tenant_id } = placeColumns(place);
+  const row = await db
+    .selectFrom('memberships')
+    .selectAll()
+    .where('tenant_id', '=', tenant_id)
+    .where('sub_tenant_id', '=', sub_tenant_id)
+    .where('user_id', '=', userId)
+    .where(within(scope))
+    .executeTakeFirst();
+  return row && toMembership(row);
+}
+
+/** Newest first. */
+export async function listMemberships(
+  db: Database,
+  scope: TenantScope,
+  filter: MembershipFilter,
+  page: PageRequest,
+): Promise<Page<Membership>> {
+  let query = db.selectFrom('memberships').selectAll().where(within(scope));
+  if (filter.role != null) query = query.where('role', '=', filter.role as Membership['role']);
+  const rows = await query
+    .where(beforeKey(page.after))
+    .orderBy('created_at', 'desc')
+    .orderBy('user_id', 'desc')
+    .orderBy('tenant_id', 'desc')
+    .orderBy('sub_tenant_id', 'desc')
+    .limit(page.limit + 1)
+    .execute();
+  return pageOf(rows, page.limit, toMembership, keyOf);
+}
+
+/** @throws DuplicateKeyError where the user has a membership there */
+export async function insertMembership(
+  db: Database,
+  place: TenantPlace,
+  membership: NewMembership,
+  now: Date,
+): Promise<Membership> {
+  const { userId, email, role } = membership;
+  const row = await db
+    .insertInto('memberships')
+    .values({
+      ...placeColumns(place),
+      ...{ user_id: userId, email, role },
+      created_at: now.toISOString(),
+      updated_at: now.toISOString(),
+    })
+    .returningAll()
+    .executeTakeFirstOrThrow();
+  return toMembership(row);
+}
+
+/** Changes the role of one membership, found before. */
+export async function updateMembership(
+  db: Database,
+  scope: TenantScope,
+  membership: Membership,
+  role: Membership['role'],
+  now: Date,
+): Promise<Membership | undefined> {
+  const { tenant_id, sub_tenant_id } = placeColumns(membership);
+  const row = await db
+    .updateTable('memberships')
+    .set({ role, updated_at: now.toISOString() })
+    .where('tenant_id', '=', tenant_id)
+    .where('sub_tenant_id', '=', sub_tenant_id)
+    .where('user_id', '=', membership.userId)
+    .where(within(scope))
+    .returningAll()
+    .executeTakeFirst();
+  return row && toMembership(row);
+}
+
+/** Ends one membership, found before. */
+export async function deleteMembership(db: Database, scope: TenantScope, membership: Membership): Promise<void> {
+  const { tenant_id, sub_tenant_id } = placeColumns(membership);
+  await db
+    .deleteFrom('memberships')
+    .where('tenant_id', '=', tenant_id)
+    .where('sub_tenant_id', '=', sub_tenant_id)
+    .where('user_id', '=', membership.userId)
+    .where(within(scope))
+    .execute();
+}
+
+/** Ends all memberships of a user, wherever they are. */
+export async function deleteMembershipsOf(db: Database, userId: string): Promise<void> {
+  await db.deleteFrom('memberships').where('user_id', '=', userId).execute();
+}
+
+/**
+ * A tenant in `scope` that has no owner but this user. An owner is a member of the whole tenant in that role, whose
+ * account is neither disabled nor deleted.
+ */
+export async function findTenantOwnedAlone(
+  db: Database,
+  scope: TenantScope,
+  userId: string,
+): Promise<string | undefined> {
+  const row = await db
+    .selectFrom('memberships as own')
+    .select('own.tenant_id')
+    .where('own.user_id', '=', userId)
+    .where('own.role', '=', 'owner')
+    .where('own.sub_tenant_id', '=', '')
+    .where(within(scope, 'own'))
+    .where(({ not, exists, selectFrom }) =>
+      not(
+        exists(
+          selectFrom('memberships as other')
+            .innerJoin('users', 'users.id', 'other.user_id')
+            .select('other.user_id')
+            .whereRef('other.tenant_id', '=', 'own.tenant_id')
+            .whereRef('other.user_id', '<>', 'own.user_id')
+            .where('other.role', '=', 'owner')
+            .where('other.sub_tenant_id', '=', '')
+            .where('users.status', 'not in', ['disabled', 'deleted']),
+        ),
+      ),
+    )
+    .executeTakeFirst();
+  return row?.tenant_id;
+}
+
+/** A user has several memberships, perhaps made at one time: the key has all that makes one unique. */
+function keyOf(row: Row): PageKey {
+  return [row.created_at, JSON.stringify([row.user_id, row.tenant_id, row.sub_tenant_id])];
+}
+
+function beforeKey(key: PageKey | null): Expression<SqlBool> {
+  if (key === null) return sql<SqlBool>`1 = 1`;
+  const rest = JSON.parse(key[1]) as [string, string, string];
+  return sql<SqlBool>`(created_at, user_id, tenant_id, sub_tenant_id) < (${sql.join([key[0], ...rest])})`;
+}
+
+function toMembership(row: Row): Membership {
+  return { userId: row.user_id, ...placeOf(row), email: row.email, role: row.role, ...timesOf(row) };
+}

@@ -1,0 +1,110 @@
+import type { Selectable } from 'kysely';
+import type { Database } from '../database.ts';
+import { folded } from '../queries.ts';
+import type { Tables } from '../tables.ts';
+
+/** A public key as it is published (RFC 7517). */
+export type PublicJwk = { kid: string; kty: string; alg: string; use: string; crv: string; x: string; y: string };
+
+/** A signing key with its private half as it is stored, sealed. */
+export type SigningKey = {
+  id: string;
+  publicKey: PublicJwk;
+  sealedKey: string;
+  /** How many keys this one followed. */
+  rotationCount: number;
+  createdAt: string;
+  revokedAt: string | null;
+};
+
+export type NewSigningKey = Pick<SigningKey, 'id' | 'publicKey' | 'sealedKey' | 'rotationCount'>;
+
+// The signing keys are the platform's own: they stand in the tenant '', and no scope narrows who signs or verifies.
+
+/** The key made last, revoked or not. */
+export async function findNewestSigningKey(db: Database): Promise<SigningKey | undefined> {
+  const row = await db
+    .selectFrom('credentials')
+    .selectAll()
+    .where('tenant_id', '=', '')
+    .where('kind', '=', 'signing_key')
+    .orderBy('rotation_count', 'desc')
+    .limit(1)
+    .executeTakeFirst();
+  return row && toSigningKey(row);
+}
+
+/** The public keys that tokens may still be signed by, newest first. */
+export async function listPublishedKeys(db: Database, now: Date): Promise<PublicJwk[]> {
+  const rows = await db
+    .selectFrom('credentials')
+    .select('public_key')
+    .where('tenant_id', '=', '')
+    .where('kind', '=', 'signing_key')
+    .where('revoked_at', 'is', null)
+    .where((eb) => eb.or([eb('expires_at', 'is', null), eb('expires_at', '>', now.toISOString())]))
+    .orderBy('rotation_count', 'desc')
+    .execute();
+  return rows.map((row) => toPublicJwk(row.public_key));
+}
+
+/** @throws DuplicateKeyError where another process has made the key of this rotation meanwhile */
+export async function insertSigningKey(db: Database, key: NewSigningKey, now: Date): Promise<SigningKey> {
+  const name = 'gateway sessions';
+  const row = await db
+    .insertInto('credentials')
+    .values({
+      tenant_id: '',
+      sub_tenant_id: '',
+      id: key.id,
+      kind: 'signing_key',
+      name,
+      owner_type: 'platform',
+      owner_id: null,
+      prefix: null,
+      scopes: JSON.stringify([]),
+      digest: null,
+      secret: key.sealedKey,
+      public_key: JSON.stringify(key.publicKey),
+      expires_at: null,
+      last_used_at: null,
+      created_by: null,
+      revoked_at: null,
+      rotation_count: key.rotationCount,
+      search_text: folded([key.id, name].join('\n')),
+      created_at: now.toISOString(),
+      updated_at: now.toISOString(),
+    })
+    .returningAll()
+    .executeTakeFirstOrThrow();
+  return toSigningKey(row);
+}
+
+/** Sets when the keys before a new one cease to be published. Those that had an end already keep it. */
+export async function retireSigningKeys(db: Database, expiresAt: Date, now: Date): Promise<void> {
+  await db
+    .updateTable('credentials')
+    .set({ expires_at: expiresAt.toISOString(), updated_at: now.toISOString() })
+    .where('tenant_id', '=', '')
+    .where('kind', '=', 'signing_key')
+    .where('expires_at', 'is', null)
+    .execute();
+}
+
+function toSigningKey(row: Selectable<Tables['credentials']>): SigningKey {
+  if (row.secret === null) throw new Error(`the signing key ${row.id} has no private half`);
+  return {
+    id: row.id,
+    publicKey: toPublicJwk(row.public_key),
+    sealedKey: row.secret,
+    rotationCount: row.rotation_count,
+    createdAt: row.created_at,
+    revokedAt: row.revoked_at,
+  };
+}
+
+/** Member by member: whatever else a row may hold is not published. */
+function toPublicJwk(text: string | null): PublicJwk {
+  const { kid, kty, alg, use, crv, x, y } = JSON.parse(text ?? '{}') as PublicJwk;
+  return { kid, kty, alg, use, crv, x, y };
+}

@@ -1,0 +1,235 @@
+import type { User } from '@quartermaster/contracts/users.ts';
+import { type Expression, type Selectable, type SqlBool, sql } from 'kysely';
+import type { Database } from '../database.ts';
+import { newUserId } from '../ids.ts';
+import { before, flag, type Page, type PageRequest, pageOf, timeKey, timesOf, within } from '../queries.ts';
+import type { Tables } from '../tables.ts';
+import type { TenantScope } from '../tenancy.ts';
+import { listMembershipsOf, type UserView } from './memberships.ts';
+
+export type NewUser = Pick<
+  User,
+  'displayName' | 'status' | 'platformAdministrator' | 'terms' | 'marketingConsent' | 'source' | 'metadata'
+> & { email: string };
+
+export type UserChange = Partial<
+  Pick<User, 'displayName' | 'status' | 'terms' | 'marketingConsent' | 'locale' | 'timeZone' | 'metadata'>
+>;
+
+export type UserFilter = { status?: string | null | undefined; email?: string | null | undefined };
+
+/** What has to be known of a user to let them in. */
+export type Account = Pick<User, 'id' | 'status' | 'platformAdministrator' | 'lastSeenAt'> & {
+  termsAccepted: boolean;
+};
+
+export const TERMS_NOT_ACCEPTED: User['terms'] = {
+  termsVersion: null,
+  privacyVersion: null,
+  accepted: false,
+  acceptedAt: null,
+};
+
+export const NO_MARKETING: User['marketingConsent'] = { optedIn: false, consentVersion: null, changedAt: null };
+
+type Row = Selectable<Tables['users']>;
+
+/** A user who is not deleted: one with a membership in the view's scope, or the one who looks. */
+export async function findUser(db: Database, view: UserView, id: string): Promise<User | undefined> {
+  const seen = view.self === id ? sql<SqlBool>`1 = 1` : memberOf(view.scope);
+  const row = await db
+    .selectFrom('users')
+    .selectAll()
+    .where('id', '=', id)
+    .where('status', '<>', 'deleted')
+    .where(seen)
+    .executeTakeFirst();
+  if (!row) return undefined;
+  const [user] = await withMemberships(db, view, [row]);
+  return user;
+}
+
+/** Users with a membership in `scope`, newest first. Deleted ones are listed by their status alone, and have none. */
+export async function listUsers(
+  db: Database,
+  scope: TenantScope,
+  view: UserView,
+  filter: UserFilter,
+  page: PageRequest,
+): Promise<Page<User>> {
+  let query = db.selectFrom('users').selectAll().where(memberOf(scope));
+  query =
+    filter.status == null
+      ? query.where('status', '<>', 'deleted')
+      : query.where('status', '=', filter.status as User['status']);
+  if (filter.email != null) query = query.where('email_key', '=', emailKey(filter.email));
+  const rows = await query
+    .where(before(page.after, 'created_at', 'id'))
+    .orderBy('created_at', 'desc')
+    .orderBy('id', 'desc')
+    .limit(page.limit + 1)
+    .execute();
+  const { items, next } = pageOf(rows, page.limit, (row) => row, timeKey);
+  return { items: await withMemberships(db, view, items), next };
+}
+
+/** The account that an email stands for, in any case. */
+export async function findAccountByEmail(db: Database, email: string): Promise<Account | undefined> {
+  const row = await db.selectFrom('users').selectAll().where('email_key', '=', emailKey(email)).executeTakeFirst();
+  return row && toAccount(row);
+}
+
+/** Makes a user; undefined where the email is another's, whose record stays as it is. */
+export async function insertUser(db: Database, user: NewUser, now: Date): Promise<Account | undefined> {
+  const { email, status, source } = user;
+  const row = await db
+    .insertInto('users')
+    .values({
+      id: newUserId(),
+      ...{ email, status, source },
+      email_key: emailKey(email),
+      display_name: user.displayName,
+      platform_administrator: flag(user.platformAdministrator),
+      terms: JSON.stringify(user.terms),
+      terms_accepted: flag(user.terms.accepted),
+      marketing_consent: JSON.stringify(user.marketingConsent),
+      metadata: JSON.stringify(user.metadata),
+      locale: null,
+      time_zone: null,
+      last_seen_at: null,
+      created_at: now.toISOString(),
+      updated_at: now.toISOString(),
+    })
+    .onConflict((conflict) => conflict.column('email_key').doNothing())
+    .returningAll()
+    .executeTakeFirst();
+  return row && toAccount(row);
+}
+
+/** Changes one user, found before. */
+export async function updateUser(db: Database, id: string, change: UserChange, now: Date): Promise<void> {
+  const { displayName, status, terms, marketingConsent, locale, timeZone, metadata } = change;
+  await db
+    .updateTable('users')
+    .set({
+      ...(displayName !== undefined && { display_name: displayName }),
+      ...(status !== undefined && { status }),
+      ...(terms !== undefined && { terms: JSON.stringify(terms), terms_accepted: flag(terms.accepted) }),
+      ...(marketingConsent !== undefined && { marketing_consent: JSON.stringify(marketingConsent) }),
+      ...(locale !== undefined && { locale }),
+      ...(timeZone !== undefined && { time_zone: timeZone }),
+      ...(metadata !== undefined && { metadata: JSON.stringify(metadata) }),
+      updated_at: now.toISOString(),
+    })
+    .where('id', '=', id)
+    .where('status', '<>', 'deleted')
+    .execute();
+}
+
+/**
+ * Deletes a user: what is personal is erased, and a tombstone stays, so that the id is never another's. Answers the
+ * tombstone. Memberships and identities are the caller's to end before.
+ */
+export async function eraseUser(db: Database, id: string, now: Date): Promise<User | undefined> {
+  const row = await db
+    .updateTable('users')
+    .set({
+      status: 'deleted',
+      email: null,
+      email_key: null,
+      display_name: null,
+      platform_administrator: 0,
+      terms: JSON.stringify(TERMS_NOT_ACCEPTED),
+      terms_accepted: 0,
+      marketing_consent: JSON.stringify(NO_MARKETING),
+      source: null,
+      locale: null,
+      time_zone: null,
+      metadata: '{}',
+      last_seen_at: null,
+      updated_at: now.toISOString(),
+    })
+    .where('id', '=', id)
+    .where('status', '<>', 'deleted')
+    .returningAll()
+    .executeTakeFirst();
+  return row && toUser(row, []);
+}
+
+/** Notes that a user was here. Their record counts as unchanged. */
+export async function touchUser(db: Database, id: string, now: Date): Promise<void> {
+  await db.updateTable('users').set({ last_seen_at: now.toISOString() }).where('id', '=', id).execute();
+}
+
+/**
+ * Removes users who registered before `createdBefore`, never signed in, and belong nowhere: at most `limit`. Nothing of
+ * them stays. Platform administrators stay, and whom somebody disabled, who could register again otherwise.
+ */
+export async function deleteUnclaimedUsers(db: Database, createdBefore: string, limit: number): Promise<string[]> {
+  const unclaimed = db
+    .selectFrom('users')
+    .select('users.id')
+    .where('users.created_at', '<', createdBefore)
+    .where('users.status', 'in', ['pending_terms', 'pending_identity'])
+    .where('users.platform_administrator', '=', 0)
+    .where(({ not, exists, selectFrom }) =>
+      not(exists(selectFrom('identities').select('issuer').whereRef('identities.user_id', '=', 'users.id'))),
+    )
+    .where(({ not, exists, selectFrom }) =>
+      not(exists(selectFrom('memberships').select('role').whereRef('memberships.user_id', '=', 'users.id'))),
+    )
+    .orderBy('users.created_at')
+    .limit(limit);
+  const rows = await db.deleteFrom('users').where('id', 'in', unclaimed).returning('id').execute();
+  return rows.map((row) => row.id);
+}
+
+export function toAccount(row: Row): Account {
+  return {
+    id: row.id,
+    status: row.status,
+    platformAdministrator: row.platform_administrator === 1,
+    termsAccepted: row.terms_accepted === 1,
+    lastSeenAt: row.last_seen_at,
+  };
+}
+
+/**
+ * How emails are compared. Only ASCII letters are folded: Unicode's folding makes one address of two that a mail server
+ * keeps apart (the Kelvin sign becomes `k`), and whoever verified the one would be let in as the other.
+ */
+function emailKey(email: string): string {
+  return email.replaceAll(/[A-Z]/g, (letter) => letter.toLowerCase());
+}
+
+/** Users with a membership in `scope`; everywhere also those without any. */
+function memberOf(scope: TenantScope): Expression<SqlBool> {
+  if (scope.some((place) => place.tenantId === null && place.subTenantId === null)) return sql<SqlBool>`1 = 1`;
+  return sql<SqlBool>`users.id in (select user_id from memberships where ${within(scope, 'memberships')})`;
+}
+
+/** Adds the memberships that the view shows to a whole page with one query. */
+async function withMemberships(db: Database, view: UserView, rows: Row[]): Promise<User[]> {
+  const ids = rows.map((row) => row.id);
+  const memberships = Map.groupBy(await listMembershipsOf(db, view, ids), (membership) => membership.userId);
+  return rows.map((row) => toUser(row, memberships.get(row.id) ?? []));
+}
+
+function toUser(row: Row, memberships: readonly User['memberships'][number][]): User {
+  return {
+    id: row.id,
+    email: row.email,
+    displayName: row.display_name,
+    status: row.status,
+    platformAdministrator: row.platform_administrator === 1,
+    terms: JSON.parse(row.terms) as User['terms'],
+    marketingConsent: JSON.parse(row.marketing_consent) as User['marketingConsent'],
+    source: row.source,
+    memberships: memberships.map(({ tenantId, subTenantId, role }) => ({ tenantId, subTenantId, role })),
+    locale: row.locale,
+    timeZone: row.time_zone,
+    metadata: JSON.parse(row.metadata) as User['metadata'],
+    lastSeenAt: row.last_seen_at,
+    ...timesOf(row),
+  };
+}

@@ -1,0 +1,252 @@
+import { describe, expect, test } from 'vitest';
+import type { Database } from '../src/database.ts';
+import {
+  findGatewaySession,
+  insertGatewaySession,
+  listGatewaySessions,
+  listGrantedItems,
+  revokeGatewaySession,
+  revokeSessionsOf,
+  revokeSessionsOfGateway,
+  subjectExists,
+} from '../src/repositories/gateway-sessions.ts';
+import { insertGateway } from '../src/repositories/gateways.ts';
+import { insertInventoryItem } from '../src/repositories/inventory.ts';
+import { insertProvider } from '../src/repositories/providers.ts';
+import { insertServiceAccount } from '../src/repositories/service-accounts.ts';
+import { EVERYWHERE, type TenantPlace } from '../src/tenancy.ts';
+import { later, NOW, temporaryDatabase } from './temporary-database.ts';
+
+const ACME = { tenantId: 'acme', subTenantId: null };
+const EU = { tenantId: 'acme', subTenantId: 'eu' };
+const US = { tenantId: 'acme', subTenantId: 'us' };
+const GLOBEX = { tenantId: 'globex', subTenantId: null };
+
+test('the status of a session follows from the time, and lists filter by it', async () => {
+  const db = await temporaryDatabase(ACME);
+  const gatewayId = await gateway(db, ACME);
+  const short = await session(db, ACME, gatewayId, { ttl: 60, at: 0 });
+  const long = await session(db, ACME, gatewayId, { ttl: 600, at: 1 });
+  const ended = await session(db, ACME, gatewayId, { ttl: 600, at: 2 });
+  expect(await revokeGatewaySession(db, [ACME], gatewayId, ended, later(3))).toMatchObject({ status: 'revoked' });
+  expect(await revokeGatewaySession(db, [ACME], gatewayId, ended, later(4))).toBeUndefined();
+  const listed = async (status: string | undefined, seconds: number) =>
+    (await listGatewaySessions(db, [ACME], { gatewayId, status }, { limit: 9, after: null }, later(seconds))).items.map(
+      (item) => item.id,
+    );
+  expect(await listed(undefined, 5)).toEqual([ended, long, short]);
+  expect(await listed('active', 59)).toEqual([long, short]);
+  expect(await listed('active', 60)).toEqual([long]);
+  expect(await listed('expired', 60)).toEqual([short]);
+  expect(await listed('revoked', 9999)).toEqual([ended]);
+  expect(await listed('no such status', 5)).toEqual([]);
+  expect(await findGatewaySession(db, [ACME], gatewayId, short, later(59))).toMatchObject({ status: 'active' });
+  expect(await findGatewaySession(db, [ACME], gatewayId, short, later(60))).toMatchObject({ status: 'expired' });
+});
+
+test('a session is found under its own gateway and in scope alone', async () => {
+  const db = await temporaryDatabase(EU, US);
+  const gatewayId = await gateway(db, EU);
+  const other = await gateway(db, EU, 'other');
+  const id = await session(db, EU, gatewayId, {});
+  expect(await findGatewaySession(db, [ACME], gatewayId, id, NOW)).toMatchObject({ id, ...EU });
+  expect(await findGatewaySession(db, [US], gatewayId, id, NOW)).toBeUndefined();
+  expect(await findGatewaySession(db, [EU], other, id, NOW)).toBeUndefined();
+  expect(await revokeGatewaySession(db, [EU], other, id, NOW)).toBeUndefined();
+  expect(await revokeGatewaySession(db, [US], gatewayId, id, NOW)).toBeUndefined();
+});
+
+test('pages of sessions are newest first, by keyset', async () => {
+  const db = await temporaryDatabase(ACME);
+  const gatewayId = await gateway(db, ACME);
+  const ids: string[] = [];
+  for (let index = 0; index < 5; index += 1) ids.unshift(await session(db, ACME, gatewayId, { at: index }));
+  const first = await listGatewaySessions(db, [ACME], { gatewayId }, { limit: 2, after: null }, NOW);
+  await session(db, ACME, gatewayId, { at: 9 });
+  const second = await listGatewaySessions(db, [ACME], { gatewayId }, { limit: 3, after: first.next }, NOW);
+  expect([...first.items, ...second.items].map((item) => item.id)).toEqual(ids);
+  expect(second.next).toBeNull();
+});
+
+test('ending a gateway’s sessions counts and changes the active ones alone', async () => {
+  const db = await temporaryDatabase(ACME);
+  const gatewayId = await gateway(db, ACME);
+  const elsewhere = await gateway(db, ACME, 'other');
+  const expired = await session(db, ACME, gatewayId, { ttl: 60 });
+  const active = await session(db, ACME, gatewayId, { ttl: 600 });
+  const other = await session(db, ACME, elsewhere, { ttl: 600 });
+  expect(await revokeSessionsOfGateway(db, [GLOBEX], gatewayId, later(60))).toBe(0);
+  expect(await revokeSessionsOfGateway(db, [ACME], gatewayId, later(60))).toBe(1);
+  expect(await revokeSessionsOfGateway(db, [ACME], gatewayId, later(60))).toBe(0);
+  expect(await statusOf(db, gatewayId, active, 61)).toBe('revoked');
+  expect(await statusOf(db, gatewayId, expired, 61)).toBe('expired');
+  expect(await statusOf(db, elsewhere, other, 61)).toBe('active');
+});
+
+describe('ending the sessions of a principal', () => {
+  test('ends what it is the subject of, and what it opened for others', async () => {
+    const db = await temporaryDatabase(ACME);
+    const gatewayId = await gateway(db, ACME);
+    const own = await session(db, ACME, gatewayId, { subject: 'service_account:bot' });
+    const forOther = await session(db, ACME, gatewayId, { subject: 'user:1', openedBy: 'service_account:bot' });
+    const another = await session(db, ACME, gatewayId, { subject: 'user:1', openedBy: 'user:1' });
+    expect(await revokeSessionsOf(db, [ACME], 'service_account:bot', NOW)).toBe(2);
+    expect(await statusOf(db, gatewayId, own)).toBe('revoked');
+    expect(await statusOf(db, gatewayId, forOther)).toBe('revoked');
+    expect(await statusOf(db, gatewayId, another)).toBe('active');
+  });
+
+  test('leaves the sessions of an account with the same id in another tenant', async () => {
+    const db = await temporaryDatabase(ACME, GLOBEX);
+    const acme = await gateway(db, ACME);
+    const globex = await gateway(db, GLOBEX);
+    const ours = await session(db, ACME, acme, { subject: 'service_account:bot' });
+    const theirs = await session(db, GLOBEX, globex, { subject: 'service_account:bot' });
+    expect(await revokeSessionsOf(db, [ACME], 'service_account:bot', NOW)).toBe(1);
+    expect(await statusOf(db, acme, ours)).toBe('revoked');
+    expect(await statusOf(db, globex, theirs)).toBe('active');
+  });
+
+  test('ends what a platform administrator’s account opened in other tenants', async () => {
+    const db = await temporaryDatabase(ACME, GLOBEX);
+    const globex = await gateway(db, GLOBEX);
+    const from = { subject: 'service_account:root', openerTenant: 'acme' };
+    const opened = await session(db, GLOBEX, globex, from);
+    expect(await revokeSessionsOf(db, [{ tenantId: 'initech', subTenantId: null }], 'service_account:root', NOW)).toBe(
+      0,
+    );
+    expect(await revokeSessionsOf(db, [ACME], 'service_account:root', NOW)).toBe(1);
+    expect(await statusOf(db, globex, opened)).toBe('revoked');
+  });
+
+  test('ends a user’s sessions in the places of the scope', async () => {
+    const db = await temporaryDatabase(ACME, GLOBEX);
+    const acme = await gateway(db, ACME);
+    const globex = await gateway(db, GLOBEX);
+    const ours = await session(db, ACME, acme, { subject: 'user:1' });
+    const theirs = await session(db, GLOBEX, globex, { subject: 'user:1' });
+    expect(await revokeSessionsOf(db, [ACME], 'user:1', NOW)).toBe(1);
+    expect(await statusOf(db, acme, ours)).toBe('revoked');
+    expect(await statusOf(db, globex, theirs)).toBe('active');
+    expect(await revokeSessionsOf(db, EVERYWHERE, 'user:1', NOW)).toBe(1);
+  });
+});
+
+test('a subject is active, of the tenant, and not of a sibling sub-tenant', async () => {
+  const db = await temporaryDatabase(ACME, EU, US, GLOBEX);
+  await account(db, ACME, 'wide', 'active');
+  await account(db, EU, 'eu:bot', 'active');
+  await account(db, ACME, 'off', 'disabled');
+  await user(db, 'usr_1', 'active', EU);
+  await user(db, 'usr_2', 'disabled', EU);
+  await user(db, 'usr_3', 'active', GLOBEX);
+  const cases: [string, TenantPlace, boolean][] = [
+    ['service_account:wide', ACME, true],
+    ['service_account:wide', EU, true],
+    ['service_account:wide', GLOBEX, false],
+    ['service_account:eu:bot', EU, true],
+    ['service_account:eu:bot', ACME, true],
+    ['service_account:eu:bot', US, false],
+    ['service_account:off', ACME, false],
+    ['service_account:nobody', ACME, false],
+    ['user:usr_1', EU, true],
+    ['user:usr_1', ACME, true],
+    ['user:usr_1', US, false],
+    ['user:usr_2', EU, false],
+    ['user:usr_3', ACME, false],
+    ['user:wide', ACME, false],
+    ['wide', ACME, false],
+  ];
+  for (const [subject, place, exists] of cases) {
+    expect([subject, place, await subjectExists(db, place, subject)]).toEqual([subject, place, exists]);
+  }
+});
+
+test('granted items leave blocked and retired ones out, and those of other providers and tenants', async () => {
+  const db = await temporaryDatabase(ACME);
+  const mine = await provider(db, ACME, 'mine');
+  const other = await provider(db, ACME, 'other');
+  for (const status of ['available', 'missing', 'blocked', 'retired'] as const) await item(db, mine, status, status);
+  await item(db, other, 'elsewhere', 'available');
+  const granted = await listGrantedItems(db, [ACME], [mine], 10);
+  expect(granted.map(({ name }) => name)).toEqual(['available', 'missing']);
+  expect(await listGrantedItems(db, [ACME], [mine, other], 2)).toHaveLength(2);
+  expect(await listGrantedItems(db, [GLOBEX], [mine], 10)).toEqual([]);
+  expect(await listGrantedItems(db, [ACME], [], 10)).toEqual([]);
+});
+
+async function statusOf(db: Database, gatewayId: string, id: string, seconds = 1) {
+  return (await findGatewaySession(db, EVERYWHERE, gatewayId, id, later(seconds)))?.status;
+}
+
+type SessionFields = { subject?: string; openedBy?: string; openerTenant?: string; ttl?: number; at?: number };
+
+async function session(db: Database, place: TenantPlace, gatewayId: string, fields: SessionFields): Promise<string> {
+  const { subject = 'user:1', openedBy = subject, ttl = 600, at = 0 } = fields;
+  const tenantId = openedBy.startsWith('user:') ? null : (fields.openerTenant ?? place.tenantId);
+  const values = {
+    gatewayId,
+    subject,
+    actor: openedBy === subject ? null : openedBy,
+    openedBy: { name: openedBy, tenantId },
+    expiresAt: later(at + ttl).toISOString(),
+    gatewayUrl: null,
+    grants: [],
+    metadata: {},
+  };
+  return (await insertGatewaySession(db, place, values, later(at))).id;
+}
+
+async function gateway(db: Database, place: TenantPlace, name = 'edge'): Promise<string> {
+  const fields = { displayName: null, url: null, status: 'active', manifestId: null, sessionTtlSeconds: 600 } as const;
+  return (await insertGateway(db, place, { name, providerIds: [], ...fields }, NOW)).id;
+}
+
+async function provider(db: Database, place: TenantPlace, name: string): Promise<string> {
+  const fields = {
+    displayName: null,
+    description: null,
+    kind: 'llm',
+    baseUrl: null,
+    status: 'active',
+    metadata: {},
+  } as const;
+  return (await insertProvider(db, place, { name, ...fields }, NOW)).id;
+}
+
+async function item(
+  db: Database,
+  providerId: string,
+  name: string,
+  status: 'available' | 'missing' | 'blocked' | 'retired',
+): Promise<void> {
+  const fields = { title: null, description: null, source: 'manual', schemaDigest: null, attributes: {} } as const;
+  await insertInventoryItem(db, ACME, { providerId, kind: 'model', name, status, ...fields }, NOW);
+}
+
+async function account(db: Database, place: TenantPlace, id: string, status: 'active' | 'disabled'): Promise<void> {
+  const fields = { displayName: null, description: null, platformAdministrator: false, metadata: {} };
+  await insertServiceAccount(db, place, { id, name: id, status, ...fields }, NOW);
+}
+
+async function user(db: Database, id: string, status: 'active' | 'disabled', place: TenantPlace): Promise<void> {
+  const times = { created_at: NOW.toISOString(), updated_at: NOW.toISOString() };
+  const email = `${id}@example.com`;
+  const empty = { display_name: null, source: null, locale: null, time_zone: null, last_seen_at: null, metadata: '{}' };
+  const consents = { terms: '{}', terms_accepted: 1, marketing_consent: '{}', platform_administrator: 0 } as const;
+  await db
+    .insertInto('users')
+    .values({ id, email, email_key: email, status, ...empty, ...consents, ...times })
+    .execute();
+  await db
+    .insertInto('memberships')
+    .values({
+      tenant_id: place.tenantId,
+      sub_tenant_id: place.subTenantId ?? '',
+      user_id: id,
+      email,
+      role: 'viewer',
+      ...times,
+    })
+    .execute();
+}

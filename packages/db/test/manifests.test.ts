@@ -1,0 +1,99 @@
+import { expect, test } from 'vitest';
+import { DuplicateKeyError } from '../src/errors.ts';
+import {
+  deleteDeclarations,
+  endManifest,
+  findActiveManifest,
+  findManifest,
+  insertDeclarations,
+  insertManifest,
+  lastManifestVersion,
+  listManifests,
+  type NewManifest,
+} from '../src/repositories/manifests.ts';
+import { later, NOW, temporaryDatabase } from './temporary-database.ts';
+
+const ACME = { tenantId: 'acme', subTenantId: null };
+const EU = { tenantId: 'acme', subTenantId: 'eu' };
+const AGENT = { kind: 'agent', name: 'buyer' } as const;
+
+test('versions are counted for each place, kind and name, and never given twice', async () => {
+  const db = await temporaryDatabase(ACME, EU);
+  expect(await lastManifestVersion(db, ACME, AGENT)).toBe(0);
+  const first = await insertManifest(db, ACME, version(1), NOW);
+  await insertManifest(db, EU, version(1), NOW);
+  await expect(insertManifest(db, ACME, version(1), NOW)).rejects.toBeInstanceOf(DuplicateKeyError);
+  await endManifest(db, [ACME], first.id, 'deleted', NOW);
+  expect(await lastManifestVersion(db, ACME, AGENT)).toBe(1);
+  expect(await lastManifestVersion(db, ACME, { kind: 'agent', name: 'Buyer' })).toBe(0);
+  await expect(insertManifest(db, ACME, version(1), NOW)).rejects.toBeInstanceOf(DuplicateKeyError);
+});
+
+test('the active version is that of the very place', async () => {
+  const db = await temporaryDatabase(ACME, EU);
+  const wide = await insertManifest(db, ACME, version(1), NOW);
+  expect(await findActiveManifest(db, EU, AGENT)).toBeUndefined();
+  expect(await findActiveManifest(db, ACME, AGENT)).toEqual(wide);
+  await endManifest(db, [ACME], wide.id, 'superseded', later(1));
+  expect(await findActiveManifest(db, ACME, AGENT)).toBeUndefined();
+  expect(await findManifest(db, [ACME], wide.id)).toMatchObject({ status: 'superseded' });
+  expect(await findManifest(db, [EU], wide.id)).toBeUndefined();
+});
+
+test('superseded manifests are listed, deleted ones by their status alone', async () => {
+  const db = await temporaryDatabase(ACME);
+  const ids: string[] = [];
+  for (let count = 1; count <= 3; count += 1)
+    ids.push((await insertManifest(db, ACME, version(count), later(count))).id);
+  const [first = '', second = '', third = ''] = ids;
+  await endManifest(db, [ACME], first, 'deleted', later(5));
+  await endManifest(db, [ACME], second, 'superseded', later(5));
+  const listed = async (filter: { name?: string; kind?: string; status?: string }) =>
+    (await listManifests(db, [ACME], filter, { limit: 9, after: null })).items.map((item) => item.id);
+  expect(await listed({})).toEqual([third, second]);
+  expect(await listed({ status: 'superseded' })).toEqual([second]);
+  expect(await listed({ status: 'deleted' })).toEqual([first]);
+  expect(await listed({ name: 'buyer', kind: 'agent', status: 'active' })).toEqual([third]);
+  expect(await listed({ name: 'BUYER' })).toEqual([]);
+  expect(await listed({ kind: 'nothing' })).toEqual([]);
+  const page = await listManifests(db, [ACME], {}, { limit: 1, after: null });
+  const next = await listManifests(db, [ACME], {}, { limit: 1, after: page.next });
+  expect([page.items[0]?.id, next.items[0]?.id, next.next]).toEqual([third, second, null]);
+  expect(await endManifest(db, [ACME], first, 'deleted', later(6))).toBeUndefined();
+});
+
+test('declarations are kept once each, with their providers case-folded, until they are removed', async () => {
+  const db = await temporaryDatabase(ACME);
+  const manifest = await insertManifest(db, ACME, version(1), NOW);
+  const again = await insertManifest(db, ACME, { ...version(1), name: 'seller' }, NOW);
+  const declared = [
+    { provider: 'OpenAI', kind: 'model', name: 'GPT-5' },
+    { provider: 'openai', kind: 'model', name: 'GPT-5' },
+    { provider: 'openai', kind: 'model', name: 'gpt-5' },
+  ] as const;
+  const kept = [
+    { provider: 'openai', kind: 'model', name: 'GPT-5' },
+    { provider: 'openai', kind: 'model', name: 'gpt-5' },
+  ];
+  expect(await insertDeclarations(db, manifest, declared)).toEqual(kept);
+  expect(await insertDeclarations(db, again, declared)).toEqual(kept);
+  expect(await insertDeclarations(db, manifest, [])).toEqual([]);
+  expect(await deleteDeclarations(db, manifest)).toEqual(kept);
+  expect(await deleteDeclarations(db, manifest)).toEqual([]);
+  expect(await deleteDeclarations(db, again)).toHaveLength(2);
+});
+
+test('a thousand declarations, the most that a manifest has, go in at once', async () => {
+  const db = await temporaryDatabase(ACME);
+  const manifest = await insertManifest(db, ACME, version(1), NOW);
+  const many = Array.from(
+    { length: 1000 },
+    (_, index) => ({ provider: 'x', kind: 'tool', name: `t${index}` }) as const,
+  );
+  await insertDeclarations(db, manifest, many);
+  expect(await deleteDeclarations(db, manifest)).toHaveLength(1000);
+});
+
+function version(number: number): NewManifest {
+  return { ...AGENT, version: number, digest: `sha256:${number}`, spec: { number }, createdBy: 'user:1' };
+}
