@@ -25,7 +25,7 @@ if (process.argv.includes('--check')) {
 
 function generateClient(output: string): Promise<number> {
   const program = join(CLIENT, 'node_modules/.bin/openapi-ts');
-  return run(program, ['-f', join(CLIENT, 'openapi-ts.config.ts'), '--silent'], { QM_CLIENT_OUTPUT: output });
+  return run(program, ['--silent'], { cwd: CLIENT, environment: { QM_CLIENT_OUTPUT: output } });
 }
 
 async function staleFiles(): Promise<string[]> {
@@ -44,7 +44,9 @@ async function staleFiles(): Promise<string[]> {
 
 async function filesOf(folder: string): Promise<string[]> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true });
-  return entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name).slice(folder.length + 1));
+  return entries
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name).slice(folder.length + 1));
 }
 
 async function contentOf(path: string): Promise<string | null> {

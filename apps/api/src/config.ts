@@ -26,7 +26,11 @@ const EnvironmentSchema = z.object({
     .optional(),
   QM_METRICS_PORT: z.union([z.literal('off'), port]).default(9464),
   QM_RATE_LIMITS: z.enum(['on', 'off']).default('on'),
-  QM_OTLP_MAX_BYTES: z.coerce.number().int().min(1024).default(64 * 1024 * 1024),
+  QM_OTLP_MAX_BYTES: z.coerce
+    .number()
+    .int()
+    .min(1024)
+    .default(64 * 1024 * 1024),
   QM_LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'silent']).default('info'),
   QM_DEV_IDENTITY: z.enum(['', '0', '1']).default('0'),
 });
@@ -42,7 +46,9 @@ export class ConfigError extends Error {}
  * @throws {ConfigError} with one line for each setting that is wrong; values are not shown, since some are secrets
  */
 export function readConfig(environment: Record<string, string | undefined>) {
-  const set = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== undefined && value !== ''));
+  const set = Object.fromEntries(
+    Object.entries(environment).filter(([, value]) => value !== undefined && value !== ''),
+  );
   const parsed = EnvironmentSchema.safeParse(set);
   if (!parsed.success) {
     throw new ConfigError(parsed.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`).join('\n'));

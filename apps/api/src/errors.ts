@@ -48,7 +48,9 @@ export class ValidationFailure extends TRPCError {
 /** A rule of our own that one value breaks, as pydantic words it: `Value error, <rule>`. */
 export function valueError(loc: (string | number)[], rule: string, input?: unknown): ValidationFailure {
   const shown = input === undefined ? {} : { input };
-  return new ValidationFailure([{ loc, msg: `Value error, ${rule}`, type: 'value_error', ...shown, ctx: { error: rule } }]);
+  return new ValidationFailure([
+    { loc, msg: `Value error, ${rule}`, type: 'value_error', ...shown, ctx: { error: rule } },
+  ]);
 }
 
 const TRPC_CODES: Record<number, TRPC_ERROR_CODE_KEY> = {

@@ -46,15 +46,15 @@ export const router = t.router;
  */
 export function endpoint<I, O, R>(operation: Operation<I, O, R>) {
   return t.procedure
-    .meta({ operation: operation as Operation })
+    .meta({ operation: operation })
     .use(async ({ ctx, getRawInput, next }) => {
       if (ctx.refusedCredentials !== undefined) throw ctx.refusedCredentials;
       const raw = await getRawInput();
-      const { principal, reach } = authorise(operation as Operation, ctx.principal, raw);
+      const { principal, reach } = authorise(operation, ctx.principal, raw);
       refuseForeignTenants(reach, raw);
       checkValues(raw);
-      const result = await next({ ctx: { ...ctx, principal, reach, operation: operation as Operation } });
-      if (!result.ok) throw explained(result.error, operation as Operation, raw);
+      const result = await next({ ctx: { ...ctx, principal, reach, operation: operation } });
+      if (!result.ok) throw explained(result.error, operation, raw);
       return result;
     })
     .input(operation.input)
@@ -64,12 +64,12 @@ export function endpoint<I, O, R>(operation: Operation<I, O, R>) {
 /** The same for an operation that asks for no credentials, and looks at none. */
 export function publicEndpoint<I, O, R>(operation: Operation<I, O, R>) {
   return t.procedure
-    .meta({ operation: operation as Operation })
+    .meta({ operation: operation })
     .use(async ({ ctx, getRawInput, next }) => {
       const raw = await getRawInput();
       checkValues(raw);
-      const result = await next({ ctx: { ...ctx, operation: operation as Operation } });
-      if (!result.ok) throw explained(result.error, operation as Operation, raw);
+      const result = await next({ ctx: { ...ctx, operation: operation } });
+      if (!result.ok) throw explained(result.error, operation, raw);
       return result;
     })
     .input(operation.input)

@@ -1,5 +1,11 @@
 import { z } from 'zod';
-import { SubTenantIdSchema, TenantIdSchema, TimestampInputSchema, TimestampSchema, tenancyQueryFields } from './fields.ts';
+import {
+  SubTenantIdSchema,
+  TenantIdSchema,
+  TimestampInputSchema,
+  TimestampSchema,
+  tenancyQueryFields,
+} from './fields.ts';
 import { operation } from './operation.ts';
 import { page, pageFields } from './pages.ts';
 

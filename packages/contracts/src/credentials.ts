@@ -1,5 +1,12 @@
 import { z } from 'zod';
-import { SubTenantIdSchema, TenantIdSchema, TimestampInputSchema, TimestampSchema, tenancySearchFields, timeFields } from './fields.ts';
+import {
+  SubTenantIdSchema,
+  TenantIdSchema,
+  TimestampInputSchema,
+  TimestampSchema,
+  tenancySearchFields,
+  timeFields,
+} from './fields.ts';
 import { operation } from './operation.ts';
 import { page, pageFields } from './pages.ts';
 import { ScopeSchema } from './scopes.ts';
@@ -41,7 +48,11 @@ export const SearchCredentialsInputSchema = z
     ...tenancySearchFields,
     ids: z.array(z.string().max(128)).max(100).nullish().describe('Only credentials with one of these ids.'),
     name: z.string().max(200).nullish().describe('Only credentials of exactly this name.'),
-    query: z.string().max(200).nullish().describe('Only credentials that have this text, in any case, in id, name or prefix.'),
+    query: z
+      .string()
+      .max(200)
+      .nullish()
+      .describe('Only credentials that have this text, in any case, in id, name or prefix.'),
     kind: z.string().max(64).nullish().describe('Only credentials of this kind.'),
     status: z.string().max(64).nullish().describe('Only credentials of this status.'),
     ownerId: z.string().max(128).nullish().describe('Only credentials of this service account or provider.'),
@@ -62,7 +73,8 @@ export const searchCredentials = operation({
   scope: 'credentials:read',
   tag: 'Credentials',
   summary: 'Search credentials',
-  description: "API keys, provider secrets and, for platform administrators, the service's signing keys: metadata only.",
+  description:
+    "API keys, provider secrets and, for platform administrators, the service's signing keys: metadata only.",
   body: SearchCredentialsInputSchema,
   bodyOptional: true,
   output: page('CredentialPage', CredentialSchema),

@@ -59,7 +59,11 @@ export const tenancyInputFields = {
   subTenantId: IdentifierSchema.nullish().describe('The sub-tenant of the record; none where it is left out.'),
 };
 
-const filterId = z.string().max(128).regex(/^([A-Za-z0-9][A-Za-z0-9._:-]*)?$/).nullish();
+const filterId = z
+  .string()
+  .max(128)
+  .regex(/^([A-Za-z0-9][A-Za-z0-9._:-]*)?$/)
+  .nullish();
 
 /** Narrows a read to one tenant or sub-tenant. Empty means left out. */
 export const tenancyQueryFields = {

@@ -1,5 +1,13 @@
 import { z } from 'zod';
-import { DescriptionSchema, DisplayNameSchema, LookupIdSchema, MetadataSchema, TimestampSchema, tenancyFields, timeFields } from './fields.ts';
+import {
+  DescriptionSchema,
+  DisplayNameSchema,
+  LookupIdSchema,
+  MetadataSchema,
+  TimestampSchema,
+  tenancyFields,
+  timeFields,
+} from './fields.ts';
 import { operation } from './operation.ts';
 import { pageFields } from './pages.ts';
 
@@ -29,7 +37,10 @@ export const InventoryItemSchema = z
     lastSeenAt: TimestampSchema,
     ...timeFields,
   })
-  .meta({ id: 'InventoryItem', description: 'Something that a provider offers, and that agents are allowed to use or not.' });
+  .meta({
+    id: 'InventoryItem',
+    description: 'Something that a provider offers, and that agents are allowed to use or not.',
+  });
 export type InventoryItem = z.infer<typeof InventoryItemSchema>;
 
 export const InventorySchema = z
@@ -122,7 +133,8 @@ export const deleteInventoryItem = operation({
   scope: 'providers:write',
   tag,
   summary: 'Delete an inventory item',
-  description: 'The declaration goes; what agents use without one is unknown from then on. To forbid an item, block it.',
+  description:
+    'The declaration goes; what agents use without one is unknown from then on. To forbid an item, block it.',
   params: item,
   output: InventoryItemSchema,
   errors: ['provider_not_found', 'inventory_item_not_found'],

@@ -1,5 +1,12 @@
 import { z } from 'zod';
-import { LookupIdSchema, NameSchema, tenancyFields, tenancyInputFields, tenancyQueryFields, timeFields } from './fields.ts';
+import {
+  LookupIdSchema,
+  NameSchema,
+  tenancyFields,
+  tenancyInputFields,
+  tenancyQueryFields,
+  timeFields,
+} from './fields.ts';
 import { InventoryKindSchema, ItemNameSchema } from './inventory.ts';
 import { operation } from './operation.ts';
 import { page, pageFields } from './pages.ts';

@@ -13,19 +13,29 @@ export const RegisterInputSchema = z
       terms: TermsInputSchema.nullish().describe('Terms that are not mentioned are not accepted.'),
       marketingConsent: MarketingConsentInputSchema.nullish(),
     }),
-    source: z.string().min(1).max(64).nullish().describe('Where the registration came from, such as `saas_registration`.'),
+    source: z
+      .string()
+      .min(1)
+      .max(64)
+      .nullish()
+      .describe('Where the registration came from, such as `saas_registration`.'),
     metadata: MetadataSchema.refine((value) => !hasPasswordLikeKey(value), {
       error: 'passwords are not accepted; credentials are handled by the identity provider',
     }).nullish(),
   })
-  .meta({ id: 'RegisterInput', description: 'Passwords are never accepted: the identity provider handles credentials.' });
+  .meta({
+    id: 'RegisterInput',
+    description: 'Passwords are never accepted: the identity provider handles credentials.',
+  });
 export type RegisterInput = z.infer<typeof RegisterInputSchema>;
 
 export const RegistrationSchema = z
   .strictObject({
     user: z.strictObject({ id: z.string(), email: z.string(), displayName: DisplayNameSchema.nullable() }),
     registration: z.strictObject({
-      status: z.enum(['pending_terms', 'pending_identity']).describe('What is still missing: the terms, or a first sign-in.'),
+      status: z
+        .enum(['pending_terms', 'pending_identity'])
+        .describe('What is still missing: the terms, or a first sign-in.'),
       receivedAt: TimestampSchema,
     }),
     signIn: z

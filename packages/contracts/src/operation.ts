@@ -63,9 +63,8 @@ type Side<P, Q, B, S extends 'input' | 'output'> = Simplify<
       : unknown) &
     (B extends Schema ? (S extends 'output' ? { body: B['_zod'][S] } : BodyInput<B>) : unknown)
 >;
-type BodyInput<B extends Schema> = Record<never, never> extends B['_zod']['input']
-  ? { body?: B['_zod']['input'] | null }
-  : { body: B['_zod']['input'] };
+type BodyInput<B extends Schema> =
+  Record<never, never> extends B['_zod']['input'] ? { body?: B['_zod']['input'] | null } : { body: B['_zod']['input'] };
 
 /**
  * A parser of an operation's input `{ path, query, body }`. The input is nested by where its parts come from, so that
@@ -96,7 +95,8 @@ export type Operation<I = unknown, O = unknown, R = unknown> = {
 /** The groups of the reference, in its order. */
 export const TAGS = {
   'Service accounts': 'Accounts for programs, and their API keys.',
-  Providers: 'What agents may call: model vendors, MCP servers, agent runtimes, channels; and what each of them offers.',
+  Providers:
+    'What agents may call: model vendors, MCP servers, agent runtimes, channels; and what each of them offers.',
   'Runtime observations': 'What agents were seen to use, and what people decided about it.',
   Recommendations: 'The repairs that rules derive from observations, one call away.',
   Gateways: 'Where agents pass through, and the sessions that carry the policy there.',

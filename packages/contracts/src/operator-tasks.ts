@@ -3,7 +3,12 @@ import { LookupIdSchema, TimestampSchema, tenancyFields, tenancyQueryFields, tim
 import { operation } from './operation.ts';
 import { page, pageFields } from './pages.ts';
 
-export const OperatorTaskKindSchema = z.enum(['review_observation', 'sync_inventory', 'rotate_credential', 'adopt_provider']);
+export const OperatorTaskKindSchema = z.enum([
+  'review_observation',
+  'sync_inventory',
+  'rotate_credential',
+  'adopt_provider',
+]);
 export type OperatorTaskKind = z.infer<typeof OperatorTaskKindSchema>;
 
 export const OperatorTaskSchema = z

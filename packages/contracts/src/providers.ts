@@ -42,7 +42,10 @@ export const ProviderSchema = z
     metadata: MetadataSchema,
     ...timeFields,
   })
-  .meta({ id: 'Provider', description: 'Something that agents call: a model vendor, an MCP server, a runtime, a channel.' });
+  .meta({
+    id: 'Provider',
+    description: 'Something that agents call: a model vendor, an MCP server, a runtime, a channel.',
+  });
 export type Provider = z.infer<typeof ProviderSchema>;
 
 export const CreateProviderInputSchema = z

@@ -31,7 +31,10 @@ export const RecommendationSchema = z
           type: z.enum(['inventory_item', 'provider', 'credential']),
           id: z.string().nullable().describe('Null for what is to be made.'),
         }),
-        before: z.record(z.string(), z.unknown()).nullable().describe('The fields as they are; null: nothing there yet.'),
+        before: z
+          .record(z.string(), z.unknown())
+          .nullable()
+          .describe('The fields as they are; null: nothing there yet.'),
         after: z.record(z.string(), z.unknown()).nullable().describe('The fields as they will be; null: nothing left.'),
       })
       .describe('What applying it changes.'),

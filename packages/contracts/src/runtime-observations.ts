@@ -10,7 +10,13 @@ export const DecisionSchema = z.enum(['approved', 'rejected', 'ignored']);
 const NoteSchema = z.string().max(2000);
 const samples = z.array(z.string()).max(10);
 
-export const RiskFactorSchema = z.enum(['unknown_provider', 'foreign_address', 'unknown_item', 'blocked_item', 'call_errors']);
+export const RiskFactorSchema = z.enum([
+  'unknown_provider',
+  'foreign_address',
+  'unknown_item',
+  'blocked_item',
+  'call_errors',
+]);
 export type RiskFactor = z.infer<typeof RiskFactorSchema>;
 
 export const RuntimeObservationSchema = z
@@ -68,7 +74,10 @@ export type ReviewRuntimeObservationInput = z.infer<typeof ReviewRuntimeObservat
 
 export const UpdateRuntimeObservationInputSchema = z
   .strictObject({
-    status: z.enum(['open', 'resolved']).optional().describe('open: takes a decision back. resolved: dealt with outside.'),
+    status: z
+      .enum(['open', 'resolved'])
+      .optional()
+      .describe('open: takes a decision back. resolved: dealt with outside.'),
     note: NoteSchema.nullish().describe('The note of the review; nothing to set where there was none.'),
   })
   .meta({ id: 'UpdateRuntimeObservationInput', description: 'Left out keeps, null clears, a value sets.' });

@@ -8,7 +8,9 @@ import { ScopeSchema } from './scopes.ts';
 export const CreatedKeySchema = z
   .strictObject({
     ...credentialFields,
-    key: z.string().describe('The API key: `qm_<key id>_<secret><checksum>`. Shown this once; only its digest is kept.'),
+    key: z
+      .string()
+      .describe('The API key: `qm_<key id>_<secret><checksum>`. Shown this once; only its digest is kept.'),
   })
   .meta({ id: 'CreatedKey', description: 'A new API key. The key itself is in this answer alone.' });
 export type CreatedKey = z.infer<typeof CreatedKeySchema>;

@@ -6,7 +6,12 @@ import { page, pageFields } from './pages.ts';
 export const TenantSettingsSchema = z
   .strictObject({
     captureContent: z.boolean().describe('Whether message bodies and tool arguments in spans are stored.'),
-    spanRetentionDays: z.int().min(1).max(3650).nullable().describe('After how many days spans are removed; null: never.'),
+    spanRetentionDays: z
+      .int()
+      .min(1)
+      .max(3650)
+      .nullable()
+      .describe('After how many days spans are removed; null: never.'),
   })
   .meta({ id: 'TenantSettings' });
 export type TenantSettings = z.infer<typeof TenantSettingsSchema>;

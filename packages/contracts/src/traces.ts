@@ -44,7 +44,10 @@ export const SpanSchema = z
     receivedAt: TimestampSchema,
     receivedFrom: z.string().describe('The account that sent it: `user:<id>` or `service_account:<id>`.'),
   })
-  .meta({ id: 'Span', description: 'One span of a trace, without message bodies and tool arguments unless the tenant keeps them.' });
+  .meta({
+    id: 'Span',
+    description: 'One span of a trace, without message bodies and tool arguments unless the tenant keeps them.',
+  });
 export type Span = z.infer<typeof SpanSchema>;
 
 export const TraceSchema = z
@@ -63,12 +66,10 @@ export const TraceSchema = z
   .meta({ id: 'Trace' });
 export type Trace = z.infer<typeof TraceSchema>;
 
-export const ExportTracesInputSchema = z
-  .looseObject({ resourceSpans: z.array(z.unknown()).optional() })
-  .meta({
-    id: 'ExportTraceServiceRequest',
-    description: 'An OTLP ExportTraceServiceRequest in its JSON form (opentelemetry-proto 1.11).',
-  });
+export const ExportTracesInputSchema = z.looseObject({ resourceSpans: z.array(z.unknown()).optional() }).meta({
+  id: 'ExportTraceServiceRequest',
+  description: 'An OTLP ExportTraceServiceRequest in its JSON form (opentelemetry-proto 1.11).',
+});
 
 export const ExportTracesOutputSchema = z
   .strictObject({

@@ -46,7 +46,8 @@ function refuseForeign(reach: TenantScope, tenantId: unknown, subTenantId: unkno
   const subTenant = typeof subTenantId === 'string' && subTenantId !== '' ? subTenantId : null;
   if (tenant === null && subTenant === null) return;
   const within = narrowed(reach, { tenantId: tenant, subTenantId: subTenant });
-  if (within.length === 0) throw new ApiError('tenant_forbidden', 'The tenant or sub-tenant named is out of your reach.');
+  if (within.length === 0)
+    throw new ApiError('tenant_forbidden', 'The tenant or sub-tenant named is out of your reach.');
 }
 
 function isOwnRecord(operation: Operation, principal: Principal, raw: unknown): boolean {

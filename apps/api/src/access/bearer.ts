@@ -9,10 +9,7 @@ const MAX_KEY_ID_LENGTH = 256;
 const SKEW_SECONDS = 60;
 
 /** Asymmetric ones alone: with a symmetric one the public key would be the secret (RFC 8725 section 2.1). */
-const ALGORITHMS = [
-  ...['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'],
-  ...['ES256', 'ES384', 'ES512', 'EdDSA'],
-];
+const ALGORITHMS = [...['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'], ...['ES256', 'ES384', 'ES512', 'EdDSA']];
 
 /** Headers that would have us take the key from the token itself, or from where it says. */
 const KEY_BEARING_HEADERS = ['jku', 'x5u', 'jwk', 'x5c'];
@@ -101,7 +98,9 @@ function isKeyId(kid: unknown): boolean {
 }
 
 function isSubject(sub: unknown): sub is string {
-  return typeof sub === 'string' && /^[^\p{Cc}]{1,255}$/u.test(sub) && sub.length <= MAX_SUBJECT_LENGTH && sub.isWellFormed();
+  return (
+    typeof sub === 'string' && /^[^\p{Cc}]{1,255}$/u.test(sub) && sub.length <= MAX_SUBJECT_LENGTH && sub.isWellFormed()
+  );
 }
 
 /** Fixed words: what stands in a refused token is never repeated. */

@@ -30,7 +30,8 @@ export async function existingPlace(
   const place = placeOfBody(ctx, body);
   const missing = await placeExists(db, place);
   if (missing === 'tenant') throw valueError(['body', 'tenantId'], 'tenant does not exist', place.tenantId);
-  if (missing === 'sub_tenant') throw valueError(['body', 'subTenantId'], 'sub-tenant does not exist', place.subTenantId);
+  if (missing === 'sub_tenant')
+    throw valueError(['body', 'subTenantId'], 'sub-tenant does not exist', place.subTenantId);
   return place;
 }
 

@@ -5,7 +5,13 @@ import type { Principal } from '../access/principal.ts';
 import { actorOf } from './write.ts';
 
 /** One refused request of an authenticated caller. */
-export type Refusal = { principal: Principal; operationId: string; reason: ErrorCode; status: number; requestId: string };
+export type Refusal = {
+  principal: Principal;
+  operationId: string;
+  reason: ErrorCode;
+  status: number;
+  requestId: string;
+};
 
 /** Refusals wait here until their minute is over, summed, so that refusing costs no write. */
 export type RefusalLog = {

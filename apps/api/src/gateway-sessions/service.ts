@@ -24,7 +24,7 @@ import type { CallerContext } from '../trpc.ts';
 import { signSessionToken } from './token.ts';
 
 /** Items that one session may grant. Beyond it the session is refused: grants that were cut would deny at random. */
-export const GRANTED_ITEMS_MAX = 10_000;
+const GRANTED_ITEMS_MAX = 10_000;
 
 type Path = { gateway_id: string; session_id: string };
 

@@ -4,10 +4,10 @@ import { canonicalDigest } from '../crypto/canonical-digest.ts';
 import { SIGNING_ALGORITHM, type Signer } from '../signing-keys/service.ts';
 
 /** The `typ` of session tokens: no other token of ours, and no access token, passes for one (RFC 8725, section 3.11). */
-export const SESSION_TOKEN_TYPE = 'qm-session+jwt';
+const SESSION_TOKEN_TYPE = 'qm-session+jwt';
 
 /** Grants that a token carries itself, in bytes of JSON: it goes through HTTP headers, which have limits of their own. */
-export const GRANTS_MAX_BYTES = 4096;
+const GRANTS_MAX_BYTES = 4096;
 
 /**
  * Makes the token of a session, which gateways verify with the public keys alone.

@@ -159,7 +159,7 @@ function bridge(operation: Operation, procedure: AnyTRPCProcedure): (call: Call)
   });
   const request = lightRequest(operation);
   return async (call) => {
-    await handle(request as never, new LightResponse(call) as never, undefined as never);
+    await handle(request as never, new LightResponse(call) as never, undefined);
   };
 }
 

@@ -18,7 +18,7 @@ type Def = {
 };
 
 export function defOf(schema: z.ZodType): Def {
-  return schema._zod.def as unknown as Def;
+  return schema._zod.def;
 }
 
 /** What a schema asks of its input, below optional, nullable, default, prefault, pipes and the like. */

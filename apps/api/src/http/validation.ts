@@ -53,21 +53,21 @@ export function explained(error: TRPCError, operation: Operation, raw: unknown):
 function settled(issue: Issue, sent: unknown): Issue[] {
   if (issue.code === 'invalid_key') {
     // As pydantic has it, the key itself is a place.
-    return issue.issues.slice(0, 1).map((inner) => ({ ...inner, path: [...issue.path, '[key]'] }) as Issue);
+    return issue.issues.slice(0, 1).map((inner) => ({ ...inner, path: [...issue.path, '[key]'] }));
   }
   if (issue.code === 'invalid_element') {
-    return issue.issues.flatMap((inner) => settled({ ...inner, path: [...issue.path, ...inner.path] } as Issue, sent));
+    return issue.issues.flatMap((inner) => settled({ ...inner, path: [...issue.path, ...inner.path] }, sent));
   }
   if (issue.code !== 'invalid_union' || issue.errors.length === 0) return [issue];
   if (lookUp(sent, issue.path as Loc).value === undefined) return [issue];
   const distance = (option: readonly Issue[]) => option.length + (option.some(isOtherType) ? 1000 : 0);
   const best = issue.errors.reduce((a, b) => (distance(b) < distance(a) ? b : a));
-  return best.flatMap((inner) => settled({ ...inner, path: [...issue.path, ...inner.path] } as Issue, sent));
+  return best.flatMap((inner) => settled({ ...inner, path: [...issue.path, ...inner.path] }, sent));
 }
 
 function isOtherType(issue: Issue): boolean {
   // A fraction is not another type than an integer.
-  return issue.code === 'invalid_type' && issue.path.length === 0 && (issue.expected as string) !== 'int';
+  return issue.code === 'invalid_type' && issue.path.length === 0 && (issue.expected) !== 'int';
 }
 
 function detailsOf(issue: Issue, sent: unknown, operation: Operation | undefined): ValidationError[] {

@@ -50,7 +50,7 @@ function ruleBroken(rule: string): Wording {
 }
 
 function wrongType(issue: IssueOf<'invalid_type'>, value: unknown, schemas: readonly z.ZodType[]): Wording {
-  switch (issue.expected as string) {
+  switch (issue.expected) {
     case 'string':
       return { type: 'string_type', msg: 'Input should be a valid string' };
     case 'int':

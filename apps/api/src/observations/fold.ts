@@ -70,7 +70,12 @@ async function fold(
   };
   const observation = former
     ? await updateObservation(db, [scopeOf(place)], former.id, { ...sightings, ...statusAfter(former, declared) }, now)
-    : await insertObservation(db, place, { ...identity, ...sightings, ...statusAfter({ status: 'open' }, declared) }, now);
+    : await insertObservation(
+        db,
+        place,
+        { ...identity, ...sightings, ...statusAfter({ status: 'open' }, declared) },
+        now,
+      );
   if (observation) await settle(db, provider, observation, now);
 }
 

@@ -38,7 +38,10 @@ export async function providerMatcher(
   batch: readonly SeenSpan[],
   now: Date,
 ): Promise<(span: SeenSpan, subject: Subject) => Promise<Provider>> {
-  const seen = { hosts: distinct(batch.map(({ genAi }) => genAi.serverAddress)), names: distinct(batch.flatMap(namesOf)) };
+  const seen = {
+    hosts: distinct(batch.map(({ genAi }) => genAi.serverAddress)),
+    names: distinct(batch.flatMap(namesOf)),
+  };
   const known = await findProvidersOfTraffic(db, place, seen);
   const childrenOf = Map.groupBy(batch, (span) => span.parentSpanId);
   const toolOwners = new Map<string, Provider | undefined>();
@@ -58,7 +61,7 @@ export async function providerMatcher(
       if (owner) return owner;
     }
     return discovered(span, subject);
-  };
+  }
 
   function byHost(host: string, port: number | null): Provider | undefined {
     const owners = known.filter(({ baseUrl }) => baseUrl !== null && hostOf(baseUrl) === host);

@@ -27,7 +27,8 @@ export function riskOf({ provider, declared, evidence }: Seen): Risk {
   if (declared.item?.status === 'blocked') add('blocked_item', 'The inventory blocks it, and it is used all the same.');
   if (provider.status === 'discovered') add('unknown_provider', `Nobody declared the provider ${provider.name}.`);
   const foreign = evidence.serverAddresses.filter((address) => isForeign(provider, address));
-  if (foreign.length > 0) add('foreign_address', `Calls went to ${foreign.join(', ')}, not to the provider's base URL.`);
+  if (foreign.length > 0)
+    add('foreign_address', `Calls went to ${foreign.join(', ')}, not to the provider's base URL.`);
   if (declared.unknown) add('unknown_item', 'No inventory item and no active manifest declares it.');
   if (evidence.errors > 0) add('call_errors', `${evidence.errors} of its calls ended in an error.`);
   const levels = factors.map(({ factor }) => LEVELS[factor]);

@@ -8,7 +8,11 @@ import { EVERYWHERE } from '@quartermaster/db/tenancy.ts';
 import { finishOperatorTask } from '@quartermaster/db/repositories/operator-tasks.ts';
 import { findProvider } from '@quartermaster/db/repositories/providers.ts';
 import { closeRecommendations } from '@quartermaster/db/repositories/recommendations.ts';
-import { findObservation, type ObservationChange, updateObservation } from '@quartermaster/db/repositories/runtime-observations.ts';
+import {
+  findObservation,
+  type ObservationChange,
+  updateObservation,
+} from '@quartermaster/db/repositories/runtime-observations.ts';
 import { principalName } from '../access/principal.ts';
 import { changedFields, write } from '../audit/write.ts';
 import { ApiError, valueError } from '../errors.ts';

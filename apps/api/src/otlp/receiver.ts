@@ -146,7 +146,8 @@ function tooLarge(maxBytes: number): ApiError {
 }
 
 function detailOf(body: unknown): string {
-  if (typeof body === 'object' && body !== null && 'detail' in body && typeof body.detail === 'string') return body.detail;
+  if (typeof body === 'object' && body !== null && 'detail' in body && typeof body.detail === 'string')
+    return body.detail;
   return 'The request is not valid.';
 }
 

@@ -2,7 +2,12 @@ import type { CreateProviderInput, Provider, UpdateProviderInput } from '@quarte
 import { DuplicateKeyError } from '@quartermaster/db/errors.ts';
 import { findGatewayOfProvider } from '@quartermaster/db/repositories/gateways.ts';
 import { deleteInventory } from '@quartermaster/db/repositories/inventory.ts';
-import { findProvider, insertProvider, type ProviderChange, updateProvider } from '@quartermaster/db/repositories/providers.ts';
+import {
+  findProvider,
+  insertProvider,
+  type ProviderChange,
+  updateProvider,
+} from '@quartermaster/db/repositories/providers.ts';
 import { existingPlace } from '../access/places.ts';
 import { changedFields, write } from '../audit/write.ts';
 import { ApiError } from '../errors.ts';
@@ -28,7 +33,9 @@ export async function changeProvider(ctx: CallerContext, id: string, body: Updat
     const change = { ...rest, ...(metadata !== undefined && { metadata: metadata ?? {} }) } as ProviderChange;
     const changed = changedFields(provider, change);
     if (changed.length === 0) return provider;
-    const updated = await updateProvider(trx, ctx.reach, id, change, now).catch(nameTaken(change.name ?? provider.name));
+    const updated = await updateProvider(trx, ctx.reach, id, change, now).catch(
+      nameTaken(change.name ?? provider.name),
+    );
     if (!updated) throw notFound(id);
     if (changed.includes('name')) await recomputeUnknown(trx, updated, now);
     record({ place: updated, target: { type: 'provider', id }, changed });

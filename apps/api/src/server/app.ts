@@ -47,7 +47,12 @@ export function createApp({ services, config, ready, devIdentity }: AppOptions):
   });
   app.use(requestLog(services));
   if (devIdentity) app.use('/oidc', devIdentity);
-  app.use(helmet({ frameguard: { action: 'deny' }, contentSecurityPolicy: { directives: CONTENT_SECURITY_POLICY, useDefaults: false } }));
+  app.use(
+    helmet({
+      frameguard: { action: 'deny' },
+      contentSecurityPolicy: { directives: CONTENT_SECURITY_POLICY, useDefaults: false },
+    }),
+  );
 
   app.get('/healthz', (_req, res) => {
     res.json({ status: 'ok' });

@@ -43,7 +43,9 @@ export async function recoverAdministrator(db: Database, now: Date): Promise<str
     const [account] = await findServiceAccounts(trx, [BOOTSTRAP_PLACE], ACCOUNT_ID, now);
     if (!account) await insertAdministrator(trx, now);
     else if (account.status !== 'active' || !account.platformAdministrator) {
-      throw new Error(`the account ${ACCOUNT_ID} of the tenant ${BOOTSTRAP_PLACE.tenantId} is not an active platform administrator`);
+      throw new Error(
+        `the account ${ACCOUNT_ID} of the tenant ${BOOTSTRAP_PLACE.tenantId} is not an active platform administrator`,
+      );
     }
     return insertAdministratorKey(trx, null, now);
   });

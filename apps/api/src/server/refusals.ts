@@ -30,7 +30,13 @@ export function noteRefusal(
   }
   if (operation === null || !AUDITED.includes(answer.status)) return;
   const { status } = answer;
-  services.refusals.note({ principal, operationId: operation.operationId, reason: reason satisfies ErrorCode, status, requestId });
+  services.refusals.note({
+    principal,
+    operationId: operation.operationId,
+    reason: reason satisfies ErrorCode,
+    status,
+    requestId,
+  });
 }
 
 /** The operation behind a tRPC path. */

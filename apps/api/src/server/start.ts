@@ -52,8 +52,9 @@ export async function startServer(config: Config, parts: Parts = {}): Promise<Ru
 
     // The address is known once it listens; the app is built from it.
     let handle: RequestListener = (_req, res) => res.writeHead(503, { 'Retry-After': '1' }).end();
-    const server = createServer({ requestTimeout: REQUEST_TIMEOUT_MS, headersTimeout: HEADERS_TIMEOUT_MS }, (req, res) =>
-      handle(req, res),
+    const server = createServer(
+      { requestTimeout: REQUEST_TIMEOUT_MS, headersTimeout: HEADERS_TIMEOUT_MS },
+      (req, res) => handle(req, res),
     );
     const port = await listen(server, config.port, config.host);
     let ready = true;

@@ -103,7 +103,12 @@ async function insertKey(
   const id = newId('key', now);
   const { key, prefix, digest } = mintApiKey(id);
   const createdBy = principalName(ctx.principal);
-  const stored = await insertApiKey(trx, account, { id, prefix, digest, accountId: account.id, createdBy, ...values }, now);
+  const stored = await insertApiKey(
+    trx,
+    account,
+    { id, prefix, digest, accountId: account.id, createdBy, ...values },
+    now,
+  );
   return { ...stored, key };
 }
 

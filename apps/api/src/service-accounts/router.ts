@@ -3,7 +3,12 @@ import { searchServiceAccounts } from '@quartermaster/db/repositories/service-ac
 import { scopeOfQuery, scopeOfSearch } from '../access/places.ts';
 import { answerPage } from '../pages.ts';
 import { endpoint, router } from '../trpc.ts';
-import { changeServiceAccount, createServiceAccount, requireServiceAccount, setServiceAccountStatus } from './service.ts';
+import {
+  changeServiceAccount,
+  createServiceAccount,
+  requireServiceAccount,
+  setServiceAccountStatus,
+} from './service.ts';
 
 export const serviceAccountsRouter = router({
   create: endpoint(contract.createServiceAccount).mutation(({ ctx, input }) => createServiceAccount(ctx, input.body)),

@@ -14,7 +14,7 @@ import { type CryptoKey, exportJWK, generateKeyPair, importJWK, type JWK } from 
 import type { Services } from '../services.ts';
 
 /** How long a key signs. */
-export const ROTATION_DAYS = 90;
+const ROTATION_DAYS = 90;
 
 export const SIGNING_ALGORITHM = 'ES256';
 

@@ -37,7 +37,11 @@ export async function ingestSpans(
     const fresh = new Set(await insertSpans(trx, place, documents, sender, now));
     await addToTraces(trx, place, additionsOf([...fresh]), now);
     const folded = (items: Prepared[]) => items.flatMap((item) => item.folded ?? []);
-    const batch = { batch: folded(prepared), stored: folded(prepared.filter((item) => fresh.has(item.document))), sender };
+    const batch = {
+      batch: folded(prepared),
+      stored: folded(prepared.filter((item) => fresh.has(item.document))),
+      sender,
+    };
     await foldSpans(trx, place, batch, now);
     return fresh.size;
   });
@@ -50,8 +54,8 @@ export async function ingestSpans(
 
 /** The one place where the sender may write traces. */
 function placeOfSender(principal: Principal): TenantPlace {
-  const writable = principal.grants.filter(
-    ({ scopes }) => holdsScopes([...scopes, ...principal.platformScopes], ['traces:write']),
+  const writable = principal.grants.filter(({ scopes }) =>
+    holdsScopes([...scopes, ...principal.platformScopes], ['traces:write']),
   );
   const [place] = writable;
   if (place && writable.length === 1) return { tenantId: place.tenantId, subTenantId: place.subTenantId };

@@ -11,9 +11,7 @@ export const usersRouter = router({
 
   list: endpoint(contract.listUsers).query(({ ctx, input }) => {
     const scope = scopeOfQuery(ctx, input.query);
-    return answerPage(ctx, input, scope, (page) =>
-      listUsers(ctx.services.db, scope, viewOf(ctx), input.query, page),
-    );
+    return answerPage(ctx, input, scope, (page) => listUsers(ctx.services.db, scope, viewOf(ctx), input.query, page));
   }),
 
   get: endpoint(contract.getUser).query(({ ctx, input }) => requireUser(ctx, input.path.user_id)),

@@ -17,9 +17,7 @@ export type OpenApi = {
 };
 
 export const document = JSON.parse(
-  JSON.stringify(
-    openApiDocument({ procedures, version: VERSION, serverUrl: 'http://127.0.0.1:8080' }),
-  ),
+  JSON.stringify(openApiDocument({ procedures, version: VERSION, serverUrl: 'http://127.0.0.1:8080' })),
 ) as OpenApi;
 
 const ajv = new Ajv2020({ strict: false, validateFormats: false, allErrors: true });
@@ -32,7 +30,8 @@ export type Seen = { method: string; path: string; status: number; contentType: 
 export function contractFaults({ method, path, status, contentType, body }: Seen): string[] {
   const pathname = path.split('?')[0] ?? '';
   const template = templateOf(pathname, method);
-  if (template === undefined) return status === 404 || status === 405 ? [] : [`${method} ${pathname} is not in the document`];
+  if (template === undefined)
+    return status === 404 || status === 405 ? [] : [`${method} ${pathname} is not in the document`];
   const operation = document.paths[template]?.[method.toLowerCase()];
   const declared = operation?.responses[String(status)];
   if (!declared) return [`${method} ${template} does not declare ${status}`];
@@ -43,7 +42,9 @@ export function contractFaults({ method, path, status, contentType, body }: Seen
   const validate = validators.get(pointer) ?? ajv.compile({ $ref: pointer });
   validators.set(pointer, validate);
   if (validate(body)) return [];
-  return (validate.errors ?? []).map((fault) => `${method} ${template} ${status} ${fault.instancePath}: ${fault.message}`);
+  return (validate.errors ?? []).map(
+    (fault) => `${method} ${template} ${status} ${fault.instancePath}: ${fault.message}`,
+  );
 }
 
 /** The path of the document that a request's path belongs to: literal segments before parameters. */

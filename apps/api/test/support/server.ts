@@ -12,7 +12,13 @@ export type Credential = { key: string } | { token: string } | null;
 // oxlint-disable-next-line typescript/no-explicit-any
 export type Body = any;
 export type Answered = { status: number; headers: Headers; body: Body; text: string };
-type Sent = { as?: Credential; body?: unknown; raw?: string | Uint8Array<ArrayBuffer>; headers?: Record<string, string>; unchecked?: boolean };
+type Sent = {
+  as?: Credential;
+  body?: unknown;
+  raw?: string | Uint8Array<ArrayBuffer>;
+  headers?: Record<string, string>;
+  unchecked?: boolean;
+};
 
 export type TestServer = RunningServer & {
   /** The first platform administrator. */
@@ -79,7 +85,7 @@ async function send(url: string, method: string, path: string, sent: Sent): Prom
   });
   const text = await response.text();
   const contentType = response.headers.get('content-type');
-  const body = /json/.test(contentType ?? '') && text !== '' ? (JSON.parse(text) as Body) : undefined;
+  const body = /json/.test(contentType ?? '') && text !== '' ? (JSON.parse(text)) : undefined;
   expect(response.headers.get('x-request-id')).toMatch(/^[A-Za-z0-9._-]{1,128}$/);
   if (path.startsWith('/v1/') && sent.unchecked !== true && method !== 'HEAD') {
     expect(contractFaults({ method, path, status: response.status, contentType, body })).toEqual([]);

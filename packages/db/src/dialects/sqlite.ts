@@ -46,7 +46,7 @@ class TransactionalDdlAdapter extends SqliteAdapter {
   }
 }
 
-type Statement = SqliteDatabase.Statement<unknown[], unknown>;
+type Statement = SqliteDatabase.Statement<unknown[]>;
 
 /** One open file with its prepared statements. */
 class Handle {

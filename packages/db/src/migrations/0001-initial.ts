@@ -401,5 +401,8 @@ function times(table: Table): Table {
 
 function ofProvider(name: string): (table: Table) => Table {
   return (table) =>
-    table.addForeignKeyConstraint(`${name}_of_provider`, ['tenant_id', 'provider_id'], 'providers', ['tenant_id', 'id']);
+    table.addForeignKeyConstraint(`${name}_of_provider`, ['tenant_id', 'provider_id'], 'providers', [
+      'tenant_id',
+      'id',
+    ]);
 }

@@ -2,7 +2,18 @@ import { type Credential, EXPIRING_DAYS, type SearchCredentialsInput } from '@qu
 import type { Scope } from '@quartermaster/contracts/scopes.ts';
 import { type Expression, type Selectable, type SqlBool, sql } from 'kysely';
 import type { Database } from '../database.ts';
-import { before, contains, folded, type Page, type PageRequest, pageOf, placeColumns, timeKey, timesOf, within } from '../queries.ts';
+import {
+  before,
+  contains,
+  folded,
+  type Page,
+  type PageRequest,
+  pageOf,
+  placeColumns,
+  timeKey,
+  timesOf,
+  within,
+} from '../queries.ts';
 import type { Tables } from '../tables.ts';
 import type { TenantPlace, TenantScope } from '../tenancy.ts';
 
@@ -92,12 +103,7 @@ export type NewApiKey = {
   rotationCount: number;
 };
 
-export async function insertApiKey(
-  db: Database,
-  place: TenantPlace,
-  key: NewApiKey,
-  now: Date,
-): Promise<Credential> {
+export async function insertApiKey(db: Database, place: TenantPlace, key: NewApiKey, now: Date): Promise<Credential> {
   const row = await db
     .insertInto('credentials')
     .values({

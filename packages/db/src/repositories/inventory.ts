@@ -2,7 +2,17 @@ import type { InventoryItem } from '@quartermaster/contracts/inventory.ts';
 import type { Selectable } from 'kysely';
 import type { Database } from '../database.ts';
 import { newId } from '../ids.ts';
-import { before, type Page, type PageRequest, pageOf, placeColumns, placeOf, timeKey, timesOf, within } from '../queries.ts';
+import {
+  before,
+  type Page,
+  type PageRequest,
+  pageOf,
+  placeColumns,
+  placeOf,
+  timeKey,
+  timesOf,
+  within,
+} from '../queries.ts';
 import type { Tables } from '../tables.ts';
 import type { TenantPlace, TenantScope } from '../tenancy.ts';
 

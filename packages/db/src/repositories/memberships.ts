@@ -1,7 +1,16 @@
 import type { Membership } from '@quartermaster/contracts/memberships.ts';
 import { type Expression, type Selectable, type SqlBool, sql } from 'kysely';
 import type { Database } from '../database.ts';
-import { type Page, type PageKey, type PageRequest, pageOf, placeColumns, placeOf, timesOf, within } from '../queries.ts';
+import {
+  type Page,
+  type PageKey,
+  type PageRequest,
+  pageOf,
+  placeColumns,
+  placeOf,
+  timesOf,
+  within,
+} from '../queries.ts';
 import type { Tables } from '../tables.ts';
 import type { TenantPlace, TenantScope } from '../tenancy.ts';
 

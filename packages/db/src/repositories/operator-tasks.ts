@@ -2,7 +2,17 @@ import type { OperatorTask } from '@quartermaster/contracts/operator-tasks.ts';
 import type { Selectable } from 'kysely';
 import type { Database } from '../database.ts';
 import { newId } from '../ids.ts';
-import { before, type Page, type PageRequest, pageOf, placeColumns, placeOf, timeKey, timesOf, within } from '../queries.ts';
+import {
+  before,
+  type Page,
+  type PageRequest,
+  pageOf,
+  placeColumns,
+  placeOf,
+  timeKey,
+  timesOf,
+  within,
+} from '../queries.ts';
 import type { Tables } from '../tables.ts';
 import type { TenantPlace, TenantScope } from '../tenancy.ts';
 
@@ -30,7 +40,11 @@ export async function findOperatorTask(
 export async function listOperatorTasks(
   db: Database,
   scope: TenantScope,
-  filter: { status?: string | null | undefined; kind?: string | null | undefined; assignee?: string | null | undefined },
+  filter: {
+    status?: string | null | undefined;
+    kind?: string | null | undefined;
+    assignee?: string | null | undefined;
+  },
   page: PageRequest,
 ): Promise<Page<OperatorTask>> {
   let query = db.selectFrom('operator_tasks').selectAll().where(within(scope));

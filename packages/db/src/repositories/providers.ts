@@ -2,7 +2,18 @@ import type { Provider } from '@quartermaster/contracts/providers.ts';
 import type { Selectable } from 'kysely';
 import type { Database } from '../database.ts';
 import { newId } from '../ids.ts';
-import { before, folded, type Page, type PageRequest, pageOf, placeColumns, placeOf, timeKey, timesOf, within } from '../queries.ts';
+import {
+  before,
+  folded,
+  type Page,
+  type PageRequest,
+  pageOf,
+  placeColumns,
+  placeOf,
+  timeKey,
+  timesOf,
+  within,
+} from '../queries.ts';
 import type { Tables } from '../tables.ts';
 import type { TenantPlace, TenantScope } from '../tenancy.ts';
 

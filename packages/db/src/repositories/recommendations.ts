@@ -2,7 +2,17 @@ import type { Recommendation, RecommendationKind } from '@quartermaster/contract
 import type { Selectable } from 'kysely';
 import type { Database } from '../database.ts';
 import { newId } from '../ids.ts';
-import { before, type Page, type PageRequest, pageOf, placeColumns, placeOf, timeKey, timesOf, within } from '../queries.ts';
+import {
+  before,
+  type Page,
+  type PageRequest,
+  pageOf,
+  placeColumns,
+  placeOf,
+  timeKey,
+  timesOf,
+  within,
+} from '../queries.ts';
 import type { Tables } from '../tables.ts';
 import type { TenantPlace, TenantScope } from '../tenancy.ts';
 
@@ -84,9 +94,7 @@ export async function findApproved(db: Database, scope: TenantScope, ids: readon
   const rows = await db
     .selectFrom('recommendation_observations as link')
     .innerJoin('runtime_observations as observation', (join) =>
-      join
-        .onRef('observation.tenant_id', '=', 'link.tenant_id')
-        .onRef('observation.id', '=', 'link.observation_id'),
+      join.onRef('observation.tenant_id', '=', 'link.tenant_id').onRef('observation.id', '=', 'link.observation_id'),
     )
     .select('link.recommendation_id')
     .where('link.recommendation_id', 'in', ids)

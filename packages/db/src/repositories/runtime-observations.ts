@@ -2,7 +2,18 @@ import type { RuntimeObservation } from '@quartermaster/contracts/runtime-observ
 import type { Selectable } from 'kysely';
 import type { Database } from '../database.ts';
 import { newId } from '../ids.ts';
-import { before, flag, type Page, type PageRequest, pageOf, placeColumns, placeOf, timeKey, timesOf, within } from '../queries.ts';
+import {
+  before,
+  flag,
+  type Page,
+  type PageRequest,
+  pageOf,
+  placeColumns,
+  placeOf,
+  timeKey,
+  timesOf,
+  within,
+} from '../queries.ts';
 import type { Tables } from '../tables.ts';
 import type { TenantPlace, TenantScope } from '../tenancy.ts';
 
@@ -24,7 +35,10 @@ export type NewObservation = Omit<
   'id' | 'tenantId' | 'subTenantId' | 'createdAt' | 'updatedAt' | 'review'
 >;
 export type ObservationChange = Partial<
-  Omit<RuntimeObservation, 'id' | 'tenantId' | 'subTenantId' | 'createdAt' | 'updatedAt' | 'providerId' | 'kind' | 'name'>
+  Omit<
+    RuntimeObservation,
+    'id' | 'tenantId' | 'subTenantId' | 'createdAt' | 'updatedAt' | 'providerId' | 'kind' | 'name'
+  >
 >;
 
 export async function findObservation(

@@ -3,7 +3,20 @@ import type { SearchServiceAccountsInput, ServiceAccount } from '@quartermaster/
 import canonicalize from 'canonicalize';
 import { type Selectable, sql } from 'kysely';
 import type { Database } from '../database.ts';
-import { before, contains, flag, folded, type Page, type PageRequest, pageOf, placeColumns, placeOf, timeKey, timesOf, within } from '../queries.ts';
+import {
+  before,
+  contains,
+  flag,
+  folded,
+  type Page,
+  type PageRequest,
+  pageOf,
+  placeColumns,
+  placeOf,
+  timeKey,
+  timesOf,
+  within,
+} from '../queries.ts';
 import type { Tables } from '../tables.ts';
 import type { TenantPlace, TenantScope } from '../tenancy.ts';
 
@@ -11,9 +24,7 @@ export type NewServiceAccount = Pick<
   ServiceAccount,
   'id' | 'name' | 'displayName' | 'description' | 'status' | 'platformAdministrator' | 'metadata'
 >;
-export type ServiceAccountChange = Partial<
-  Pick<ServiceAccount, 'displayName' | 'description' | 'metadata' | 'status'>
->;
+export type ServiceAccountChange = Partial<Pick<ServiceAccount, 'displayName' | 'description' | 'metadata' | 'status'>>;
 export type ServiceAccountFilter = Omit<SearchServiceAccountsInput, 'tenantId' | 'subTenantId' | 'limit' | 'cursor'>;
 
 type Row = Selectable<Tables['service_accounts']>;
@@ -46,7 +57,9 @@ export async function searchServiceAccounts(
 ): Promise<Page<ServiceAccount>> {
   let query = db.selectFrom('service_accounts').selectAll().where(within(scope));
   query =
-    filter.status == null ? query.where('status', '<>', 'deleted') : query.where('status', '=', filter.status as 'active');
+    filter.status == null
+      ? query.where('status', '<>', 'deleted')
+      : query.where('status', '=', filter.status as 'active');
   if (filter.ids != null) query = query.where('id', 'in', filter.ids.length > 0 ? filter.ids : ['']);
   if (filter.name != null) query = query.where('name', '=', filter.name);
   if (filter.query != null) query = query.where(contains('search_text', filter.query));
@@ -173,7 +186,9 @@ async function setMetadataMembers(
 
 /** Equality of JSON values: the digest of their canonical form (RFC 8785). */
 function digestOf(value: unknown): string {
-  return createHash('sha256').update(canonicalize(value) ?? '').digest('hex');
+  return createHash('sha256')
+    .update(canonicalize(value) ?? '')
+    .digest('hex');
 }
 
 function searchText(account: Pick<ServiceAccount, 'id' | 'name' | 'displayName' | 'description'>): string {

@@ -35,9 +35,7 @@ export async function insertSpans(
           received_from: receivedFrom,
         })),
       )
-      .onConflict((conflict) =>
-        conflict.columns(['tenant_id', 'sub_tenant_id', 'trace_id', 'span_id']).doNothing(),
-      )
+      .onConflict((conflict) => conflict.columns(['tenant_id', 'sub_tenant_id', 'trace_id', 'span_id']).doNothing())
       .returning(['trace_id', 'span_id'])
       .execute();
     const inserted = new Set(rows.map((row) => row.trace_id + row.span_id));
