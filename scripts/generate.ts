@@ -36,7 +36,7 @@ async function staleFiles(): Promise<string[]> {
     const differs = async (name: string) =>
       (await contentOf(join(fresh, name))) !== (await contentOf(join(CLIENT, 'src', name)));
     const checked = await Promise.all([...names].map(async (name) => ((await differs(name)) ? [`src/${name}`] : [])));
-    return checked.flat().sort();
+    return checked.flat().toSorted();
   } finally {
     await rm(fresh, { recursive: true });
   }

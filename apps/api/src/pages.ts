@@ -70,5 +70,5 @@ function cursorFailure(part: 'query' | 'body', cursor: string): ValidationFailur
 function sorted(filters: Record<string, unknown>): [string, unknown][] {
   return Object.entries(filters)
     .filter(([, value]) => value !== undefined && value !== null && value !== '')
-    .sort(([a], [b]) => (a < b ? -1 : 1));
+    .toSorted(([a], [b]) => (a < b ? -1 : 1));
 }

@@ -88,7 +88,7 @@ test('grants leave out what is blocked or retired, and providers that are not ac
   const empty = await provider(db, 'empty', {});
   const gatewayId = await gateway(db, { providerIds: [empty, disabled, active, discovered] });
   const { grants } = await createGatewaySession(callerOf(services), gatewayId, {});
-  expect(grants.map((grant) => [grant.providerName, grant.items.map((item) => item.name).sort()])).toEqual([
+  expect(grants.map((grant) => [grant.providerName, grant.items.map((item) => item.name).toSorted()])).toEqual([
     ['empty', []],
     ['active', ['one', 'two']],
   ]);

@@ -30,7 +30,7 @@ test('the published keys have public members only', async () => {
   const { services } = await setUp();
   const { keys } = await jwks(services);
   expect(keys).toHaveLength(1);
-  expect(Object.keys(keys[0] ?? {}).sort()).toEqual(['alg', 'crv', 'kid', 'kty', 'use', 'x', 'y']);
+  expect(Object.keys(keys[0] ?? {}).toSorted()).toEqual(['alg', 'crv', 'kid', 'kty', 'use', 'x', 'y']);
   expect(keys[0]).toMatchObject({ kty: 'EC', crv: 'P-256', alg: 'ES256', use: 'sig' });
 });
 

@@ -78,7 +78,7 @@ export function authorizationUrl(
 }
 
 /** Where the redirects from this answer end: a page, or the client's callback, which nothing serves. */
-export async function follow(
+async function follow(
   browser: HttpSession,
   response: Response,
   at: string,

@@ -34,8 +34,6 @@ export type OperationSaid<Path extends string, Id extends string, P, Q, B, O> = 
 /** A schema, told by its shape alone: generics over zod's own classes cost seconds of type checking. */
 type Schema = { _zod: { input: unknown; output: unknown } };
 type Shape = Record<string, Schema>;
-type SchemaOf<S extends Shape> = { _zod: { input: Fields<S, 'input'>; output: Fields<S, 'output'> } };
-
 type Fields<S extends Shape, Side extends 'input' | 'output'> = Simplify<
   { [K in keyof S as undefined extends S[K]['_zod'][Side] ? never : K]: S[K]['_zod'][Side] } & {
     [K in keyof S as undefined extends S[K]['_zod'][Side] ? K : never]?: S[K]['_zod'][Side];

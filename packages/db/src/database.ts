@@ -3,7 +3,7 @@ import { dirname, resolve } from 'node:path';
 import { Kysely } from 'kysely';
 import { Migrator } from 'kysely/migration';
 import { sqliteDialect } from './dialects/sqlite.ts';
-import * as initial from './migrations/0001-initial.ts';
+import { initial } from './migrations/0001-initial.ts';
 import type { Tables } from './tables.ts';
 
 /** A connection to the database, or a transaction on it: every repository function takes either. */

@@ -5,7 +5,7 @@ import type { Principal } from '../access/principal.ts';
 import { actorOf } from './write.ts';
 
 /** One refused request of an authenticated caller. */
-export type Refusal = {
+type Refusal = {
   principal: Principal;
   operationId: string;
   reason: ErrorCode;

@@ -51,7 +51,7 @@ function eventOf(ctx: WriteContext, change: Change): NewAuditEvent {
     target: change.target,
     outcome: 'success',
     reason: null,
-    changedFields: [...(change.changed ?? [])].sort(),
+    changedFields: [...(change.changed ?? [])].toSorted(),
     count: 1,
     requestId: ctx.requestId,
   };

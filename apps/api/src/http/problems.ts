@@ -20,7 +20,7 @@ export type Answer = {
 };
 
 /** The body of an error, the same over REST and tRPC. */
-export function problemShape(error: unknown, requestId: string): Problem | HTTPValidationError {
+function problemShape(error: unknown, requestId: string): Problem | HTTPValidationError {
   const refused = refusalOf(error);
   if (refused instanceof ApiError) return refused.problem(requestId);
   return { detail: refused.details.map(shown) };

@@ -46,7 +46,7 @@ export function integerIn(text: string): number | null {
 }
 
 /** A decimal number, with or without an exponent; else null. */
-export function numberIn(text: string): number | null {
+function numberIn(text: string): number | null {
   return /^\s*[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?\s*$/.test(text) ? Number(text) + 0 : null;
 }
 

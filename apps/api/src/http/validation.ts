@@ -67,7 +67,7 @@ function settled(issue: Issue, sent: unknown): Issue[] {
 
 function isOtherType(issue: Issue): boolean {
   // A fraction is not another type than an integer.
-  return issue.code === 'invalid_type' && issue.path.length === 0 && (issue.expected) !== 'int';
+  return issue.code === 'invalid_type' && issue.path.length === 0 && issue.expected !== 'int';
 }
 
 function detailsOf(issue: Issue, sent: unknown, operation: Operation | undefined): ValidationError[] {

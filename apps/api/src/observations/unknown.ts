@@ -6,7 +6,7 @@ import { folded } from '@quartermaster/db/queries.ts';
 import { findInventoryItemByName } from '@quartermaster/db/repositories/inventory.ts';
 import { isDeclaredByManifest } from '@quartermaster/db/repositories/manifest-declarations.ts';
 import { finishOperatorTask, openOperatorTask } from '@quartermaster/db/repositories/operator-tasks.ts';
-import { findProvidersOfTraffic } from '@quartermaster/db/repositories/providers.ts';
+import { findProvidersDeclared } from '@quartermaster/db/repositories/providers.ts';
 import { closeRecommendations, openRecommendation } from '@quartermaster/db/repositories/recommendations.ts';
 import { findObservationsOf, updateObservation } from '@quartermaster/db/repositories/runtime-observations.ts';
 import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
@@ -93,7 +93,7 @@ export async function recomputeUnknownOfDeclarations(
 ): Promise<void> {
   const names = [...new Set(declarations.map((declaration) => folded(declaration.provider)))];
   const ids = [...new Set(declarations.map((declaration) => declaration.provider))];
-  const providers = await findProvidersOfTraffic(db, place, { hosts: [], names, ids });
+  const providers = await findProvidersDeclared(db, place, { names, ids });
   for (const declaration of declarations) {
     const named = providers.filter(
       ({ id, name }) => id === declaration.provider || folded(name) === folded(declaration.provider),

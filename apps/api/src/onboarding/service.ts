@@ -85,5 +85,5 @@ const REMOVAL = {
   reason: null,
   changedFields: [],
   count: 1,
-  requestId: 'housekeeping',
+  requestId: '',
 } satisfies Omit<Parameters<typeof insertAuditEvents>[1][number], 'target'>;

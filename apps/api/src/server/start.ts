@@ -43,7 +43,7 @@ export async function startServer(config: Config, parts: Parts = {}): Promise<Ru
   const db = await openDatabase(config.databaseUrl, ROOT);
   const opened: (() => Promise<void>)[] = [() => db.destroy()];
   const close = async () => {
-    for (const end of opened.reverse()) await end();
+    for (const end of opened.toReversed()) await end();
   };
   try {
     await migrate(db);

@@ -15,7 +15,7 @@ export const REQUEST_ID = 'req-1';
 /** The tokens that these servers know, and the scopes that they give in tenant `acme`. */
 const TOKENS: Record<string, Scope[]> = { all: ['*'], reader: ['providers:read'], stranger: ['users:read'] };
 
-export const ADMIN = { authorization: 'Bearer all' };
+const ADMIN = { authorization: 'Bearer all' };
 
 export type Server = {
   url: string;

@@ -8,7 +8,7 @@ const WidgetIdSchema = z.string().min(1).max(64).describe('The widget.');
 
 const SizeSchema = z.strictObject({ width: z.int().min(1), height: z.int().min(1).optional() }).meta({ id: 'Size' });
 
-export const CreateWidgetInputSchema = z
+const CreateWidgetInputSchema = z
   .strictObject({
     name: z.string().min(2).max(8),
     code: z
@@ -133,7 +133,7 @@ export const searchWidgets = operation({
   output: EchoSchema,
 });
 
-export const breakWidget = operation({
+const breakWidget = operation({
   method: 'POST',
   path: '/v1/widgets/{widget_id}/break',
   operationId: 'break_widget',
@@ -145,7 +145,7 @@ export const breakWidget = operation({
   errors: ['provider_not_found', 'rate_limited'],
 });
 
-export const registerWidget = operation({
+const registerWidget = operation({
   method: 'POST',
   path: '/v1/register',
   operationId: 'register_widget',

@@ -61,5 +61,5 @@ function templateOf(pathname: string, method: string): string | undefined {
   const parameters = (template: string) => template.split('{').length;
   return Object.keys(document.paths)
     .filter(fits)
-    .sort((a, b) => parameters(a) - parameters(b))[0];
+    .toSorted((a, b) => parameters(a) - parameters(b))[0];
 }

@@ -85,7 +85,7 @@ async function send(url: string, method: string, path: string, sent: Sent): Prom
   });
   const text = await response.text();
   const contentType = response.headers.get('content-type');
-  const body = /json/.test(contentType ?? '') && text !== '' ? (JSON.parse(text)) : undefined;
+  const body = /json/.test(contentType ?? '') && text !== '' ? JSON.parse(text) : undefined;
   expect(response.headers.get('x-request-id')).toMatch(/^[A-Za-z0-9._-]{1,128}$/);
   if (path.startsWith('/v1/') && sent.unchecked !== true && method !== 'HEAD') {
     expect(contractFaults({ method, path, status: response.status, contentType, body })).toEqual([]);

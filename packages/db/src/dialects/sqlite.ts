@@ -46,7 +46,7 @@ class TransactionalDdlAdapter extends SqliteAdapter {
   }
 }
 
-type Statement = SqliteDatabase.Statement<unknown[]>;
+type Statement = SqliteDatabase.Statement;
 
 /** One open file with its prepared statements. */
 class Handle {
@@ -184,7 +184,7 @@ class SqliteConnection implements DatabaseConnection {
     }
   }
 
-  // biome-ignore lint/correctness/useYield: streaming would hold a statement open across awaits
+  /** Streaming would hold a statement open across awaits. */
   async *streamQuery<R>(): AsyncIterableIterator<QueryResult<R>> {
     throw new Error('page through the rows instead of streaming them');
   }

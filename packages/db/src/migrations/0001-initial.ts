@@ -1,7 +1,10 @@
 import { type CreateTableBuilder, type Kysely, sql } from 'kysely';
+import type { Migration } from 'kysely/migration';
 
 /** The schema of the first release. Frozen once released: later changes are migrations of their own. */
-export async function up(db: Kysely<unknown>): Promise<void> {
+export const initial: Migration = { up };
+
+async function up(db: Kysely<unknown>): Promise<void> {
   await table('tenants', ['id'])
     .addColumn('id', 'text', required)
     .addColumn('display_name', 'text')

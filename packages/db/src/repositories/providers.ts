@@ -79,12 +79,12 @@ export async function listProviders(
 
 /**
  * The providers that traffic in a place can belong to: those of the place and of its whole tenant which have one of the
- * hosts, (case-folded) names or ids.
+ * hosts or (case-folded) names.
  */
 export async function findProvidersOfTraffic(
   db: Database,
   place: TenantPlace,
-  seen: { hosts: readonly string[]; names: readonly string[]; ids?: readonly string[] },
+  seen: { hosts: readonly string[]; names: readonly string[] },
 ): Promise<Provider[]> {
   const { tenant_id, sub_tenant_id } = placeColumns(place);
   const rows = await db
@@ -93,13 +93,26 @@ export async function findProvidersOfTraffic(
     .where('tenant_id', '=', tenant_id)
     .where('sub_tenant_id', 'in', ['', sub_tenant_id])
     .where('status', '<>', 'deleted')
-    .where((eb) =>
-      eb.or([
-        eb('host', 'in', ['', ...seen.hosts]),
-        eb('name_key', 'in', ['', ...seen.names]),
-        eb('id', 'in', ['', ...(seen.ids ?? [])]),
-      ]),
-    )
+    .where((eb) => eb.or([eb('host', 'in', ['', ...seen.hosts]), eb('name_key', 'in', ['', ...seen.names])]))
+    .execute();
+  return rows.map(toProvider);
+}
+
+/**
+ * The providers that declarations of a place can mean, by their (case-folded) names or ids: those of the place and of
+ * its whole tenant; declarations of a whole tenant mean those of its sub-tenants too.
+ */
+export async function findProvidersDeclared(
+  db: Database,
+  place: TenantPlace,
+  declared: { names: readonly string[]; ids: readonly string[] },
+): Promise<Provider[]> {
+  const { tenant_id, sub_tenant_id } = placeColumns(place);
+  let query = db.selectFrom('providers').selectAll().where('tenant_id', '=', tenant_id);
+  if (place.subTenantId !== null) query = query.where('sub_tenant_id', 'in', ['', sub_tenant_id]);
+  const rows = await query
+    .where('status', '<>', 'deleted')
+    .where((eb) => eb.or([eb('name_key', 'in', ['', ...declared.names]), eb('id', 'in', ['', ...declared.ids])]))
     .execute();
   return rows.map(toProvider);
 }

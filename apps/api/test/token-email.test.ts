@@ -1,0 +1,77 @@
+import { describe, expect, test } from 'vitest';
+import { reasonOf, SECOND, type World, world } from './support/oidc-issuer.ts';
+
+const USERINFO = '/userinfo';
+
+describe('the email of a token', () => {
+  async function emailOf({ issuer, verifier }: World, claims: Record<string, unknown>) {
+    const token = await issuer.sign(claims);
+    return verifier.emailOf(token, await verifier.verify(token));
+  }
+
+  test.each<[string, Record<string, unknown>, unknown]>([
+    ['verified', { email: 'a@b.example', email_verified: true }, { email: 'a@b.example', verified: true }],
+    ['verified, as text', { email: 'a@b.example', email_verified: 'true' }, { email: 'a@b.example', verified: true }],
+    ['unverified', { email: 'a@b.example', email_verified: false }, { email: 'a@b.example', verified: false }],
+    ['verified by a number', { email: 'a@b.example', email_verified: 1 }, { email: 'a@b.example', verified: false }],
+  ])('%s in its claims: the issuer is not asked', async (_name, claims, expected) => {
+    const here = await world();
+    expect(await emailOf(here, claims)).toEqual(expected);
+    expect(here.issuer.asked[USERINFO]).toBeUndefined();
+  });
+
+  test('stands in a claim of another name, with its own flag', async () => {
+    const here = await world({ emailClaim: 'https://example.com/email' });
+    const claims = { 'https://example.com/email': 'a@b.example', 'https://example.com/email_verified': true };
+    expect(await emailOf(here, claims)).toEqual({ email: 'a@b.example', verified: true });
+  });
+
+  test.each<[string, Record<string, unknown>, unknown]>([
+    [
+      'of the same subject',
+      { sub: 'someone', email: 'a@b.example', email_verified: true },
+      { email: 'a@b.example', verified: true },
+    ],
+    [
+      'that says nothing of verification',
+      { sub: 'someone', email: 'a@b.example' },
+      { email: 'a@b.example', verified: false },
+    ],
+    ['of another subject', { sub: 'other', email: 'a@b.example', email_verified: true }, null],
+    ['without a subject', { email: 'a@b.example', email_verified: true }, null],
+    ['without an email', { sub: 'someone' }, null],
+  ])('comes from a userinfo answer %s', async (_name, body, expected) => {
+    const here = await world();
+    here.issuer.answers[USERINFO] = (req) =>
+      req.headers.authorization?.startsWith('Bearer ey') ? { body } : { status: 401 };
+    expect(await emailOf(here, {})).toEqual(expected);
+  });
+
+  test('is asked for once a minute, also where the issuer says nothing', async () => {
+    const { issuer, verifier, pass } = await world();
+    issuer.answers[USERINFO] = () => ({ status: 403 });
+    const token = await issuer.sign();
+    const verified = await verifier.verify(token);
+    const ask = () => verifier.emailOf(token, verified);
+    expect(await Promise.all([ask(), ask(), ask()])).toEqual([null, null, null]);
+    pass(59 * SECOND);
+    expect(await ask()).toBeNull();
+    expect(issuer.asked[USERINFO]).toBe(1);
+    pass(SECOND);
+    expect(await ask()).toBeNull();
+    expect(issuer.asked[USERINFO]).toBe(2);
+  });
+
+  test('is 503 while the endpoint is away, asked again after five seconds', async () => {
+    const { issuer, verifier, pass } = await world();
+    issuer.answers[USERINFO] = () => ({ status: 500 });
+    const token = await issuer.sign();
+    const verified = await verifier.verify(token);
+    const ask = () => verifier.emailOf(token, verified);
+    expect(await reasonOf(ask())).toBe('identity_provider_unavailable');
+    issuer.answers[USERINFO] = () => ({ body: { sub: 'someone', email: 'a@b.example', email_verified: true } });
+    expect(await reasonOf(ask())).toBe('identity_provider_unavailable');
+    pass(5 * SECOND);
+    expect(await ask()).toEqual({ email: 'a@b.example', verified: true });
+  });
+});
