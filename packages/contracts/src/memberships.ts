@@ -19,7 +19,9 @@ export const CreateMembershipInputSchema = z
   .strictObject({
     email: EmailSchema.describe('Somebody who is not registered yet is invited: they join when they first sign in.'),
     role: RoleSchema.describe("At most the caller's own reach."),
-    subTenantId: IdentifierSchema.nullish().describe('Only in this sub-tenant; in the whole tenant, where left out.'),
+    subTenantId: IdentifierSchema.nullish().describe(
+      'Only in this sub-tenant. Left out: in the whole tenant, or in the one sub-tenant that the caller is bound to.',
+    ),
   })
   .meta({ id: 'CreateMembershipInput' });
 export type CreateMembershipInput = z.infer<typeof CreateMembershipInputSchema>;
@@ -37,7 +39,9 @@ const which = {
     .string()
     .max(128)
     .nullish()
-    .describe('The membership in this sub-tenant. Left out or empty: the one in the whole tenant.'),
+    .describe(
+      'The membership in this sub-tenant. Left out or empty: the one in the whole tenant, or in the one sub-tenant that the caller is bound to.',
+    ),
 };
 
 export const createMembership = operation({

@@ -63,7 +63,7 @@ export type Tables = {
   users: Times & {
     id: string;
     email: string | null;
-    /** The email, case-folded; unique. Null once deleted. */
+    /** The email, its ASCII letters folded; unique. Null once deleted. */
     email_key: string | null;
     display_name: string | null;
     status: 'pending_terms' | 'pending_identity' | 'active' | 'disabled' | 'deleted';

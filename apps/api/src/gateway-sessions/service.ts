@@ -64,7 +64,7 @@ export async function revokeSession(ctx: CallerContext, path: Path): Promise<Gat
   return write(ctx, async (trx, record, now) => {
     const gateway = await requireGateway(ctx, trx, path.gateway_id);
     const session = await revokeGatewaySession(trx, ctx.reach, gateway.id, path.session_id, now);
-    if (!session) throw notFound(path.session_id);
+    if (!session) throw notFound();
     record({ place: gateway, target: { type: 'gateway_session', id: session.id }, changed: ['revokedAt'] });
     return session;
   });
@@ -75,7 +75,7 @@ export async function requireGatewaySession(ctx: CallerContext, path: Path): Pro
   const { db, now } = ctx.services;
   const gateway = await requireGateway(ctx, db, path.gateway_id);
   const session = await findGatewaySession(db, ctx.reach, gateway.id, path.session_id, now());
-  if (!session) throw notFound(path.session_id);
+  if (!session) throw notFound();
   return session;
 }
 
@@ -143,6 +143,6 @@ async function grantsOf(db: Database, gateway: Gateway, providerIds: readonly st
   return [...grants.values()];
 }
 
-function notFound(id: string): ApiError {
-  return new ApiError('gateway_session_not_found', `The gateway has no session ${JSON.stringify(id)}.`);
+function notFound(): ApiError {
+  return new ApiError('gateway_session_not_found', 'The gateway has no session of this id.');
 }

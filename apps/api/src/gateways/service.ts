@@ -40,7 +40,7 @@ export async function changeGateway(ctx: CallerContext, id: string, body: Update
     await refuseUnusableProviders(ctx, trx, gateway, providerIds ?? [], gateway.providerIds);
     if (changed.includes('manifestId')) await refuseUnusableManifest(ctx, trx, gateway, change.manifestId ?? null);
     const updated = await updateGateway(trx, ctx.reach, id, change, now).catch(nameTaken(change.name ?? gateway.name));
-    if (!updated) throw notFound(id);
+    if (!updated) throw notFound();
     if (updated.status === 'disabled') await revokeSessionsOfGateway(trx, [placeOf(updated)], id, now);
     record({ place: updated, target: { type: 'gateway', id }, changed });
     return updated;
@@ -50,7 +50,7 @@ export async function changeGateway(ctx: CallerContext, id: string, body: Update
 export async function deleteGateway(ctx: CallerContext, id: string): Promise<Gateway> {
   return write(ctx, async (trx, record, now) => {
     const deleted = await updateGateway(trx, ctx.reach, id, { status: 'deleted' }, now);
-    if (!deleted) throw notFound(id);
+    if (!deleted) throw notFound();
     await revokeSessionsOfGateway(trx, [placeOf(deleted)], id, now);
     record({ place: deleted, target: { type: 'gateway', id }, changed: ['status'] });
     return deleted;
@@ -60,7 +60,7 @@ export async function deleteGateway(ctx: CallerContext, id: string): Promise<Gat
 /** The gateway that a path names. @throws 404 */
 export async function requireGateway(ctx: CallerContext, db: Database, id: string): Promise<Gateway> {
   const gateway = await findGateway(db, ctx.reach, id);
-  if (!gateway) throw notFound(id);
+  if (!gateway) throw notFound();
   return gateway;
 }
 
@@ -111,8 +111,8 @@ function placeOf({ tenantId, subTenantId }: TenantPlace): TenantPlace {
   return { tenantId, subTenantId };
 }
 
-function notFound(id: string): ApiError {
-  return new ApiError('gateway_not_found', `No gateway ${JSON.stringify(id)} in your reach.`);
+function notFound(): ApiError {
+  return new ApiError('gateway_not_found', 'No gateway of this id in your reach.');
 }
 
 function nameTaken(name: string): (error: unknown) => never {

@@ -29,7 +29,7 @@ export async function createItem(
 ): Promise<InventoryItem> {
   return write(ctx, async (trx, record, now) => {
     const provider = await findProvider(trx, ctx.reach, providerId);
-    if (!provider) throw notFound(providerId);
+    if (!provider) throw notFound();
     const { kind, name, status, title = null, description = null, schemaDigest = null } = body;
     const values = { providerId, kind, name, status, title, description, schemaDigest, source: 'manual' } as const;
     const item = await insertInventoryItem(trx, provider, { ...values, attributes: body.attributes ?? {} }, now).catch(
@@ -61,7 +61,7 @@ export async function changeItem(
     const changed = changedFields(item, change);
     if (changed.length === 0) return item;
     const updated = await updateInventoryItem(trx, [scopeOf(provider)], item.id, change, now);
-    if (!updated) throw itemNotFound(item.id);
+    if (!updated) throw itemNotFound();
     if (changed.includes('status')) await recomputeUnknown(trx, provider, now, { kind: item.kind, name: item.name });
     record({ place: provider, target: { type: 'inventory_item', id: item.id }, changed });
     return updated;
@@ -84,12 +84,12 @@ async function requireItem(
   path: Path,
 ): Promise<{ provider: Provider; item: InventoryItem }> {
   const provider = await findProvider(db, ctx.reach, path.provider_id);
-  if (!provider) throw notFound(path.provider_id);
+  if (!provider) throw notFound();
   const item = await findInventoryItem(db, [scopeOf(provider)], provider.id, path.item_id);
-  if (!item) throw itemNotFound(path.item_id);
+  if (!item) throw itemNotFound();
   return { provider, item };
 }
 
-function itemNotFound(id: string): ApiError {
-  return new ApiError('inventory_item_not_found', `The provider has no inventory item ${JSON.stringify(id)}.`);
+function itemNotFound(): ApiError {
+  return new ApiError('inventory_item_not_found', 'The provider has no inventory item of this id.');
 }

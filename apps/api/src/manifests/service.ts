@@ -48,7 +48,7 @@ export async function deleteManifest(ctx: CallerContext, id: string): Promise<Ma
     }
     const removed = await deleteDeclarations(trx, manifest);
     const deleted = await endManifest(trx, ctx.reach, id, 'deleted', now);
-    if (!deleted) throw notFound(id);
+    if (!deleted) throw notFound();
     await recomputeUnknownOfDeclarations(trx, manifest, removed, now);
     record({ place: deleted, target: { type: 'manifest', id }, changed: ['status'] });
     return deleted;
@@ -58,7 +58,7 @@ export async function deleteManifest(ctx: CallerContext, id: string): Promise<Ma
 /** The manifest that a path names. @throws 404 */
 export async function requireManifest(ctx: CallerContext, db: Database, id: string): Promise<Manifest> {
   const manifest = await findManifest(db, ctx.reach, id);
-  if (!manifest) throw notFound(id);
+  if (!manifest) throw notFound();
   return manifest;
 }
 
@@ -84,6 +84,6 @@ async function publish(ctx: CallerContext, body: CreateManifestInput): Promise<M
   });
 }
 
-function notFound(id: string): ApiError {
-  return new ApiError('manifest_not_found', `No manifest ${JSON.stringify(id)} in your reach.`);
+function notFound(): ApiError {
+  return new ApiError('manifest_not_found', 'No manifest of this id in your reach.');
 }

@@ -30,7 +30,7 @@ export async function reviewObservation(
     const { decision, note = null } = body;
     const review = { decision, note, reviewedBy: principalName(ctx.principal), reviewedAt: now.toISOString() };
     const reviewed = await updateObservation(trx, ctx.reach, id, { status: decision, review }, now);
-    if (!reviewed) throw notFound(id);
+    if (!reviewed) throw notFound();
     const task = { kind: 'review_observation', subject: { type: 'runtime_observation', id } } as const;
     await finishOperatorTask(trx, [scopeOf(observation)], task, 'succeeded', now);
     // The provider's inventory may stand above the observation's sub-tenant, and its recommendation with it.
@@ -61,7 +61,7 @@ export async function changeObservation(
     const changed = changedFields(observation, change);
     if (changed.length === 0) return observation;
     const updated = await updateObservation(trx, ctx.reach, id, change, now);
-    if (!updated) throw notFound(id);
+    if (!updated) throw notFound();
     if (changed.includes('status')) await afterStatus(trx, updated, now);
     record({ place: observation, target: { type: 'runtime_observation', id }, changed });
     return updated;
@@ -93,10 +93,10 @@ async function reopenRegistration(trx: Database, observation: RuntimeObservation
 
 async function requireObservation(ctx: CallerContext, db: Database, id: string): Promise<RuntimeObservation> {
   const observation = await findObservation(db, ctx.reach, id);
-  if (!observation) throw notFound(id);
+  if (!observation) throw notFound();
   return observation;
 }
 
-function notFound(id: string): ApiError {
-  return new ApiError('runtime_observation_not_found', `No runtime observation ${JSON.stringify(id)} in your reach.`);
+function notFound(): ApiError {
+  return new ApiError('runtime_observation_not_found', 'No runtime observation of this id in your reach.');
 }

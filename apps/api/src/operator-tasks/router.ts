@@ -14,9 +14,6 @@ export const operatorTasksRouter = router({
   get: endpoint(contract.getOperatorTask).query(async ({ ctx, input }) => {
     const task = await findOperatorTask(ctx.services.db, ctx.reach, input.path.task_id);
     if (task) return task;
-    throw new ApiError(
-      'operator_task_not_found',
-      `No operator task ${JSON.stringify(input.path.task_id)} in your reach.`,
-    );
+    throw new ApiError('operator_task_not_found', 'No operator task of this id in your reach.');
   }),
 });

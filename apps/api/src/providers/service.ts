@@ -28,7 +28,7 @@ export async function createProvider(ctx: CallerContext, body: CreateProviderInp
 export async function changeProvider(ctx: CallerContext, id: string, body: UpdateProviderInput): Promise<Provider> {
   return write(ctx, async (trx, record, now) => {
     const provider = await findProvider(trx, ctx.reach, id);
-    if (!provider) throw notFound(id);
+    if (!provider) throw notFound();
     const { metadata, ...rest } = body;
     const change = { ...rest, ...(metadata !== undefined && { metadata: metadata ?? {} }) } as ProviderChange;
     const changed = changedFields(provider, change);
@@ -36,7 +36,7 @@ export async function changeProvider(ctx: CallerContext, id: string, body: Updat
     const updated = await updateProvider(trx, ctx.reach, id, change, now).catch(
       nameTaken(change.name ?? provider.name),
     );
-    if (!updated) throw notFound(id);
+    if (!updated) throw notFound();
     if (changed.includes('name')) await recomputeUnknown(trx, updated, now);
     record({ place: updated, target: { type: 'provider', id }, changed });
     return updated;
@@ -46,12 +46,12 @@ export async function changeProvider(ctx: CallerContext, id: string, body: Updat
 export async function deleteProvider(ctx: CallerContext, id: string): Promise<Provider> {
   return write(ctx, async (trx, record, now) => {
     const provider = await findProvider(trx, ctx.reach, id);
-    if (!provider) throw notFound(id);
+    if (!provider) throw notFound();
     const gateway = await findGatewayOfProvider(trx, ctx.reach, id);
     if (gateway) throw new ApiError('provider_in_use', `The gateway ${gateway.id} lists this provider.`);
     await deleteInventory(trx, ctx.reach, id);
     const deleted = await updateProvider(trx, ctx.reach, id, { status: 'deleted' }, now);
-    if (!deleted) throw notFound(id);
+    if (!deleted) throw notFound();
     await recomputeUnknown(trx, deleted, now);
     record({ place: deleted, target: { type: 'provider', id }, changed: ['status'] });
     return deleted;
@@ -61,12 +61,12 @@ export async function deleteProvider(ctx: CallerContext, id: string): Promise<Pr
 /** The provider that a path names. @throws 404 */
 export async function requireProvider(ctx: CallerContext, id: string): Promise<Provider> {
   const provider = await findProvider(ctx.services.db, ctx.reach, id);
-  if (!provider) throw notFound(id);
+  if (!provider) throw notFound();
   return provider;
 }
 
-export function notFound(id: string): ApiError {
-  return new ApiError('provider_not_found', `No provider ${JSON.stringify(id)} in your reach.`);
+export function notFound(): ApiError {
+  return new ApiError('provider_not_found', 'No provider of this id in your reach.');
 }
 
 function nameTaken(name: string): (error: unknown) => never {

@@ -46,7 +46,7 @@ export async function applyRecommendations(
   const dryRun = body.dryRun ?? false;
   return write(ctx, async (trx, record, now) => {
     const provider = await findProvider(trx, ctx.reach, providerId);
-    if (!provider) throw notFound(providerId);
+    if (!provider) throw notFound();
     const { chosen, skipped } = await choose(trx, ctx.reach, provider, body);
     if (dryRun) return { providerId, dryRun, applied: chosen, skipped };
     const applied: Recommendation[] = [];

@@ -49,7 +49,7 @@ export async function rotateKey(
     const account = await requireTouchable(ctx, trx, scope, path.service_account_id);
     requireActive(account);
     const old = await findKeyOfAccount(trx, scope, account, path.key_id, now);
-    if (!old) throw keyNotFound(path.key_id);
+    if (!old) throw keyNotFound();
     if (old.status === 'revoked' || old.status === 'expired') {
       throw new ApiError('key_not_active', `The key is ${old.status}.`);
     }
@@ -83,9 +83,9 @@ export async function revokeKey(
     const scope = scopeOfQuery(ctx, query);
     const account = await requireTouchable(ctx, trx, scope, path.service_account_id);
     const key = await findKeyOfAccount(trx, scope, account, path.key_id, now);
-    if (!key || key.status === 'revoked') throw keyNotFound(path.key_id);
+    if (!key || key.status === 'revoked') throw keyNotFound();
     const revoked = await endApiKey(trx, scope, key, { revokedAt: now.toISOString() }, now);
-    if (!revoked) throw keyNotFound(path.key_id);
+    if (!revoked) throw keyNotFound();
     record({ place: account, target: { type: 'api_key', id: key.id }, changed: ['revokedAt'] });
     return revoked;
   });
@@ -135,6 +135,6 @@ function sameLifetime(old: Credential, now: Date): string | null {
   return new Date(now.getTime() + lifetime).toISOString();
 }
 
-function keyNotFound(id: string): ApiError {
-  return new ApiError('key_not_found', `The account has no key ${JSON.stringify(id)}.`);
+function keyNotFound(): ApiError {
+  return new ApiError('key_not_found', 'The account has no key of this id.');
 }

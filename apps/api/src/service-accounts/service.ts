@@ -95,7 +95,7 @@ export async function requireServiceAccount(
 ): Promise<ServiceAccount> {
   const [account, second] = await findServiceAccounts(db, scope, id, now);
   if (!account) {
-    throw new ApiError('service_account_not_found', `No service account ${JSON.stringify(id)} in your reach.`);
+    throw new ApiError('service_account_not_found', 'No service account of this id in your reach.');
   }
   if (second) throw new ApiError('ambiguous_id', 'Several tenants have an account of this id: say which by tenant_id.');
   return account;

@@ -38,7 +38,7 @@ export async function changeTenant(ctx: CallerContext, id: string, body: UpdateT
     ];
     if (changed.length === 0) return tenant;
     const updated = await updateTenant(trx, ctx.reach, id, body as TenantChange, now);
-    if (!updated) throw notFound(id);
+    if (!updated) throw notFound();
     record({ place: wholeOf(id), target: { type: 'tenant', id }, changed });
     return updated;
   });
@@ -47,12 +47,12 @@ export async function changeTenant(ctx: CallerContext, id: string, body: UpdateT
 /** The tenant that a path names: one of which something is in the caller's reach. @throws 404 */
 export async function requireTenant(ctx: CallerContext, db: Database, id: string): Promise<Tenant> {
   const tenant = await findTenant(db, ctx.reach, id);
-  if (!tenant) throw notFound(id);
+  if (!tenant) throw notFound();
   return tenant;
 }
 
-function notFound(id: string): ApiError {
-  return new ApiError('tenant_not_found', `No tenant ${JSON.stringify(id)} in your reach.`);
+function notFound(): ApiError {
+  return new ApiError('tenant_not_found', 'No tenant of this id in your reach.');
 }
 
 function wholeOf(tenantId: string) {

@@ -29,7 +29,7 @@ export const tracesRouter = router({
     return answerPage(ctx, input, scope, async (page) => {
       const spans = await listSpans(ctx.services.db, scope, traceId, page);
       if (spans) return spans;
-      throw new ApiError('trace_not_found', `No trace ${JSON.stringify(input.path.trace_id)} in your reach.`);
+      throw new ApiError('trace_not_found', 'No trace of this id in your reach.');
     });
   }),
 });

@@ -26,7 +26,7 @@ export async function requireUser(ctx: CallerContext, id: string, db: Database =
   // Whoever has not accepted the terms yet sees themselves alone, whatever their memberships will give them.
   if (!ctx.principal.termsAccepted && !isSelf(ctx, id)) throw termsRequired();
   const user = await findUser(db, viewOf(ctx), id);
-  if (!user) throw notFound(id);
+  if (!user) throw notFound();
   return user;
 }
 
@@ -40,7 +40,7 @@ export async function deleteUser(ctx: CallerContext, id: string): Promise<User> 
     await deleteMembershipsOf(trx, id);
     await deleteIdentitiesOf(trx, id);
     const erased = await eraseUser(trx, id, now);
-    if (!erased) throw notFound(id);
+    if (!erased) throw notFound();
     recordAt(record, memberships, { target: { type: 'user', id }, changed: ['status'] });
     return erased;
   });
@@ -76,8 +76,8 @@ export async function enableUser(ctx: CallerContext, id: string): Promise<User> 
   });
 }
 
-function notFound(id: string): ApiError {
-  return new ApiError('user_not_found', `No user ${JSON.stringify(id)} in your reach.`);
+function notFound(): ApiError {
+  return new ApiError('user_not_found', 'No user of this id in your reach.');
 }
 
 /** What is open before the terms are accepted is open for that alone. */

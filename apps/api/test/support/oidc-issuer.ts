@@ -1,6 +1,6 @@
 import * as http from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { type CryptoKey, exportJWK, generateKeyPair, type JWK, type JWTPayload, SignJWT } from 'jose';
+import { type CryptoKey, exportJWK, generateKeyPair, type JWK, SignJWT } from 'jose';
 import { onTestFinished } from 'vitest';
 import { createTokenVerifier, type TokenVerifier, type TokenVerifierOptions } from '../../src/access/bearer.ts';
 import { ApiError } from '../../src/errors.ts';
@@ -81,7 +81,7 @@ export async function startIssuer(now: () => Date, ...given: SigningKey[]): Prom
   return issuer;
 }
 
-export type World = { issuer: TestIssuer; verifier: TokenVerifier; pass: (ms: number) => void };
+export type World = { issuer: TestIssuer; verifier: TokenVerifier; now: () => Date; pass: (ms: number) => void };
 
 /** An issuer, a verifier that trusts it, and their clock. */
 export async function world(options: Partial<TokenVerifierOptions> = {}, ...keys: SigningKey[]): Promise<World> {
@@ -95,6 +95,7 @@ export async function world(options: Partial<TokenVerifierOptions> = {}, ...keys
   return {
     issuer,
     verifier,
+    now,
     pass: (ms) => {
       time += ms;
     },

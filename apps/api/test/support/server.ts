@@ -31,6 +31,10 @@ export type TestServer = RunningServer & {
   tokenOf(email: string): Promise<{ token: string }>;
   /** Moves the clock of the service. */
   travel(milliseconds: number): void;
+  /** Stops the clock of the service where it is. */
+  freeze(): void;
+  /** The database's file. */
+  databasePath: string;
 };
 
 /** Starts the whole service on a new database and a free port, with the development identity provider. */
@@ -46,7 +50,8 @@ export async function startTestServer(environment: Record<string, string> = {}):
     ...environment,
   });
   let shift = 0;
-  const server = await startServer(config, { now: () => new Date(Date.now() + shift) });
+  let frozenAt: number | null = null;
+  const server = await startServer(config, { now: () => new Date((frozenAt ?? Date.now()) + shift) });
   const call = (method: string, path: string, sent: Sent = {}) => send(server.url, method, path, sent);
   return {
     ...server,
@@ -64,6 +69,10 @@ export async function startTestServer(environment: Record<string, string> = {}):
     travel(milliseconds) {
       shift += milliseconds;
     },
+    freeze() {
+      frozenAt = Date.now();
+    },
+    databasePath: `${folder}/test.db`,
     async stop() {
       await server.stop();
       await rm(folder, { recursive: true });

@@ -1,0 +1,200 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type Database, migrate, openDatabase } from '@quartermaster/db/database.ts';
+import { listAuditEvents } from '@quartermaster/db/repositories/audit-events.ts';
+import { insertMembership } from '@quartermaster/db/repositories/memberships.ts';
+import { ensurePlace } from '@quartermaster/db/repositories/tenants.ts';
+import {
+  eraseUser,
+  findAccountByEmail,
+  findUser,
+  insertUser,
+  type NewUser,
+  NO_MARKETING,
+  TERMS_NOT_ACCEPTED,
+  updateUser,
+} from '@quartermaster/db/repositories/users.ts';
+import { deleteIdentitiesOf } from '@quartermaster/db/repositories/identities.ts';
+import { EVERYWHERE } from '@quartermaster/db/tenancy.ts';
+import { sql } from 'kysely';
+import pino from 'pino';
+import { expect, onTestFinished, test } from 'vitest';
+import { reachOf } from '../src/access/principal.ts';
+import { principalOfToken } from '../src/access/users.ts';
+import { MINUTE, reasonOf, START, type World, world } from './support/oidc-issuer.ts';
+
+const EMAIL = 'ada@example.com';
+const VERIFIED = { email: EMAIL, email_verified: true };
+const ACCEPTED = { ...TERMS_NOT_ACCEPTED, accepted: true, acceptedAt: '2026-01-01T00:00:00.000Z' };
+
+type Door = World & { db: Database; enter: (claims?: Record<string, unknown>) => ReturnType<typeof principalOfToken> };
+
+async function door(): Promise<Door> {
+  const folder = await mkdtemp(join(tmpdir(), 'quartermaster-'));
+  const db = await openDatabase(`sqlite:${folder}/test.db`, folder);
+  await migrate(db);
+  onTestFinished(async () => {
+    await db.destroy();
+    await rm(folder, { recursive: true });
+  });
+  const here = await world();
+  const services = { db, log: pino({ level: 'silent' }), now: here.now, tokens: here.verifier };
+  return {
+    ...here,
+    db,
+    enter: async (claims = VERIFIED) => principalOfToken(services, await here.issuer.sign(claims), 'r-1'),
+  };
+}
+
+async function register(db: Database, user: Partial<NewUser> = {}): Promise<string> {
+  const account = await insertUser(
+    db,
+    {
+      ...{ email: EMAIL, displayName: null, status: 'pending_identity', platformAdministrator: false },
+      ...{ terms: ACCEPTED, marketingConsent: NO_MARKETING, source: null, metadata: {} },
+      ...user,
+    },
+    new Date(START),
+  );
+  if (!account) throw new Error('the email is taken');
+  return account.id;
+}
+
+async function userOf(db: Database, id: string) {
+  return findUser(db, { scope: EVERYWHERE, self: null }, id);
+}
+
+test('the first sight of an identity links it to the user of its verified email, once, with an audit event', async () => {
+  const { db, enter } = await door();
+  const id = await register(db, { email: 'Ada@Example.com' });
+  const [first, second] = await Promise.all([enter(), enter()]);
+  expect(first).toEqual({
+    ...{ kind: 'user', id, tenantId: null, scheme: 'bearer', keyId: null },
+    ...{ platformAdministrator: false, platformScopes: [], grants: [], termsAccepted: true },
+  });
+  expect(second).toEqual(first);
+  expect(await enter({})).toEqual(first);
+  expect(await userOf(db, id)).toMatchObject({ status: 'active', lastSeenAt: new Date(START).toISOString() });
+  const { items } = await listAuditEvents(db, EVERYWHERE, {}, { limit: 10, after: null });
+  expect(items).toEqual([
+    expect.objectContaining({
+      ...{
+        tenantId: null,
+        actor: { type: 'user', id },
+        scheme: 'bearer',
+        operation: 'link_identity',
+        outcome: 'success',
+      },
+      ...{ target: { type: 'user', id }, changedFields: ['identity', 'status'], requestId: 'r-1' },
+    }),
+  ]);
+});
+
+test('who has not accepted the terms becomes pending_terms', async () => {
+  const { db, enter } = await door();
+  const id = await register(db, { status: 'pending_terms', terms: TERMS_NOT_ACCEPTED });
+  expect(await enter()).toMatchObject({ id, termsAccepted: false });
+  expect(await userOf(db, id)).toMatchObject({ status: 'pending_terms' });
+});
+
+test('the email of the userinfo endpoint links as well', async () => {
+  const { db, enter, issuer } = await door();
+  const id = await register(db);
+  issuer.answers['/userinfo'] = () => ({ body: { sub: 'someone', ...VERIFIED } });
+  expect(await enter({})).toMatchObject({ id });
+});
+
+test.each<[string, Record<string, unknown>, string]>([
+  ['an email that nobody registered', { email: 'other@example.com', email_verified: true }, 'registration_required'],
+  ['no email', {}, 'registration_required'],
+  ['an unverified email', { email: EMAIL, email_verified: false }, 'email_unverified'],
+  ['an unverified email that nobody registered', { email: 'other@example.com' }, 'email_unverified'],
+  [
+    'an email that only Unicode folds to the registered one',
+    { email: '\uff41da@example.com', email_verified: true },
+    'registration_required',
+  ],
+])('%s is 403', async (_name, claims, reason) => {
+  const { db, enter } = await door();
+  const id = await register(db);
+  expect(await reasonOf(enter(claims))).toBe(reason);
+  expect(await userOf(db, id)).toMatchObject({ status: 'pending_identity', lastSeenAt: null });
+});
+
+test('a second subject with the email of a linked user is 403, and the link stays', async () => {
+  const { db, enter } = await door();
+  const id = await register(db);
+  await enter();
+  expect(await reasonOf(enter({ ...VERIFIED, sub: 'another' }))).toBe('identity_conflict');
+  expect(await enter()).toMatchObject({ id });
+});
+
+test('the same subject of another issuer is another identity', async () => {
+  const { db, enter } = await door();
+  await register(db);
+  await enter();
+  const other = await world();
+  const services = { db, log: pino({ level: 'silent' }), now: other.now, tokens: other.verifier };
+  expect(await reasonOf(principalOfToken(services, await other.issuer.sign({})))).toBe('registration_required');
+  expect(await reasonOf(principalOfToken(services, await other.issuer.sign(VERIFIED)))).toBe('identity_conflict');
+});
+
+test('a disabled user is 403, linked or not; a deleted one has to register again, and is somebody new then', async () => {
+  const { db, enter, now } = await door();
+  const id = await register(db);
+  await updateUser(db, id, { status: 'disabled' }, now());
+  expect(await reasonOf(enter())).toBe('user_disabled');
+  await updateUser(db, id, { status: 'pending_identity' }, now());
+  await enter();
+  await updateUser(db, id, { status: 'disabled' }, now());
+  expect(await reasonOf(enter())).toBe('user_disabled');
+  await deleteIdentitiesOf(db, id);
+  await eraseUser(db, id, now());
+  expect(await reasonOf(enter())).toBe('registration_required');
+  const again = await register(db);
+  expect(again).not.toBe(id);
+  expect(await enter()).toMatchObject({ id: again });
+});
+
+test('memberships give the grants; a platform administrator holds everything without any', async () => {
+  const { db, enter, now } = await door();
+  const id = await register(db);
+  await ensurePlace(db, { tenantId: 'acme', subTenantId: 'east' }, now());
+  await insertMembership(
+    db,
+    { tenantId: 'acme', subTenantId: 'east' },
+    { userId: id, email: EMAIL, role: 'owner' },
+    now(),
+  );
+  const member = await enter();
+  expect(member.grants).toEqual([{ tenantId: 'acme', subTenantId: 'east', scopes: ['*'] }]);
+  expect(reachOf(member, 'users:write')).toEqual([{ tenantId: 'acme', subTenantId: 'east' }]);
+
+  await register(db, { email: 'root@example.com', platformAdministrator: true });
+  const root = await enter({ sub: 'root', email: 'root@example.com', email_verified: true });
+  expect([root.platformScopes, root.grants, reachOf(root, 'users:write')]).toEqual([['*'], [], EVERYWHERE]);
+});
+
+test('last sight is written once a minute, and a failure to write it refuses nobody', async () => {
+  const { db, enter, now, pass } = await door();
+  const id = await register(db);
+  await enter();
+  pass(MINUTE - 1);
+  await enter();
+  expect(await userOf(db, id)).toMatchObject({ lastSeenAt: new Date(START).toISOString() });
+  pass(1);
+  await enter();
+  expect(await userOf(db, id)).toMatchObject({ lastSeenAt: now().toISOString() });
+
+  pass(MINUTE);
+  await sql`create trigger no_writes before update on users begin select raise(fail, 'no writes'); end`.execute(db);
+  expect(await enter()).toMatchObject({ id });
+});
+
+test('without an issuer no token is accepted', async () => {
+  const { db, issuer, now } = await door();
+  const services = { db, log: pino({ level: 'silent' }), now, tokens: null };
+  expect(await reasonOf(principalOfToken(services, await issuer.sign()))).toBe('credentials_invalid');
+  expect(await findAccountByEmail(db, EMAIL)).toBeUndefined();
+});

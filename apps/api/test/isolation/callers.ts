@@ -1,0 +1,45 @@
+import { headersOf, type TestServer } from '../support/server.ts';
+import type { Input, Served } from './world.ts';
+
+export type Said = { status: number; text: string };
+export type Transport = 'REST' | 'tRPC';
+
+/** The same in both answers that are compared: what is left to differ is what an answer gives away. */
+const REQUEST_ID = 'isolation';
+
+/** Calls an operation over one of the two transports. @param key null: without credentials */
+export async function callOver(
+  transport: Transport,
+  server: TestServer,
+  served: Served,
+  { input, key }: { input: Input; key: string | null },
+): Promise<Said> {
+  const { url, method, body } = transport === 'REST' ? restRequest(served, input) : trpcRequest(served, input);
+  const response = await fetch(server.url + url, {
+    method,
+    headers: {
+      'x-request-id': REQUEST_ID,
+      ...headersOf(key === null ? null : { key }),
+      ...(body !== undefined && { 'content-type': 'application/json' }),
+    },
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+  });
+  return { status: response.status, text: await response.text() };
+}
+
+function restRequest({ operation }: Served, { path = {}, query = {}, body }: Input) {
+  const pathname = operation.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(path[name] ?? ''));
+  const search = new URLSearchParams(
+    Object.entries(query).map(([name, value]): [string, string] => [name, String(value)]),
+  ).toString();
+  return { url: search === '' ? pathname : `${pathname}?${search}`, method: operation.method, body };
+}
+
+function trpcRequest({ procedure, type }: Served, input: Input) {
+  if (type === 'mutation') return { url: `/trpc/${procedure}`, method: 'POST', body: input };
+  return {
+    url: `/trpc/${procedure}?input=${encodeURIComponent(JSON.stringify(input))}`,
+    method: 'GET',
+    body: undefined,
+  };
+}

@@ -1,0 +1,184 @@
+import type { Operation } from '@quartermaster/contracts/operation.ts';
+import SqliteDatabase from 'better-sqlite3';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { startTestServer, type TestServer } from '../support/server.ts';
+import { callOver, type Said, type Transport } from './callers.ts';
+import { FIXTURES, ownersKey, validInput } from './fixtures.ts';
+import {
+  allScopesBut,
+  type Input,
+  keyWith,
+  makeStrangers,
+  OTHER,
+  OWNER,
+  SERVED,
+  SIBLING,
+  type Strangers,
+} from './world.ts';
+
+/*
+ * Every operation of the router, over REST and tRPC, against everyone who must not reach the owner's records. Made from
+ * the contracts: a new operation is in it at once, or fails for want of a fixture. For each cell the rightful owner
+ * succeeds first, with records of their own; then the stranger tries it on new ones, and gets byte for byte what they
+ * get for ids that nobody has. Another connection watches that nothing at all was committed.
+ */
+let server: TestServer;
+let strangers: Strangers;
+let watcher: SqliteDatabase.Database;
+
+beforeAll(async () => {
+  server = await startTestServer();
+  // Time stands still, so that last use is written once for each key and never during a cell.
+  server.freeze();
+  strangers = await makeStrangers(server);
+  for (const key of Object.values(strangers)) await server.call('GET', '/v1/providers', { as: { key } });
+  watcher = new SqliteDatabase(server.databasePath, { readonly: true });
+});
+
+afterAll(async () => {
+  watcher.close();
+  await server.stop();
+});
+
+const TRANSPORTS: Transport[] = ['REST', 'tRPC'];
+const cases = SERVED.flatMap((served) =>
+  TRANSPORTS.map((transport) => ({ ...served, transport, id: served.operation.operationId })),
+);
+const guarded = cases.filter(({ operation }) => operation.scope !== 'public');
+const scoped = guarded.filter(({ operation }) => operation.scope !== null);
+
+describe.each(guarded)('$id over $transport', ({ transport, ...served }) => {
+  const { operation } = served;
+  const call = (key: string | null, input: Input) => callOver(transport, server, served, { input, key });
+  const succeeds = async () => {
+    const said = await call(await ownersKey(server, operation), await validInput(server, operation));
+    expect(said.status, said.text).toBe(200);
+  };
+  /** Calls with the owner's ids and with nobody's, and expects the same answer and no commit. */
+  const refusedAlike = async (key: string | null, real: Input, random: Input): Promise<Said> => {
+    const before = committed();
+    const said = await call(key, real);
+    expect(await call(key, random)).toEqual(said);
+    expect(committed()).toBe(before);
+    return said;
+  };
+
+  test('nobody is refused without credentials, whatever the ids', async () => {
+    await succeeds();
+    const input = await validInput(server, operation);
+    expect((await refusedAlike(null, input, withRandomIds(operation, input))).status).toBe(401);
+  });
+
+  test.each(['revoked', 'disabled'] as const)('the key of the %s account is refused, whatever the ids', async (who) => {
+    await succeeds();
+    const input = await validInput(server, operation);
+    expect((await refusedAlike(strangers[who], input, withRandomIds(operation, input))).status).toBe(401);
+  });
+
+  test.each([
+    ['another tenant', 'otherTenant', OWNER.tenantId],
+    ['a sibling sub-tenant', 'sibling', OWNER.subTenantId],
+  ] as const)("%s reaches nothing of the owner's", async (_, who, mark) => {
+    await succeeds();
+    const key = strangers[who];
+    const input = await validInput(server, operation);
+    const random = withRandomIds(operation, input, who);
+    if (JSON.stringify(random) !== JSON.stringify(input)) {
+      const said = await refusedAlike(key, input, random);
+      // Where the query has to name the sub-tenant, that is refused first.
+      const named = who === 'sibling' && Object.values(input.query ?? {}).includes(OWNER.subTenantId);
+      expect(said.status, said.text).toBe(named ? 403 : 404);
+      expect(said.text).not.toContain(mark);
+    }
+    for (const [named, nobodys] of namings(operation, input, who)) {
+      const said = await refusedAlike(key, named, nobodys);
+      expect(said.status, said.text).toBe(403);
+      expect(said.text).not.toContain(mark);
+    }
+    const unnamed = await call(key, random);
+    expect(unnamed.text).not.toContain(mark);
+    expect([200, 403, 404]).toContain(unnamed.status);
+  });
+});
+
+describe.each(scoped)('$id over $transport', ({ transport, ...served }) => {
+  test('the owner without the scope is refused, whatever the ids', async () => {
+    const { operation } = served;
+    if (operation.scope === null || operation.scope === 'public') throw new Error('the operation has no scope');
+    const key = await keyWith(server, OWNER, allScopesBut(operation.scope));
+    await server.call('GET', '/v1/service-accounts/none', { as: { key } });
+    const input = await validInput(server, operation);
+    const before = committed();
+    const said = await callOver(transport, server, served, { input, key });
+    const random = withRandomIds(operation, input);
+    expect(await callOver(transport, server, served, { input: random, key })).toEqual(said);
+    expect(said.status, said.text).toBe(403);
+    expect(said.text).toContain(operation.scope);
+    expect(committed()).toBe(before);
+  });
+});
+
+test('operations that ask for no credentials are few, and look at none', async () => {
+  const open = cases.filter(({ operation }) => operation.scope === 'public');
+  expect(new Set(open.map(({ id }) => id))).toEqual(new Set(['register_user']));
+  for (const { transport, ...served } of open) {
+    const input = await validInput(server, served.operation);
+    const said = await callOver(transport, server, served, { input, key: strangers.revoked });
+    expect(said.status, said.text).toBe(200);
+  }
+});
+
+test('the watching connection sees a commit', async () => {
+  const before = committed();
+  await server.ok('POST', '/v1/service-accounts', { as: server.admin, body: { name: 'seen' } });
+  expect(committed()).not.toBe(before);
+});
+
+test('every fixture belongs to an operation', () => {
+  const known = new Set(SERVED.map(({ operation }) => operation.operationId));
+  expect(Object.keys(FIXTURES).filter((id) => !known.has(id))).toEqual([]);
+});
+
+/** SQLite's own count of what other connections committed. */
+function committed(): unknown {
+  return watcher.pragma('data_version', { simple: true });
+}
+
+/**
+ * The same call with ids that nobody has, of the same form. A tenant is no secret to its own sub-tenants: for a sibling
+ * the tenant's id stays.
+ */
+function withRandomIds(operation: Operation, input: Input, who?: 'otherTenant' | 'sibling'): Input {
+  const path = Object.fromEntries(
+    Object.entries(input.path ?? {}).map(([name, id]) => [
+      name,
+      name === 'tenant_id' && who === 'sibling' ? id : `${id.slice(0, -4)}zzzz`.replace(/^(\d+)zzzz$/, '$19999'),
+    ]),
+  );
+  return { ...input, path };
+}
+
+/** The call, naming the owner's tenant or sub-tenant where the operation can name one; and the same naming nobody's. */
+function namings(operation: Operation, input: Input, who: 'otherTenant' | 'sibling'): [Input, Input][] {
+  const pairs: [Input, Input][] = [];
+  const named = who === 'otherTenant' ? OWNER.tenantId : OWNER.subTenantId;
+  const nobodys = 'nobodys';
+  const query = who === 'otherTenant' ? 'tenant_id' : 'sub_tenant_id';
+  const field = who === 'otherTenant' ? 'tenantId' : 'subTenantId';
+  if (operation.query && query in operation.query.shape) {
+    pairs.push([
+      { ...input, query: { ...input.query, [query]: named } },
+      { ...input, query: { ...input.query, [query]: nobodys } },
+    ]);
+  }
+  const body = input.body as Record<string, unknown> | undefined;
+  if (operation.body && body && operation.body.safeParse({ ...body, [field]: named }).success) {
+    const accepts = !operation.body.safeParse({ ...body, noSuchField: named }).success;
+    if (accepts)
+      pairs.push([
+        { ...input, body: { ...body, [field]: named } },
+        { ...input, body: { ...body, [field]: nobodys } },
+      ]);
+  }
+  return pairs;
+}

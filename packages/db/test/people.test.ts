@@ -1,0 +1,295 @@
+import { beforeEach, describe, expect, test } from 'vitest';
+import type { Database } from '../src/database.ts';
+import { DuplicateKeyError } from '../src/errors.ts';
+import type { Page, PageKey, PageRequest } from '../src/queries.ts';
+import { findAccountByIdentity, hasIdentity, insertIdentity } from '../src/repositories/identities.ts';
+import {
+  deleteMembershipsOf,
+  findMembership,
+  findTenantOwnedAlone,
+  insertMembership,
+  listMemberships,
+} from '../src/repositories/memberships.ts';
+import { findTenant, insertTenant, listTenants, updateTenant } from '../src/repositories/tenants.ts';
+import {
+  deleteUnclaimedUsers,
+  eraseUser,
+  findAccountByEmail,
+  findUser,
+  insertUser,
+  listUsers,
+  type NewUser,
+  NO_MARKETING,
+  TERMS_NOT_ACCEPTED,
+  updateUser,
+} from '../src/repositories/users.ts';
+import { EVERYWHERE, type TenantScope } from '../src/tenancy.ts';
+import { NOW, temporaryDatabase } from './temporary-database.ts';
+
+const ACME: TenantScope = [{ tenantId: 'acme', subTenantId: null }];
+const ACME_EAST: TenantScope = [{ tenantId: 'acme', subTenantId: 'east' }];
+const NOBODY = null;
+
+let db: Database;
+
+beforeEach(async () => {
+  db = await temporaryDatabase(
+    { tenantId: 'acme', subTenantId: 'east' },
+    { tenantId: 'acme', subTenantId: 'west' },
+    { tenantId: 'other', subTenantId: 'east' },
+  );
+});
+
+async function user(email: string, values: Partial<NewUser> = {}, now = NOW): Promise<string> {
+  const account = await insertUser(
+    db,
+    {
+      ...{ email, displayName: null, status: 'pending_terms', platformAdministrator: false },
+      ...{ terms: TERMS_NOT_ACCEPTED, marketingConsent: NO_MARKETING, source: null, metadata: {} },
+      ...values,
+    },
+    now,
+  );
+  if (!account) throw new Error(`${email} is taken`);
+  return account.id;
+}
+
+async function member(id: string, place: string, role: 'owner' | 'viewer' = 'viewer', now = NOW): Promise<void> {
+  const [tenantId = '', subTenantId = null] = place.split('/');
+  await insertMembership(db, { tenantId, subTenantId }, { userId: id, email: 'as@invited.example', role }, now);
+}
+
+/** All items, read in pages of `limit`. */
+async function all<Item>(list: (page: PageRequest) => Promise<Page<Item>>, limit: number): Promise<Item[]> {
+  const items: Item[] = [];
+  let after: PageKey | null = null;
+  do {
+    const page: Page<Item> = await list({ limit, after });
+    items.push(...page.items);
+    after = page.next;
+  } while (after !== null);
+  return items;
+}
+
+describe('users', () => {
+  test('an email is one user in any case; the record of the first stays', async () => {
+    const id = await user('Ada@Example.com', { displayName: 'Ada' });
+    await expect(user('ada@example.COM', { displayName: 'Eve' })).rejects.toThrow('taken');
+    expect(await findAccountByEmail(db, 'ADA@EXAMPLE.COM')).toMatchObject({ id });
+    expect(await findUser(db, { scope: EVERYWHERE, self: null }, id)).toMatchObject({
+      ...{ email: 'Ada@Example.com', displayName: 'Ada' },
+    });
+  });
+
+  test('only ASCII is folded: what Unicode takes for the same letter is another email', async () => {
+    await user('mike@example.com');
+    expect(await findAccountByEmail(db, 'mi\u212ae@example.com')).toBeUndefined();
+    expect(await findAccountByEmail(db, '\uff4dike@example.com')).toBeUndefined();
+  });
+
+  test('are seen through memberships in scope, by themselves, and everywhere', async () => {
+    const [ada, bob, eve] = [await user('ada@x.example'), await user('bob@x.example'), await user('eve@x.example')];
+    await member(ada, 'acme/east');
+    await member(ada, 'other');
+    await member(bob, 'acme');
+    const seen = async (scope: TenantScope, self: string | null = NOBODY) => {
+      const found = [];
+      for (const id of [ada, bob, eve]) if (await findUser(db, { scope, self }, id)) found.push(id);
+      return found;
+    };
+    expect(await seen(ACME)).toEqual([ada, bob]);
+    expect(await seen(ACME_EAST)).toEqual([ada]);
+    expect(await seen([{ tenantId: 'acme', subTenantId: 'west' }])).toEqual([]);
+    expect(await seen([])).toEqual([]);
+    expect(await seen([], eve)).toEqual([eve]);
+    expect(await seen(EVERYWHERE)).toEqual([ada, bob, eve]);
+    expect(await seen([{ tenantId: null, subTenantId: 'east' }])).toEqual([ada]);
+  });
+
+  test('show the memberships in scope; all of them to the user', async () => {
+    const ada = await user('ada@x.example');
+    for (const place of ['acme/west', 'acme', 'other/east']) await member(ada, place);
+    const places = async (scope: TenantScope, self: string | null = NOBODY) =>
+      (await findUser(db, { scope, self }, ada))?.memberships.map((held) => `${held.tenantId}/${held.subTenantId}`);
+    expect(await places(ACME)).toEqual(['acme/null', 'acme/west']);
+    expect(await places([{ tenantId: 'acme', subTenantId: 'west' }])).toEqual(['acme/west']);
+    expect(await places([], ada)).toEqual(['acme/null', 'acme/west', 'other/east']);
+    const { items } = await listUsers(db, ACME, { scope: ACME, self: ada }, {}, { limit: 5, after: null });
+    expect(items.map((item) => item.memberships.length)).toEqual([3]);
+  });
+
+  test('are listed once each, whole, in pages of any size, with filters', async () => {
+    const ids = [];
+    for (let index = 0; index < 7; index += 1) {
+      const id = await user(`u${index}@x.example`, {}, new Date(NOW.getTime() + Math.floor(index / 3)));
+      await member(id, 'acme');
+      await member(id, 'acme/east');
+      ids.push(id);
+    }
+    await member(await user('stranger@x.example'), 'other');
+    const view = { scope: ACME, self: null };
+    for (const limit of [1, 2, 3, 7, 50]) {
+      const items = await all((page) => listUsers(db, ACME, view, {}, page), limit);
+      expect(new Set(items.map((item) => item.id))).toEqual(new Set(ids));
+      expect(items.map((item) => item.createdAt)).toEqual(
+        items
+          .map((item) => item.createdAt)
+          .toSorted()
+          .toReversed(),
+      );
+      expect(items).toHaveLength(7);
+    }
+    const find = async (filter: object) => (await all((page) => listUsers(db, ACME, view, filter, page), 9)).length;
+    expect(await find({ email: 'U3@X.example' })).toBe(1);
+    expect(await find({ email: 'stranger@x.example' })).toBe(0);
+    expect(await find({ status: 'pending_terms' })).toBe(7);
+    expect(await find({ status: 'nonsense' })).toBe(0);
+  });
+
+  test('erased leave a tombstone that holds nothing personal, and free their email', async () => {
+    const id = await user('zelda@x.example', {
+      ...{
+        displayName: 'Zelda Quill',
+        source: 'zelda-source',
+        metadata: { nick: 'zelda' },
+        platformAdministrator: true,
+      },
+      ...{ terms: { ...TERMS_NOT_ACCEPTED, termsVersion: 'zelda-1', accepted: true } },
+      ...{ marketingConsent: { ...NO_MARKETING, consentVersion: 'zelda-2' } },
+    });
+    await updateUser(db, id, { locale: 'en-GB', timeZone: 'Europe/London' }, NOW);
+    const later = new Date(NOW.getTime() + 1000);
+    const tombstone = await eraseUser(db, id, later);
+    expect(tombstone).toMatchObject({ id, status: 'deleted', email: null, updatedAt: later.toISOString() });
+    const row = await db.selectFrom('users').selectAll().where('id', '=', id).executeTakeFirstOrThrow();
+    expect(JSON.stringify(row)).not.toMatch(/zelda|quill|en-GB|London/i);
+    expect(row).toMatchObject({ platform_administrator: 0, terms_accepted: 0, email_key: null });
+    expect(await findUser(db, { scope: EVERYWHERE, self: id }, id)).toBeUndefined();
+    expect(await eraseUser(db, id, later)).toBeUndefined();
+    expect(await user('zelda@x.example')).not.toBe(id);
+    const listed = async (filter: object) =>
+      (await listUsers(db, EVERYWHERE, { scope: EVERYWHERE, self: null }, filter, { limit: 9, after: null })).items;
+    expect((await listed({})).map((item) => item.status)).toEqual(['pending_terms']);
+    expect((await listed({ status: 'deleted' })).map((item) => item.id)).toEqual([id]);
+  });
+
+  test('who never signed in and belongs nowhere is removed, in batches; others stay', async () => {
+    const cutoff = NOW.toISOString();
+    const old = new Date(NOW.getTime() - 1);
+    const gone = [await user('a@x.example', {}, old), await user('b@x.example', { status: 'pending_identity' }, old)];
+    await user('recent@x.example', {}, NOW);
+    await user('root@x.example', { platformAdministrator: true }, old);
+    await user('disabled@x.example', { status: 'disabled' }, old);
+    await user('active@x.example', { status: 'active' }, old);
+    await member(await user('invited@x.example', {}, old), 'acme');
+    const signedIn = await user('seen@x.example', {}, old);
+    await insertIdentity(db, { issuer: 'https://idp.example', subject: 's' }, signedIn, NOW);
+    const first = await deleteUnclaimedUsers(db, cutoff, 1);
+    expect(first).toHaveLength(1);
+    expect(new Set([...first, ...(await deleteUnclaimedUsers(db, cutoff, 10))])).toEqual(new Set(gone));
+    expect(await deleteUnclaimedUsers(db, cutoff, 10)).toEqual([]);
+    expect(await db.selectFrom('users').select('id').execute()).toHaveLength(6);
+  });
+});
+
+describe('identities', () => {
+  const IDENTITY = { issuer: 'https://idp.example', subject: 'someone' };
+
+  test('are found by issuer and subject together, and link once each way', async () => {
+    const [ada, bob] = [await user('ada@x.example'), await user('bob@x.example')];
+    await insertIdentity(db, IDENTITY, ada, NOW);
+    expect(await findAccountByIdentity(db, IDENTITY)).toMatchObject({ id: ada, termsAccepted: false });
+    expect(await findAccountByIdentity(db, { ...IDENTITY, issuer: `${IDENTITY.issuer}/` })).toBeUndefined();
+    expect([await hasIdentity(db, ada), await hasIdentity(db, bob)]).toEqual([true, false]);
+    await expect(insertIdentity(db, IDENTITY, bob, NOW)).rejects.toThrow(DuplicateKeyError);
+    await expect(insertIdentity(db, { ...IDENTITY, subject: 'other' }, ada, NOW)).rejects.toThrow(DuplicateKeyError);
+  });
+});
+
+describe('memberships', () => {
+  test('are one for each user and place, and found there alone', async () => {
+    const ada = await user('ada@x.example');
+    await member(ada, 'acme');
+    await member(ada, 'acme/east');
+    await expect(member(ada, 'acme')).rejects.toThrow(DuplicateKeyError);
+    const whole = { tenantId: 'acme', subTenantId: null };
+    expect(await findMembership(db, ACME, whole, ada)).toMatchObject({ userId: ada, subTenantId: null });
+    expect(await findMembership(db, ACME_EAST, whole, ada)).toBeUndefined();
+    expect(await findMembership(db, [{ tenantId: 'other', subTenantId: null }], whole, ada)).toBeUndefined();
+  });
+
+  test('are listed once each in pages of any size, also several of one user made at one time', async () => {
+    const expected = new Set<string>();
+    for (const email of ['ada@x.example', 'bob@x.example', 'eve@x.example']) {
+      const id = await user(email);
+      for (const place of ['acme', 'acme/east', 'acme/west', 'other']) await member(id, place);
+      for (const subTenantId of ['', 'east', 'west']) expected.add(`${id}/${subTenantId}`);
+    }
+    for (const limit of [1, 2, 4, 9]) {
+      const items = await all((page) => listMemberships(db, ACME, {}, page), limit);
+      expect(items).toHaveLength(9);
+      expect(new Set(items.map((item) => `${item.userId}/${item.subTenantId ?? ''}`))).toEqual(expected);
+    }
+    expect(await all((page) => listMemberships(db, ACME_EAST, {}, page), 2)).toHaveLength(3);
+    expect(await all((page) => listMemberships(db, ACME, { role: 'owner' }, page), 2)).toEqual([]);
+  });
+
+  test('an owner is alone unless another member of the whole tenant is one, and neither disabled nor deleted', async () => {
+    const [ada, bob, eve] = [await user('ada@x.example'), await user('bob@x.example'), await user('eve@x.example')];
+    await member(ada, 'acme', 'owner');
+    await member(bob, 'acme', 'viewer');
+    await member(bob, 'acme/east', 'owner');
+    await member(eve, 'other', 'owner');
+    expect(await findTenantOwnedAlone(db, EVERYWHERE, ada)).toBe('acme');
+    expect(await findTenantOwnedAlone(db, [{ tenantId: 'other', subTenantId: null }], ada)).toBeUndefined();
+    expect(await findTenantOwnedAlone(db, EVERYWHERE, bob)).toBeUndefined();
+    await member(eve, 'acme', 'owner');
+    expect(await findTenantOwnedAlone(db, EVERYWHERE, ada)).toBeUndefined();
+    expect(await findTenantOwnedAlone(db, EVERYWHERE, eve)).toBe('other');
+    await updateUser(db, eve, { status: 'disabled' }, NOW);
+    expect(await findTenantOwnedAlone(db, EVERYWHERE, ada)).toBe('acme');
+    await deleteMembershipsOf(db, eve);
+    expect(await findTenantOwnedAlone(db, EVERYWHERE, eve)).toBeUndefined();
+  });
+});
+
+describe('tenants', () => {
+  test('are seen with the sub-tenants in scope, also from one sub-tenant alone', async () => {
+    const subTenants = async (scope: TenantScope, id = 'acme') => (await findTenant(db, scope, id))?.subTenantIds;
+    expect(await subTenants(EVERYWHERE)).toEqual(['east', 'west']);
+    expect(await subTenants(ACME)).toEqual(['east', 'west']);
+    expect(await subTenants(ACME_EAST)).toEqual(['east']);
+    expect(await subTenants(ACME, 'other')).toBeUndefined();
+    expect(await subTenants([])).toBeUndefined();
+    expect(await subTenants([{ tenantId: null, subTenantId: 'west' }])).toEqual(['west']);
+    expect(await subTenants([{ tenantId: null, subTenantId: 'west' }], 'other')).toBeUndefined();
+    const listed = await all((page) => listTenants(db, EVERYWHERE, page), 1);
+    expect(listed.map((tenant) => [tenant.id, tenant.subTenantIds])).toEqual([
+      ['other', ['east']],
+      ['acme', ['east', 'west']],
+    ]);
+  });
+
+  test('are made once, and changed by what is given', async () => {
+    const settings = { captureContent: false, spanRetentionDays: 30 };
+    const tenant = { id: 'new', displayName: 'New', settings };
+    expect(await insertTenant(db, tenant, NOW)).toMatchObject({ ...tenant, subTenantIds: [] });
+    await expect(insertTenant(db, tenant, NOW)).rejects.toThrow(DuplicateKeyError);
+    const change = { settings: { captureContent: true } };
+    expect(await updateTenant(db, ACME, 'new', change, NOW)).toBeUndefined();
+    expect(await updateTenant(db, EVERYWHERE, 'new', change, NOW)).toMatchObject({
+      ...{ displayName: 'New', settings: { captureContent: true, spanRetentionDays: 30 } },
+    });
+    expect(await updateTenant(db, EVERYWHERE, 'new', { displayName: null }, NOW)).toMatchObject({ displayName: null });
+  });
+
+  test('show the first thousand of their sub-tenants, each tenant its own', async () => {
+    const names = Array.from({ length: 1001 }, (_, index) => `sub-${String(index).padStart(4, '0')}`);
+    for (const tenantId of ['acme', 'other']) {
+      const rows = names.map((id) => ({ tenant_id: tenantId, id, created_at: NOW.toISOString() }));
+      await db.insertInto('sub_tenants').values(rows).execute();
+    }
+    const { items } = await listTenants(db, EVERYWHERE, { limit: 5, after: null });
+    expect(items.map((tenant) => tenant.subTenantIds.length)).toEqual([1000, 1000]);
+  });
+});
