@@ -4,14 +4,6 @@ import { startServer } from './server/start.ts';
 try {
   const config = readConfig(process.env);
   const server = await startServer(config);
-  const lines = [
-    `Quartermaster listens on ${server.url}`,
-    `API reference:     ${server.publicUrl}/docs`,
-    `bearer token:      ${config.devIdentity ? 'npm run --silent dev-token' : tokenHint(server.services.issuer)}`,
-  ];
-  if (server.bootstrapKey !== null) lines.push(`bootstrap API key: ${server.bootstrapKey}`);
-  process.stdout.write(`${lines.join('\n')}\n`);
-
   let stopping = false;
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {
     process.on(signal, () => {
@@ -26,6 +18,15 @@ try {
       );
     });
   }
+
+  // Said last: whoever reads it may send signals from then on.
+  const lines = [
+    `Quartermaster listens on ${server.url}`,
+    `API reference:     ${server.publicUrl}/docs`,
+    `bearer token:      ${config.devIdentity ? 'npm run --silent dev-token' : tokenHint(server.services.issuer)}`,
+  ];
+  if (server.bootstrapKey !== null) lines.push(`bootstrap API key: ${server.bootstrapKey}`);
+  process.stdout.write(`${lines.join('\n')}\n`);
 } catch (error) {
   if (!(error instanceof ConfigError)) throw error;
   process.stderr.write(`${error.message}\n`);

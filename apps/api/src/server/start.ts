@@ -32,6 +32,9 @@ type Parts = { now?: () => Date; log?: Logger };
 /** Requests in flight get so long to finish, in milliseconds. */
 const GRACE_MS = 10_000;
 
+/** How often connections without a request are looked for meanwhile, in milliseconds. */
+const IDLE_CHECK_MS = 50;
+
 /** A request's head has to arrive within this time, and all of it within the next, in milliseconds. */
 const HEADERS_TIMEOUT_MS = 10_000;
 const REQUEST_TIMEOUT_MS = 60_000;
@@ -102,9 +105,11 @@ function listen(server: Server, port: number, host: string): Promise<number> {
 /** Takes no new connections, and waits until the requests in flight are answered. */
 async function drained(server: Server): Promise<void> {
   const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-  server.closeIdleConnections();
+  // Clients keep their connections for the next request: each is closed once its last one is answered.
+  const idle = setInterval(() => server.closeIdleConnections(), IDLE_CHECK_MS);
   const timer = setTimeout(() => server.closeAllConnections(), GRACE_MS);
   await closed;
+  clearInterval(idle);
   clearTimeout(timer);
 }
 

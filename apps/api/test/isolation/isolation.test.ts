@@ -4,17 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startTestServer, type TestServer } from '../support/server.ts';
 import { callOver, type Said, type Transport } from './callers.ts';
 import { FIXTURES, ownersKey, validInput } from './fixtures.ts';
-import {
-  allScopesBut,
-  type Input,
-  keyWith,
-  makeStrangers,
-  OTHER,
-  OWNER,
-  SERVED,
-  SIBLING,
-  type Strangers,
-} from './world.ts';
+import { allScopesBut, type Input, keyWith, makeStrangers, OWNER, SERVED, type Strangers } from './world.ts';
 
 /*
  * Every operation of the router, over REST and tRPC, against everyone who must not reach the owner's records. Made from
