@@ -50,7 +50,6 @@ export async function startServer(config: Config, parts: Parts = {}): Promise<Ru
   };
   try {
     await migrate(db);
-    const bootstrapKey = await bootstrap(db, config.bootstrapApiKey, now());
     const secrets = secretBox(await secretKeyOf(config.secretKey, sqlitePath(config.databaseUrl, ROOT)));
 
     // The address is known once it listens; the app is built from it.
@@ -78,6 +77,8 @@ export async function startServer(config: Config, parts: Parts = {}): Promise<Ru
       registrations: registrationLimiter(config.rateLimits),
       tokens: issuer === null ? null : createTokenVerifier({ ...config.oidc, issuer, now }),
     };
+    // Once nothing can fail any more: a key that was made must also be shown.
+    const bootstrapKey = await bootstrap(db, config.bootstrapApiKey, now());
     if (devIdentity) await seedDevAdministrator(services);
     opened.push(() => services.refusals.flush('all'));
     opened.push(startHousekeeping(services));
