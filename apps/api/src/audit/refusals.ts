@@ -20,11 +20,11 @@ export type RefusalLog = {
   flush(which: 'over' | 'all'): Promise<void>;
 };
 
-/** Distinct (actor, operation, reason) kept; beyond it the oldest are written early. */
+/** Distinct (actor, operation, reason, minute) kept; beyond it refusals are counted as dropped, and not kept. */
 const MOST_WAITING = 10_000;
 const MINUTE_MS = 60_000;
 
-export function refusalLog(db: Database, now: () => Date): RefusalLog {
+export function refusalLog(db: Database, now: () => Date, onDropped: () => void): RefusalLog {
   let waiting = new Map<string, { minute: number; event: NewAuditEvent }>();
 
   async function flush(which: 'over' | 'all'): Promise<void> {
@@ -52,7 +52,10 @@ export function refusalLog(db: Database, now: () => Date): RefusalLog {
         noted.event.count += 1;
         return;
       }
-      if (waiting.size >= MOST_WAITING) return;
+      if (waiting.size >= MOST_WAITING) {
+        onDropped();
+        return;
+      }
       const [place] = principal.grants;
       waiting.set(key, {
         minute,

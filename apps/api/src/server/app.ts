@@ -119,7 +119,8 @@ function trpcHandler(services: Services) {
     router: appRouter,
     allowBatching: false,
     maxBodySize: BODY_LIMIT,
-    createContext: async ({ req, res }): Promise<Context> => {
+    createContext: async ({ req, res, info }): Promise<Context> => {
+      res.locals.operationId = operationOf(info.calls[0]?.path)?.operationId;
       const requestId = requestIdOf(res);
       try {
         const principal = await authenticate(services, req, requestId);

@@ -1,11 +1,12 @@
 import type { Database } from '@quartermaster/db/database.ts';
 import { newId } from '@quartermaster/db/ids.ts';
 import { insertAuditEvents } from '@quartermaster/db/repositories/audit-events.ts';
-import { insertApiKey } from '@quartermaster/db/repositories/credentials.ts';
+import { findApiKey, insertApiKey } from '@quartermaster/db/repositories/credentials.ts';
 import {
   findServiceAccounts,
   hasPlatformAdministrator,
   insertServiceAccount,
+  searchServiceAccounts,
 } from '@quartermaster/db/repositories/service-accounts.ts';
 import { ensurePlace } from '@quartermaster/db/repositories/tenants.ts';
 import { mintApiKey, parseApiKey } from '../access/api-key-format.ts';
@@ -19,7 +20,7 @@ const ACCOUNT_ID = 'bootstrap';
  * Makes the first platform administrator where there is none: the tenant `default`, in it the account `bootstrap`, and
  * a key for it.
  *
- * @param given the key to use; made where it is null
+ * @param given the key to use; one is made where it is null, or was in use before
  * @returns the key where it was made here, to be shown once; null where nothing is to be shown
  * @throws {ConfigError} for a given key that is not well-formed, even where it is not needed
  */
@@ -30,33 +31,46 @@ export async function bootstrap(db: Database, given: string | null, now: Date): 
   return db.transaction().execute(async (trx) => {
     if (await hasPlatformAdministrator(trx)) return null;
     await ensurePlace(trx, BOOTSTRAP_PLACE, now);
-    await insertAdministrator(trx, now);
-    const key = await insertAdministratorKey(trx, given, now);
-    return given === null ? key : null;
+    const accountId = await insertAdministrator(trx, now);
+    // A key that was known before has ended, and stays so.
+    const used = given !== null && (await findApiKey(trx, parseApiKey(given)?.keyId ?? '')) !== undefined;
+    const wanted = used ? null : given;
+    const key = await insertAdministratorKey(trx, accountId, wanted, now);
+    return wanted === null ? key : null;
   });
 }
 
-/** Another key for the bootstrap account, for when all keys are lost. The account is made where it is missing. */
+/**
+ * A key for when all keys are lost: another one for the bootstrap account, or for an administrator of its own where that
+ * account was deleted, disabled or demoted.
+ */
 export async function recoverAdministrator(db: Database, now: Date): Promise<string> {
   return db.transaction().execute(async (trx) => {
     await ensurePlace(trx, BOOTSTRAP_PLACE, now);
     const [account] = await findServiceAccounts(trx, [BOOTSTRAP_PLACE], ACCOUNT_ID, now);
-    if (!account) await insertAdministrator(trx, now);
-    else if (account.status !== 'active' || !account.platformAdministrator) {
-      throw new Error(
-        `the account ${ACCOUNT_ID} of the tenant ${BOOTSTRAP_PLACE.tenantId} is not an active platform administrator`,
-      );
-    }
-    return insertAdministratorKey(trx, null, now);
+    const usable = account?.status === 'active' && account.platformAdministrator;
+    const accountId = usable ? ACCOUNT_ID : await insertAdministrator(trx, now);
+    return insertAdministratorKey(trx, accountId, null, now);
   });
 }
 
-async function insertAdministrator(trx: Database, now: Date): Promise<void> {
+/** An id is never given twice, not even after its account was deleted. */
+async function freeAccountId(trx: Database, now: Date): Promise<string> {
+  const page = { limit: 1, after: null };
+  const [account] = await findServiceAccounts(trx, [BOOTSTRAP_PLACE], ACCOUNT_ID, now);
+  const filter = { ids: [ACCOUNT_ID], status: 'deleted' };
+  const { items } = await searchServiceAccounts(trx, [BOOTSTRAP_PLACE], filter, page, now);
+  return account || items.length > 0 ? newId('sa', now) : ACCOUNT_ID;
+}
+
+/** @returns the new account's id */
+async function insertAdministrator(trx: Database, now: Date): Promise<string> {
+  const id = await freeAccountId(trx, now);
   await insertServiceAccount(
     trx,
     BOOTSTRAP_PLACE,
     {
-      id: ACCOUNT_ID,
+      id,
       name: ACCOUNT_ID,
       displayName: 'Bootstrap administrator',
       description: 'Made by the service itself on an empty database.',
@@ -66,14 +80,20 @@ async function insertAdministrator(trx: Database, now: Date): Promise<void> {
     },
     now,
   );
+  return id;
 }
 
-async function insertAdministratorKey(trx: Database, given: string | null, now: Date): Promise<string> {
+async function insertAdministratorKey(
+  trx: Database,
+  accountId: string,
+  given: string | null,
+  now: Date,
+): Promise<string> {
   const minted = given === null ? null : parseApiKey(given);
   const id = minted?.keyId ?? newId('key', now);
   const { key, prefix, digest } = minted && given !== null ? { ...minted, key: given } : mintApiKey(id);
   const values = { name: 'bootstrap', scopes: ['*' as const], expiresAt: null, createdBy: null, rotationCount: 0 };
-  await insertApiKey(trx, BOOTSTRAP_PLACE, { id, prefix, digest, accountId: ACCOUNT_ID, ...values }, now);
+  await insertApiKey(trx, BOOTSTRAP_PLACE, { id, prefix, digest, accountId, ...values }, now);
   const event = {
     place: BOOTSTRAP_PLACE,
     actor: { type: 'system' as const, id: null },

@@ -69,11 +69,12 @@ export async function startServer(config: Config, parts: Parts = {}): Promise<Ru
 
     const devIdentity = config.devIdentity ? await startDevIdentity(config, { publicUrl: url, port }) : null;
     const issuer = devIdentity?.issuer ?? config.oidc.issuer;
+    const metrics = createMetrics();
     const services: Services = {
       ...{ db, log, now, secrets, publicUrl, issuer },
-      metrics: createMetrics(),
+      metrics,
       cursors: cursorCodec(secrets.derive('cursors')),
-      refusals: refusalLog(db, now),
+      refusals: refusalLog(db, now, () => metrics.refusalsDropped.inc()),
       registrations: registrationLimiter(config.rateLimits),
       tokens: issuer === null ? null : createTokenVerifier({ ...config.oidc, issuer, now }),
     };
