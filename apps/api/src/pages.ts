@@ -51,7 +51,9 @@ export async function answerPage<Item>(
   const part = 'query' in input ? 'query' : 'body';
   const { limit, cursor, ...filters } = 'query' in input ? input.query : input.body;
   const { cursors } = ctx.services;
-  const binding = JSON.stringify([ctx.operation.operationId, input.path ?? null, sorted(filters), scope]);
+  const query = [ctx.operation.operationId, input.path ?? null, sorted(filters), scope];
+  // The reach too: filters can narrow the scopes of two callers to the same one.
+  const binding = JSON.stringify([...query, ctx.reach]);
   const after = cursor == null ? null : cursors.decode(cursor, binding);
   if (cursor != null && after === null) throw cursorFailure(part, cursor);
   const { items, next } = await list({ limit, after });

@@ -36,14 +36,17 @@ export const ScopeSchema = z
   .meta({ id: 'Scope', description: 'What a credential may do: `<resource>:<verb>`, or `*` for everything.' });
 export type Scope = z.infer<typeof ScopeSchema>;
 
-const READ_SCOPES = ScopeSchema.options.filter((scope) => scope.endsWith(':read'));
+/** Users are seen by administrators alone, and the audit is theirs to read. */
+const READ_SCOPES = ScopeSchema.options.filter(
+  (scope) => scope.endsWith(':read') && scope !== 'users:read' && scope !== 'audit_events:read',
+);
 
 /** Roles are named sets of scopes. A role never reaches further than the membership (tenant, sub-tenant) that gives it. */
 export const ROLE_SCOPES = {
   owner: ['*'],
   admin: ScopeSchema.options.filter((scope) => scope !== '*' && scope !== 'tenants:write'),
   operator: [
-    ...READ_SCOPES.filter((scope) => scope !== 'audit_events:read'),
+    ...READ_SCOPES,
     'gateway_sessions:write',
     'manifests:write',
     'operator_tasks:write',
@@ -52,7 +55,7 @@ export const ROLE_SCOPES = {
     'runtime_observations:review',
     'traces:write',
   ],
-  viewer: READ_SCOPES.filter((scope) => scope !== 'audit_events:read' && scope !== 'credentials:read'),
+  viewer: READ_SCOPES.filter((scope) => scope !== 'credentials:read'),
 } as const satisfies Record<string, readonly Scope[]>;
 
 export const RoleSchema = z

@@ -39,6 +39,7 @@ export async function changeGateway(ctx: CallerContext, id: string, body: Update
     if (changed.length === 0) return gateway;
     await refuseUnusableProviders(ctx, trx, gateway, providerIds ?? [], gateway.providerIds);
     if (changed.includes('manifestId')) await refuseUnusableManifest(ctx, trx, gateway, change.manifestId ?? null);
+    else if (changed.includes('status')) await refuseDeletedManifest(trx, { ...gateway, ...change });
     const updated = await updateGateway(trx, ctx.reach, id, change, now).catch(nameTaken(change.name ?? gateway.name));
     if (!updated) throw notFound();
     if (updated.status === 'disabled') await revokeSessionsOfGateway(trx, [placeOf(updated)], id, now);
@@ -95,6 +96,14 @@ async function refuseUnusableManifest(
   if (manifestId === null) return;
   const manifest = await findManifest(db, ctx.reach, manifestId);
   if (manifest && isUsableAt(place, manifest)) return;
+  throw valueError(['body', 'manifestId'], 'manifest does not exist', manifestId);
+}
+
+/** A manifest can be deleted while its gateways are disabled: an active gateway never runs under a deleted one. */
+async function refuseDeletedManifest(db: Database, { tenantId, status, manifestId }: Gateway): Promise<void> {
+  if (status !== 'active' || manifestId === null) return;
+  // The whole tenant: its caller need not reach what the gateway runs under already.
+  if (await findManifest(db, [{ tenantId, subTenantId: null }], manifestId)) return;
   throw valueError(['body', 'manifestId'], 'manifest does not exist', manifestId);
 }
 

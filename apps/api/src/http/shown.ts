@@ -1,7 +1,8 @@
 /** How much of a value an answer repeats, serialised, in bytes. */
 const INPUT_MAX_BYTES = 1024;
 
-const SECRET = /password|secret|token|key|credential|authorization/i;
+/** At least what registration takes for a password, and refuses. */
+const SECRET = /pass(word|wd|phrase|code)|pwd|secret|token|key|credential|authorization/i;
 
 /** Whether a name promises a secret. Rather one too many. */
 function soundsSecret(name: string | number): boolean {

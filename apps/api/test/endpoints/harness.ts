@@ -1,7 +1,8 @@
 import { isOperation, type Operation } from '@quartermaster/contracts/operation.ts';
-import { expect } from 'vitest';
+import { expect, onTestFinished } from 'vitest';
 import { type Answered, type Body, type Credential, startTestServer, type TestServer } from '../support/server.ts';
 
+/** A test server whose clock goes back at the end of each test, so that no test sees where another travelled. */
 export type Endpoints = TestServer & {
   /** What the contract promises and no call was answered with yet: `<operationId> <200 or the error's code>`. */
   unseen(): string[];
@@ -26,6 +27,10 @@ export async function serverFor(contract: object, environment: Record<string, st
       const answered = await call(method, path, sent);
       expect(answered.status, `${method} ${path}: ${answered.text}`).toBe(200);
       return answered.body;
+    },
+    travel(milliseconds) {
+      server.travel(milliseconds);
+      onTestFinished(() => server.travel(-milliseconds));
     },
     unseen() {
       const promised = operations.flatMap((one) => ['200', ...one.errors].map((code) => `${one.operationId} ${code}`));
@@ -61,7 +66,7 @@ export function expectFields(record: object, names: string): void {
 /** Audit events by filter, newest first, as a platform administrator sees them. */
 export async function auditOf(server: TestServer, filter: Record<string, string>): Promise<Body[]> {
   const query = new URLSearchParams({ limit: '100', ...filter });
-  return (await server.ok('GET', `/v1/audit-events?${query}`, { as: server.admin })).items;
+  return (await server.ok('GET', `/v1/audit-events?${query.toString()}`, { as: server.admin })).items;
 }
 
 type Updates = {

@@ -7,12 +7,14 @@ export type Listing = { method?: 'GET' | 'POST'; path: string; filter?: Record<s
 
 type Paging = { limit?: number; cursor?: string };
 
-export function askFor(server: TestServer, listing: Listing, paging: Paging = {}): Promise<Answered> {
+function askFor(server: TestServer, listing: Listing, paging: Paging = {}): Promise<Answered> {
   const { method = 'GET', path, filter = {}, as } = listing;
   const asked = { ...filter, ...paging };
   if (method === 'POST') return server.call('POST', path, { as, body: asked });
-  const query = new URLSearchParams(Object.entries(asked).map(([name, value]): [string, string] => [name, String(value)]));
-  return server.call('GET', `${path}?${query}`, { as });
+  const query = new URLSearchParams(
+    Object.entries(asked).map(([name, value]): [string, string] => [name, String(value)]),
+  );
+  return server.call('GET', `${path}?${query.toString()}`, { as });
 }
 
 export async function pageOf(server: TestServer, listing: Listing, paging: Paging = {}): Promise<Body> {
@@ -30,6 +32,18 @@ export async function idsOf(
 ): Promise<string[]> {
   const page = await pageOf(server, { ...listing, filter: { ...listing.filter, ...filter } }, { limit: 100 });
   return page.items.map(idOf).toSorted();
+}
+
+/** Expects each filter to find exactly its ids, in any order. */
+export async function expectFilters(
+  server: TestServer,
+  listing: Listing,
+  rows: readonly [filter: Record<string, unknown>, ids: string[]][],
+  idOf?: (item: Body) => string,
+): Promise<void> {
+  for (const [filter, ids] of rows) {
+    expect(await idsOf(server, listing, filter, idOf), JSON.stringify(filter)).toEqual(ids.toSorted());
+  }
 }
 
 /**
@@ -57,13 +71,13 @@ export async function expectStablePages(
   const ids = seen.map(idOf);
   expect(new Set(ids).size).toBe(ids.length);
   expect(ids).toEqual(expect.arrayContaining(made));
-  const times = seen.map((item) => item.createdAt);
+  const times: string[] = seen.map((item) => item.createdAt);
   expect(times).toEqual(times.toSorted().toReversed());
 }
 
 type Others = {
-  /** The same list with another filter. */
-  filter: Record<string, unknown>;
+  /** The same list with another filter, where it has any. */
+  filter?: Record<string, unknown>;
   /** Another list. */
   list: Omit<Listing, 'as'>;
   /** Somebody with another reach who may read the list. */
@@ -78,12 +92,15 @@ export async function expectOwnCursorsOnly(server: TestServer, listing: Listing,
   const damagedAt = (at: number) =>
     nextCursor.slice(0, at) + (nextCursor[at] === 'A' ? 'B' : 'A') + nextCursor.slice(at + 1);
   const attempts: [Listing, string][] = [
-    [{ ...listing, filter: { ...listing.filter, ...others.filter } }, nextCursor],
+    ...(others.filter
+      ? [[{ ...listing, filter: { ...listing.filter, ...others.filter } }, nextCursor] as [Listing, string]]
+      : []),
     [{ ...others.list, as: listing.as }, nextCursor],
     [{ ...listing, as: others.principal }, nextCursor],
-    ...[0, Math.floor(nextCursor.length / 2), nextCursor.length - 1].map(
-      (at): [Listing, string] => [listing, damagedAt(at)],
-    ),
+    ...[0, Math.floor(nextCursor.length / 2), nextCursor.length - 1].map((at): [Listing, string] => [
+      listing,
+      damagedAt(at),
+    ]),
     [listing, ''],
   ];
   for (const [asked, cursor] of attempts) {

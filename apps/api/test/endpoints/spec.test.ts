@@ -97,7 +97,13 @@ const ROWS: Row[] = [
     body: () => ({}),
     fields: 'providerId dryRun applied skipped',
   },
-  { number: 5, method: 'POST', path: (made) => `/v1/gateways/${made.gatewayId}/sessions`, body: () => ({}), fields: SESSION },
+  {
+    number: 5,
+    method: 'POST',
+    path: (made) => `/v1/gateways/${made.gatewayId}/sessions`,
+    body: () => ({}),
+    fields: SESSION,
+  },
   {
     number: 6,
     method: 'PUT',
@@ -113,7 +119,14 @@ const ROWS: Row[] = [
     }),
     fields: PROVIDER,
   },
-  { number: 7, method: 'POST', path: () => '/v1/service-accounts/search', body: () => ({}), fields: ACCOUNT, record: first },
+  {
+    number: 7,
+    method: 'POST',
+    path: () => '/v1/service-accounts/search',
+    body: () => ({}),
+    fields: ACCOUNT,
+    record: first,
+  },
   {
     number: 8,
     method: 'PUT',
@@ -121,7 +134,14 @@ const ROWS: Row[] = [
     body: (made) => (isUser(made) ? USER_PROFILE : ACCOUNT_PROFILE),
     fields: (made) => (isUser(made) ? USER : ACCOUNT),
   },
-  { number: 9, method: 'POST', path: () => '/v1/credentials/search', body: () => ({}), fields: CREDENTIAL, record: first },
+  {
+    number: 9,
+    method: 'POST',
+    path: () => '/v1/credentials/search',
+    body: () => ({}),
+    fields: CREDENTIAL,
+    record: first,
+  },
   { number: 11, method: 'GET', path: () => '/v1/operator/tasks', fields: TASK, record: first },
   { number: 12, method: 'GET', path: () => '/v1/manifests', fields: MANIFEST, record: first },
   {
@@ -201,9 +221,10 @@ test('the document lists both security schemes for endpoints 1 to 9 and 11 to 18
   for (const { number, method, path } of ROWS) {
     const template = Object.keys(document.paths).find((one) => shape(one) === shape(path(made))) ?? '';
     const operation = document.paths[template]?.[method.toLowerCase()];
-    expect(operation?.security.flatMap((one) => Object.keys(one)), `endpoint ${number}`).toEqual(
-      expect.arrayContaining(['bearerAuth', 'apiKeyAuth']),
-    );
+    expect(
+      operation?.security.flatMap((one) => Object.keys(one)),
+      `endpoint ${number}`,
+    ).toEqual(expect.arrayContaining(['bearerAuth', 'apiKeyAuth']));
   }
   expect(document.paths['/v1/onboarding/register']?.post?.security ?? []).toEqual([]);
 });

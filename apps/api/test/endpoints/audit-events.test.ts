@@ -1,0 +1,181 @@
+import * as contract from '@quartermaster/contracts/audit-events.ts';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { accountWithKey, memberWithToken, unique } from '../support/people.ts';
+import type { Body } from '../support/server.ts';
+import { auditOf, type Endpoints, expectFields, expectProblem, serverFor } from './harness.ts';
+import { expectFilters, expectOwnCursorsOnly, expectStablePages } from './lists.ts';
+import { chatSpan } from './spec-fixtures.ts';
+
+let server: Endpoints;
+beforeAll(async () => {
+  server = await serverFor(contract);
+});
+afterAll(() => server.stop());
+
+const PATH = '/v1/audit-events';
+
+test('an event says who did what to which record how, where and in which request', async () => {
+  const account = await accountWithKey(server, { tenantId: 'event-1', subTenantId: 'eu' });
+  const body = { name: 'Hidden value', kind: 'llm' };
+  const created = await server.call('POST', '/v1/providers', { as: { key: account.key }, body });
+  const [event, ...others] = await auditOf(server, { actor_id: account.id });
+  expect(others).toEqual([]);
+  expectFields(event, 'actor scheme operation target outcome changedFields requestId');
+  expect(event).toEqual({
+    ...{ id: expect.stringMatching(/^aud_/), tenantId: 'event-1', subTenantId: 'eu' },
+    ...{ actor: { type: 'service_account', id: account.id }, scheme: 'api_key', keyId: account.keyId },
+    ...{ operation: 'create_provider', target: { type: 'provider', id: created.body.id } },
+    ...{ outcome: 'success', reason: null, changedFields: ['kind', 'name', 'status'], count: 1 },
+    ...{ requestId: created.headers.get('x-request-id'), createdAt: created.body.createdAt },
+  });
+});
+
+test('a user acts by bearer token, and their first sign-in is an event of its own', async () => {
+  await accountWithKey(server, { tenantId: 'user-1' });
+  const { id, token } = await memberWithToken(server, { tenantId: 'user-1' }, 'admin');
+  await server.ok('POST', '/v1/gateways', { as: { token }, body: { name: 'edge' } });
+  expect(await auditOf(server, { actor_id: id })).toHaveLength(2);
+  const [made] = await auditOf(server, { actor_id: id, operation: 'create_gateway' });
+  const [linked] = await auditOf(server, { actor_id: id, operation: 'link_identity' });
+  const actor = { actor: { type: 'user', id }, scheme: 'bearer', keyId: null };
+  expect(made).toMatchObject({ ...actor, operation: 'create_gateway', tenantId: 'user-1' });
+  expect(linked).toMatchObject({ ...actor, operation: 'link_identity', target: { type: 'user', id }, tenantId: null });
+});
+
+test('reads, refused values and updates of nothing leave no event', async () => {
+  const { id, key } = await accountWithKey(server, { tenantId: 'silent-1' });
+  const as = { key };
+  const before = await auditOf(server, { tenant_id: 'silent-1' });
+  await server.ok('GET', '/v1/providers', { as });
+  await server.ok('POST', '/v1/service-accounts/search', { as });
+  await server.ok('POST', '/v1/credentials/search', { as });
+  await server.call('POST', '/v1/providers', { as, body: {} });
+  await server.ok('PUT', `/v1/service-accounts/${id}`, { as, body: {} });
+  await server.call('GET', '/v1/providers', { as: { key: `${key}x` } });
+  await server.services.refusals.flush('all');
+  expect(await auditOf(server, { tenant_id: 'silent-1' })).toEqual(before);
+});
+
+test('span ingest is not audited', async () => {
+  const { key } = await accountWithKey(server, { tenantId: 'ingest-1' });
+  const before = await auditOf(server, { tenant_id: 'ingest-1' });
+  await server.ok('POST', '/v1/traces', { as: { key }, body: chatSpan('cd'.repeat(16), 'gpt-5', 'openai') });
+  expect(await auditOf(server, { tenant_id: 'ingest-1' })).toEqual(before);
+});
+
+test('refusals of authenticated callers are summed for each actor, operation, reason and minute', async () => {
+  const reader = await accountWithKey(server, { tenantId: 'refused-1' }, ['providers:read']);
+  const writer = await accountWithKey(server, { tenantId: 'refused-1' });
+  const post = (key: string) => server.call('POST', '/v1/gateways', { as: { key }, body: { name: 'edge' } });
+  await server.services.refusals.flush('all');
+  // To the beginning of a minute, so that the calls below fall into the same one.
+  server.travel(60_000 - (server.services.now().getTime() % 60_000));
+  const refusals: Body[] = [];
+  for (let count = 0; count < 3; count += 1) refusals.push(await post(reader.key));
+  await post(writer.key);
+  for (let count = 0; count < 2; count += 1) expectProblem(await post(writer.key), 409, 'name_taken');
+  const refused = async (actor: string) => auditOf(server, { actor_id: actor, tenant_id: 'refused-1' });
+  await server.services.refusals.flush('over');
+  expect(await refused(reader.id)).toEqual([]);
+  server.travel(60_000);
+  await post(reader.key);
+  await server.services.refusals.flush('over');
+  const [summed, ...others] = await refused(reader.id);
+  expect(others).toEqual([]);
+  expect(summed).toMatchObject({
+    ...{ operation: 'create_gateway', outcome: 'denied', reason: 'scope_missing', count: 3, target: null },
+    ...{ actor: { type: 'service_account', id: reader.id }, scheme: 'api_key', changedFields: [] },
+    requestId: refusals[0]?.headers.get('x-request-id'),
+  });
+  const failures = (await refused(writer.id)).filter((event) => event.outcome === 'failure');
+  expect(failures).toMatchObject([{ operation: 'create_gateway', reason: 'name_taken', count: 2 }]);
+  await server.services.refusals.flush('all');
+  expect((await refused(reader.id)).map((event) => event.count)).toEqual([1, 3]);
+});
+
+test('a tenant sees its own events, a sub-tenant its own, and the platform sees all; operators and viewers none', async () => {
+  const tenantId = 'reach-1';
+  const wide = await accountWithKey(server, { tenantId });
+  const bound = await accountWithKey(server, { tenantId, subTenantId: 'eu' });
+  for (const { key } of [wide, bound]) await server.ok('POST', '/v1/gateways', { as: { key }, body: { name: 'edge' } });
+  const places = async (key: string): Promise<string[]> => {
+    const { items } = await server.ok('GET', `${PATH}?limit=100&operation=create_gateway`, { as: { key } });
+    return items.map((event: Body) => event.subTenantId ?? '');
+  };
+  expect((await places(wide.key)).toSorted()).toEqual(['', 'eu']);
+  expect(await places(bound.key)).toEqual(['eu']);
+  expect((await auditOf(server, { tenant_id: tenantId, operation: 'create_gateway' })).length).toBe(2);
+  for (const role of ['operator', 'viewer'] as const) {
+    const { token } = await memberWithToken(server, { tenantId }, role);
+    expectProblem(await server.call('GET', PATH, { as: { token } }), 403, 'scope_missing');
+  }
+  expect(await auditOf(server, { operation: 'register_user' })).not.toEqual([]);
+  const { items } = await server.ok('GET', `${PATH}?operation=register_user`, { as: { key: wide.key } });
+  expect(items).toEqual([]);
+});
+
+test('nothing changes or removes an event', async () => {
+  const [event] = await auditOf(server, {});
+  for (const method of ['POST', 'PUT', 'DELETE', 'PATCH']) {
+    expect((await server.call(method, PATH, { as: server.admin, unchecked: true })).status).toBe(405);
+    const one = await server.call(method, `${PATH}/${event.id}`, { as: server.admin, unchecked: true });
+    expect([404, 405]).toContain(one.status);
+  }
+});
+
+test('list_audit_events filters by each of its parameters, and a value that matches nothing finds nothing', async () => {
+  const wide = await accountWithKey(server, { tenantId: 'list-1' });
+  const bound = await accountWithKey(server, { tenantId: 'list-1', subTenantId: 'eu' });
+  const as = { key: wide.key };
+  const listing = { path: PATH, as };
+  const start = server.services.now().toISOString();
+  server.travel(1000);
+  const gateway = await server.ok('POST', '/v1/gateways', { as, body: { name: 'edge' } });
+  server.travel(1000);
+  const provider = await server.ok('POST', '/v1/providers', {
+    as: { key: bound.key },
+    body: { name: 'p', kind: 'llm' },
+  });
+  const after = { created_after: start };
+  const [second, first] = (await server.ok('GET', `${PATH}?created_after=${start}`, { as })).items;
+  expect([first.target.id, second.target.id]).toEqual([gateway.id, provider.id]);
+  const both = [first.id, second.id];
+  const rows: [Record<string, string>, string[]][] = [
+    [after, both],
+    [{ ...after, tenant_id: '', sub_tenant_id: '' }, both],
+    [{ ...after, tenant_id: 'list-1' }, both],
+    [{ ...after, sub_tenant_id: 'eu' }, [second.id]],
+    [{ ...after, actor_id: wide.id }, [first.id]],
+    [{ ...after, actor_id: 'nobody' }, []],
+    [{ ...after, operation: 'create_provider' }, [second.id]],
+    [{ ...after, operation: 'unheard_of' }, []],
+    [{ ...after, target_id: gateway.id }, [first.id]],
+    [{ ...after, target_id: 'none' }, []],
+    [{ ...after, outcome: 'success' }, both],
+    [{ ...after, outcome: 'denied' }, []],
+    [{ ...after, outcome: 'unheard-of' }, []],
+    [{ created_after: first.createdAt }, [second.id]],
+    [{ ...after, created_before: second.createdAt }, [first.id]],
+    [{ created_after: first.createdAt.replace('Z', '+00:00') }, [second.id]],
+  ];
+  await expectFilters(server, listing, rows);
+});
+
+test('list_audit_events walks all pages while events are written', async () => {
+  const { key } = await accountWithKey(server, { tenantId: 'pages-1' });
+  const make = async () => {
+    const body = { name: unique('gateway') };
+    const { id } = await server.ok('POST', '/v1/gateways', { as: { key }, body });
+    return (await auditOf(server, { target_id: id }))[0].id;
+  };
+  await expectStablePages(server, { path: PATH, as: { key } }, make);
+  await expectOwnCursorsOnly(
+    server,
+    { path: PATH, filter: { tenant_id: 'pages-1' }, as: { key } },
+    { filter: { outcome: 'success' }, list: { path: '/v1/gateways' }, principal: server.admin },
+  );
+});
+
+test('the operation was seen to succeed', () => {
+  expect(server.unseen()).toEqual([]);
+});

@@ -1,0 +1,317 @@
+import { isOperation } from '@quartermaster/contracts/operation.ts';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { procedures } from '../../src/router.ts';
+import { accountWithKey } from '../support/people.ts';
+import { type Body, type Credential, startTestServer, type TestServer } from '../support/server.ts';
+import { auditOf } from './harness.ts';
+import { chatSpan } from './spec-fixtures.ts';
+
+let server: TestServer;
+beforeAll(async () => {
+  server = await startTestServer();
+});
+afterAll(() => server.stop());
+
+/** Operations that change administrative records: all that are neither reads nor the ingest of spans. */
+const WRITES = Object.values(procedures)
+  .map((procedure) => (procedure?._def.meta as { operation?: unknown } | undefined)?.operation)
+  .filter(isOperation)
+  .filter(({ method, operationId }) => method !== 'GET' && !/^search_|^ingest_traces$/.test(operationId))
+  .map((operation) => operation.operationId);
+
+/** What stands in bodies here and is personal or secret for all that the audit knows. */
+const VALUE = 'a-value-that-stays-out';
+const RECORDED = 'Recorded';
+
+type Step = {
+  operationId: string;
+  method: string;
+  path: (made: Record<string, string>) => string;
+  body?: unknown;
+  /** Where the id of what was made is kept for later steps. */
+  keep?: string;
+  /** The target's type and the fields that changed, in the event of the operation's own record. */
+  expected: [string, string[]];
+  as?: 'admin' | 'anonymous';
+};
+
+const email = `${VALUE}@example.com`;
+
+const STEPS: Step[] = [
+  {
+    operationId: 'create_tenant',
+    method: 'POST',
+    path: () => '/v1/tenants',
+    body: { displayName: VALUE },
+    keep: 'tenant',
+    as: 'admin',
+    expected: ['tenant', ['displayName']],
+  },
+  {
+    operationId: 'update_tenant',
+    method: 'PUT',
+    path: () => '/v1/tenants/writes',
+    body: { displayName: VALUE },
+    expected: ['tenant', ['displayName']],
+  },
+  {
+    operationId: 'create_service_account',
+    method: 'POST',
+    path: () => '/v1/service-accounts',
+    body: { name: VALUE, metadata: { note: VALUE } },
+    keep: 'account',
+    expected: ['service_account', ['metadata', 'name', 'platformAdministrator', 'status']],
+  },
+  {
+    operationId: 'update_service_account',
+    method: 'PUT',
+    path: (made) => `/v1/service-accounts/${made.account}`,
+    body: { description: VALUE },
+    expected: ['service_account', ['description']],
+  },
+  {
+    operationId: 'create_service_account_key',
+    method: 'POST',
+    path: (made) => `/v1/service-accounts/${made.account}/keys`,
+    body: { scopes: ['traces:write'], name: VALUE },
+    keep: 'key',
+    expected: ['api_key', ['name', 'scopes']],
+  },
+  {
+    operationId: 'rotate_service_account_key',
+    method: 'POST',
+    path: (made) => `/v1/service-accounts/${made.account}/keys/${made.key}/rotate`,
+    keep: 'rotated',
+    expected: ['api_key', ['expiresAt']],
+  },
+  {
+    operationId: 'revoke_service_account_key',
+    method: 'DELETE',
+    path: (made) => `/v1/service-accounts/${made.account}/keys/${made.rotated}`,
+    expected: ['api_key', ['revokedAt']],
+  },
+  {
+    operationId: 'disable_service_account',
+    method: 'POST',
+    path: (made) => `/v1/service-accounts/${made.account}/disable`,
+    expected: ['service_account', ['status']],
+  },
+  {
+    operationId: 'enable_service_account',
+    method: 'POST',
+    path: (made) => `/v1/service-accounts/${made.account}/enable`,
+    expected: ['service_account', ['status']],
+  },
+  {
+    operationId: 'delete_service_account',
+    method: 'DELETE',
+    path: (made) => `/v1/service-accounts/${made.account}`,
+    expected: ['service_account', ['status']],
+  },
+  {
+    operationId: 'update_my_profile',
+    method: 'PUT',
+    path: () => '/v1/me/profile',
+    body: { displayName: VALUE },
+    expected: ['service_account', ['displayName']],
+  },
+  {
+    operationId: 'create_provider',
+    method: 'POST',
+    path: () => '/v1/providers',
+    body: { name: VALUE, kind: 'llm' },
+    keep: 'provider',
+    expected: ['provider', ['kind', 'name', 'status']],
+  },
+  {
+    operationId: 'update_provider',
+    method: 'PUT',
+    path: (made) => `/v1/providers/${made.provider}`,
+    body: { description: VALUE, displayName: VALUE },
+    expected: ['provider', ['description', 'displayName']],
+  },
+  {
+    operationId: 'create_inventory_item',
+    method: 'POST',
+    path: (made) => `/v1/providers/${made.provider}/inventory`,
+    body: { kind: 'tool', name: VALUE },
+    keep: 'item',
+    expected: ['inventory_item', ['kind', 'name', 'status']],
+  },
+  {
+    operationId: 'update_inventory_item',
+    method: 'PUT',
+    path: (made) => `/v1/providers/${made.provider}/inventory/${made.item}`,
+    body: { title: VALUE },
+    expected: ['inventory_item', ['title']],
+  },
+  {
+    operationId: 'delete_inventory_item',
+    method: 'DELETE',
+    path: (made) => `/v1/providers/${made.provider}/inventory/${made.item}`,
+    expected: ['inventory_item', []],
+  },
+  {
+    operationId: 'review_runtime_observation',
+    method: 'POST',
+    path: (made) => `/v1/runtime-observations/${made.observation}/review`,
+    body: { decision: 'approved', note: VALUE },
+    expected: ['runtime_observation', ['review', 'status']],
+  },
+  {
+    operationId: 'apply_provider_recommendations',
+    method: 'POST',
+    path: (made) => `/v1/providers/${made.provider}/recommendations/apply`,
+    expected: ['recommendation', ['status']],
+  },
+  {
+    operationId: 'update_runtime_observation',
+    method: 'PUT',
+    path: (made) => `/v1/runtime-observations/${made.observation}`,
+    body: { note: `${VALUE} too` },
+    expected: ['runtime_observation', ['review']],
+  },
+  {
+    operationId: 'create_manifest',
+    method: 'POST',
+    path: () => '/v1/manifests',
+    body: { name: VALUE, kind: 'agent', spec: { note: VALUE } },
+    keep: 'manifest',
+    expected: ['manifest', ['kind', 'name', 'spec']],
+  },
+  {
+    operationId: 'delete_manifest',
+    method: 'DELETE',
+    path: (made) => `/v1/manifests/${made.manifest}`,
+    expected: ['manifest', ['status']],
+  },
+  {
+    operationId: 'create_gateway',
+    method: 'POST',
+    path: () => '/v1/gateways',
+    body: { name: VALUE },
+    keep: 'gateway',
+    expected: ['gateway', ['name', 'providerIds', 'sessionTtlSeconds', 'status']],
+  },
+  {
+    operationId: 'update_gateway',
+    method: 'PUT',
+    path: (made) => `/v1/gateways/${made.gateway}`,
+    body: { displayName: VALUE },
+    expected: ['gateway', ['displayName']],
+  },
+  {
+    operationId: 'create_gateway_session',
+    method: 'POST',
+    path: (made) => `/v1/gateways/${made.gateway}/sessions`,
+    body: { metadata: { note: VALUE } },
+    keep: 'session',
+    expected: ['gateway_session', ['metadata']],
+  },
+  {
+    operationId: 'revoke_gateway_session',
+    method: 'DELETE',
+    path: (made) => `/v1/gateways/${made.gateway}/sessions/${made.session}`,
+    expected: ['gateway_session', ['revokedAt']],
+  },
+  {
+    operationId: 'delete_gateway',
+    method: 'DELETE',
+    path: (made) => `/v1/gateways/${made.gateway}`,
+    expected: ['gateway', ['status']],
+  },
+  {
+    operationId: 'delete_provider',
+    method: 'DELETE',
+    path: (made) => `/v1/providers/${made.provider}`,
+    expected: ['provider', ['status']],
+  },
+  {
+    operationId: 'register_user',
+    method: 'POST',
+    path: () => '/v1/onboarding/register',
+    body: { user: { email, displayName: VALUE } },
+    as: 'anonymous',
+    expected: ['user', ['displayName', 'email']],
+  },
+  {
+    operationId: 'create_membership',
+    method: 'POST',
+    path: () => '/v1/tenants/writes/memberships',
+    body: { email, role: 'viewer' },
+    keep: 'user',
+    expected: ['membership', ['email', 'role']],
+  },
+  {
+    operationId: 'update_membership',
+    method: 'PUT',
+    path: (made) => `/v1/tenants/writes/memberships/${made.user}`,
+    body: { role: 'operator' },
+    expected: ['membership', ['role']],
+  },
+  {
+    operationId: 'disable_user',
+    method: 'POST',
+    path: (made) => `/v1/users/${made.user}/disable`,
+    expected: ['user', ['status']],
+  },
+  {
+    operationId: 'enable_user',
+    method: 'POST',
+    path: (made) => `/v1/users/${made.user}/enable`,
+    expected: ['user', ['status']],
+  },
+  {
+    operationId: 'delete_membership',
+    method: 'DELETE',
+    path: (made) => `/v1/tenants/writes/memberships/${made.user}`,
+    expected: ['membership', []],
+  },
+  {
+    operationId: 'delete_user',
+    method: 'DELETE',
+    path: (made) => `/v1/users/${made.user}`,
+    as: 'admin',
+    expected: ['user', ['status']],
+  },
+];
+
+test('every operation that writes is tried here', () => {
+  expect(STEPS.map((step) => step.operationId).toSorted()).toEqual(WRITES.toSorted());
+});
+
+test('each write leaves events of its own request, with actor, scheme, target and changed fields, and no values', async () => {
+  const caller = await accountWithKey(server, { tenantId: 'writes' });
+  const actors = {
+    caller: { as: { key: caller.key }, actor: { type: 'service_account', id: caller.id }, scheme: 'api_key' },
+    admin: { as: server.admin, actor: { type: 'service_account', id: 'bootstrap' }, scheme: 'api_key' },
+    anonymous: { as: null as Credential, actor: { type: 'anonymous', id: null }, scheme: null },
+  };
+  const made: Record<string, string> = {};
+  for (const { operationId, method, path, body, keep, expected, as } of STEPS) {
+    if (operationId === 'review_runtime_observation') made.observation = await observed({ key: caller.key });
+    const who = actors[as ?? 'caller'];
+    const sent = { as: who.as, ...(body !== undefined && { body }) };
+    const answered = await server.call(method, path(made), sent);
+    expect(answered.status, `${operationId}: ${answered.text}`).toBe(200);
+    if (keep !== undefined) made[keep] = answered.body.id ?? answered.body.userId;
+    const requestId = answered.headers.get('x-request-id');
+    const events = (await auditOf(server, { operation: operationId })).filter((one) => one.requestId === requestId);
+    const [type, changedFields] = expected;
+    expect(events, operationId).toContainEqual(
+      expect.objectContaining({ target: { type, id: expect.any(String) }, changedFields }),
+    );
+    const { actor, scheme } = who;
+    for (const event of events)
+      expect(event, operationId).toMatchObject({ actor, scheme, outcome: 'success', count: 1 });
+    expect(JSON.stringify(events)).not.toContain(VALUE);
+  }
+});
+
+/** What an agent was seen to use of the provider, which nobody declared. */
+async function observed(as: { key: string }): Promise<string> {
+  const span = chatSpan('ef'.repeat(16), RECORDED, VALUE);
+  await server.ok('POST', '/v1/traces', { as, body: span });
+  const { items } = await server.ok('GET', `/v1/runtime-observations?name=${RECORDED}`, { as });
+  return items.map((item: Body) => item.id)[0];
+}

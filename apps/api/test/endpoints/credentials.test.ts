@@ -1,0 +1,117 @@
+import * as contract from '@quartermaster/contracts/credentials.ts';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { accountWithKey } from '../support/people.ts';
+import type { Body } from '../support/server.ts';
+import { type Endpoints, expectFields, serverFor } from './harness.ts';
+import { expectFilters, expectOwnCursorsOnly, expectStablePages, idsOf, type Listing, pageOf } from './lists.ts';
+
+const DAY = 24 * 3_600_000;
+
+let server: Endpoints;
+beforeAll(async () => {
+  server = await serverFor(contract);
+});
+afterAll(() => server.stop());
+
+const found = (filter: object = {}): Listing => ({
+  method: 'POST',
+  path: '/v1/credentials/search',
+  filter: { ...filter },
+  as: server.admin,
+});
+const fromNow = (milliseconds: number) => new Date(server.services.now().getTime() + milliseconds).toISOString();
+const newKey = (accountId: string, body: object = {}): Promise<Body> =>
+  server.ok('POST', `/v1/service-accounts/${accountId}/keys`, {
+    as: server.admin,
+    body: { scopes: ['providers:read'], ...body },
+  });
+
+test('search_credentials filters by each of its fields, and a value that matches nothing finds nothing', async () => {
+  const tenantId = 'filters-1';
+  const account = await accountWithKey(server, { tenantId });
+  server.travel(60_000);
+  const bound = await accountWithKey(server, { tenantId, subTenantId: 'eu' });
+  server.travel(60_000);
+  const soon = await newKey(account.id, { name: 'Nightly build', expiresAt: fromNow(DAY) });
+  const gone = await newKey(account.id, { expiresAt: fromNow(60_000) });
+  server.travel(120_000);
+  const ended = await newKey(bound.id);
+  await server.ok('DELETE', `/v1/service-accounts/${bound.id}/keys/${ended.id}`, { as: server.admin });
+  await server.ok('PUT', '/v1/me/profile', { as: { key: bound.key }, body: {} });
+  const all = [account.keyId, bound.keyId, soon.id, gone.id, ended.id];
+  const rows: [Record<string, unknown>, string[]][] = [
+    [{}, all],
+    [{ subTenantId: 'eu' }, [bound.keyId, ended.id]],
+    [{ subTenantId: '' }, all],
+    [{ ids: [soon.id, 'key_none'] }, [soon.id]],
+    [{ ids: [] }, []],
+    [{ name: 'Nightly build' }, [soon.id]],
+    [{ name: 'nightly build' }, []],
+    [{ query: 'LY BU' }, [soon.id]],
+    [{ query: soon.id.slice(5) }, [soon.id]],
+    [{ query: soon.prefix }, [soon.id]],
+    [{ query: 'no such text' }, []],
+    [{ kind: 'api_key' }, all],
+    [{ kind: 'provider_secret' }, []],
+    [{ kind: 'unheard-of' }, []],
+    [{ status: 'active' }, [account.keyId, bound.keyId]],
+    [{ status: 'expiring' }, [soon.id]],
+    [{ status: 'expired' }, [gone.id]],
+    [{ status: 'revoked' }, [ended.id]],
+    [{ status: 'unheard-of' }, []],
+    [{ ownerId: bound.id }, [bound.keyId, ended.id]],
+    [{ ownerId: 'nobody' }, []],
+    [{ providerId: account.id }, []],
+    [{ expiresBefore: fromNow(2 * DAY) }, [soon.id, gone.id]],
+    [{ expiresBefore: fromNow(60_000) }, [gone.id]],
+    [{ unusedSince: soon.createdAt }, [account.keyId]],
+    [
+      { createdAfter: soon.createdAt, createdBefore: ended.createdAt },
+      gone.createdAt > soon.createdAt ? [gone.id] : [],
+    ],
+    [{ createdBefore: soon.createdAt }, [account.keyId, bound.keyId]],
+  ];
+  await expectFilters(server, found({ tenantId }), rows);
+});
+
+test('search_credentials covers the reach of the caller; signing keys are for platform administrators alone', async () => {
+  const account = await accountWithKey(server, { tenantId: 'reach-1' });
+  const gateway = await server.ok('POST', '/v1/gateways', { as: { key: account.key }, body: { name: 'edge' } });
+  await server.ok('POST', `/v1/gateways/${gateway.id}/sessions`, { as: { key: account.key } });
+  expect(await idsOf(server, { ...found(), as: { key: account.key } })).toEqual([account.keyId]);
+  const { items } = await pageOf(server, found({ kind: 'signing_key' }));
+  expect(items.length).toBeGreaterThan(0);
+  for (const item of items) {
+    expect(item).toMatchObject({ tenantId: null, ownerType: 'platform', ownerId: null, scopes: [], prefix: null });
+  }
+});
+
+test('a credential is shown as metadata: every field, and neither digest nor secret', async () => {
+  const account = await accountWithKey(server, { tenantId: 'fields-1' });
+  const { items } = await pageOf(server, found({ ownerId: account.id }));
+  expectFields(
+    items[0],
+    'id kind name ownerType ownerId prefix scopes status expiresAt lastUsedAt createdBy revokedAt rotationCount',
+  );
+  expectFields(items[0], 'tenantId subTenantId createdAt updatedAt');
+  expect(JSON.stringify(items)).not.toMatch(/digest|secret/i);
+});
+
+test('search_credentials walks all pages while keys are made', async () => {
+  const { id } = await accountWithKey(server, { tenantId: 'pages-1' });
+  await expectStablePages(server, found({ tenantId: 'pages-1' }), async () => (await newKey(id)).id);
+});
+
+test('a cursor of search_credentials works for its own query and caller alone', async () => {
+  const { id, key } = await accountWithKey(server, { tenantId: 'cursor-1' });
+  for (let count = 0; count < 3; count += 1) await newKey(id);
+  await expectOwnCursorsOnly(server, found({ tenantId: 'cursor-1' }), {
+    filter: { kind: 'api_key' },
+    list: { method: 'POST', path: '/v1/service-accounts/search', filter: { tenantId: 'cursor-1' } },
+    principal: { key },
+  });
+});
+
+test('the operation was seen to succeed', () => {
+  expect(server.unseen()).toEqual([]);
+});

@@ -1,0 +1,155 @@
+import * as contract from '@quartermaster/contracts/inventory.ts';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { accountWithKey, unique } from '../support/people.ts';
+import type { Body, Credential } from '../support/server.ts';
+import {
+  auditOf,
+  type Endpoints,
+  expectInvalid,
+  expectProblem,
+  expectUpdatesByPresence,
+  serverFor,
+} from './harness.ts';
+import { expectFilters, expectOwnCursorsOnly, expectStablePages, idsOf } from './lists.ts';
+
+let server: Endpoints;
+beforeAll(async () => {
+  server = await serverFor(contract);
+});
+afterAll(() => server.stop());
+
+/** A provider of a tenant, its inventory's path, and a caller of the tenant. */
+async function providerIn(tenantId: string): Promise<{ as: { key: string }; path: string; id: string }> {
+  const { key } = await accountWithKey(server, { tenantId });
+  const body = { name: unique('provider'), kind: 'mcp' };
+  const { id } = await server.ok('POST', '/v1/providers', { as: { key }, body });
+  return { as: { key }, path: `/v1/providers/${id}/inventory`, id };
+}
+
+const declare = (path: string, as: Credential, body: object = {}): Promise<Body> =>
+  server.ok('POST', path, { as, body: { kind: 'tool', name: unique('tool'), ...body } });
+
+test('create_inventory_item keeps what it is given, and gives defaults for the rest', async () => {
+  const { as, path, id: providerId } = await providerIn('create-1');
+  const given = {
+    ...{ kind: 'tool', name: 'search', title: 'Search', description: 'Finds', status: 'blocked' },
+    ...{ schemaDigest: `sha256:${'0'.repeat(64)}`, attributes: { readOnly: true } },
+  };
+  const item = await declare(path, as, given);
+  expect(item).toMatchObject({ ...given, providerId, tenantId: 'create-1', subTenantId: null, source: 'manual' });
+  expect([item.firstSeenAt, item.lastSeenAt]).toEqual([item.createdAt, item.createdAt]);
+  const bare = await declare(path, as, { kind: 'model' });
+  const defaults = { title: null, description: null, status: 'available', schemaDigest: null, attributes: {} };
+  expect(bare).toMatchObject(defaults);
+  const listed = await server.ok('GET', path, { as });
+  expect(listed).toEqual({ providerId, syncedAt: null, items: expect.any(Array), nextCursor: null });
+  expect(listed.items).toEqual(expect.arrayContaining([item, bare]));
+  const [event, ...others] = await auditOf(server, { target_id: item.id });
+  expect(others).toEqual([]);
+  expect(event).toMatchObject({ operation: 'create_inventory_item', tenantId: 'create-1', outcome: 'success' });
+});
+
+test('a name is taken for its kind at the provider alone, exactly as written', async () => {
+  const { as, path } = await providerIn('names-1');
+  await declare(path, as, { name: 'search' });
+  const again = await server.call('POST', path, { as, body: { kind: 'tool', name: 'search' } });
+  expectProblem(again, 409, 'name_taken');
+  await declare(path, as, { name: 'Search' });
+  await declare(path, as, { name: 'search', kind: 'prompt' });
+  await declare((await providerIn('names-1')).path, as, { name: 'search' });
+});
+
+test('a provider or item that is missing, or of another, is 404', async () => {
+  const { as, path } = await providerIn('hidden-1');
+  const stranger = await providerIn('hidden-2');
+  const item = await declare(path, as);
+  const body = { kind: 'tool', name: 'x' };
+  const calls: [string, string, object?][] = [
+    ['GET', ''],
+    ['POST', '', body],
+    ['PUT', `/${item.id}`, {}],
+    ['DELETE', `/${item.id}`],
+  ];
+  for (const [method, end, sent] of calls) {
+    const asked = { ...(sent && { body: sent }) };
+    const hidden = await server.call(method, path + end, { as: stranger.as, ...asked });
+    expectProblem(hidden, 404, 'provider_not_found');
+    const missing = await server.call(method, `/v1/providers/none/inventory${end}`, { as, ...asked });
+    expectProblem(missing, 404, 'provider_not_found');
+    if (end === '') continue;
+    const elsewhere = await server.call(method, stranger.path + end, { as: server.admin, ...asked });
+    expectProblem(elsewhere, 404, 'inventory_item_not_found');
+  }
+});
+
+test('update_inventory_item updates by presence', async () => {
+  const { as, path } = await providerIn('update-1');
+  const { id } = await declare(path, as);
+  await expectUpdatesByPresence(server, {
+    ...{ path: `${path}/${id}`, as, operationId: 'update_inventory_item', target: id },
+    fields: {
+      title: { set: 'Shown title', cleared: null },
+      description: { set: 'Describes it', cleared: null },
+      status: { set: 'blocked' },
+      attributes: { set: { a: [1] }, cleared: {} },
+    },
+  });
+  for (const field of ['name', 'kind', 'source', 'schemaDigest']) {
+    const answered = await server.call('PUT', `${path}/${id}`, { as, body: { [field]: 'x' } });
+    expectInvalid(answered, { loc: ['body', field], type: 'extra_forbidden' });
+  }
+});
+
+test('nobody says by hand that an item is missing from a sync', async () => {
+  const { as, path } = await providerIn('missing-1');
+  const { id } = await declare(path, as);
+  const created = await server.call('POST', path, { as, body: { kind: 'tool', name: 'x', status: 'missing' } });
+  const updated = await server.call('PUT', `${path}/${id}`, { as, body: { status: 'missing' } });
+  for (const answered of [created, updated]) expectInvalid(answered, { loc: ['body', 'status'], type: 'enum' });
+});
+
+test('delete_inventory_item answers the final record once, and frees the name', async () => {
+  const { as, path } = await providerIn('delete-1');
+  const item = await declare(path, as, { name: 'search' });
+  expect(await server.ok('DELETE', `${path}/${item.id}`, { as })).toEqual(item);
+  expectProblem(await server.call('DELETE', `${path}/${item.id}`, { as }), 404, 'inventory_item_not_found');
+  expect(await idsOf(server, { path, as })).toEqual([]);
+  expect(await auditOf(server, { operation: 'delete_inventory_item', target_id: item.id })).toHaveLength(1);
+  expect((await declare(path, as, { name: 'search' })).id).not.toBe(item.id);
+});
+
+test('get_provider_inventory filters by kind and status, and a value that matches nothing finds nothing', async () => {
+  const { as, path } = await providerIn('list-1');
+  const tool = await declare(path, as);
+  const model = await declare(path, as, { kind: 'model', status: 'blocked' });
+  const rows: [Record<string, string>, string[]][] = [
+    [{}, [tool.id, model.id]],
+    [{ kind: 'tool' }, [tool.id]],
+    [{ kind: 'unheard-of' }, []],
+    [{ status: 'blocked' }, [model.id]],
+    [{ status: 'missing' }, []],
+    [{ status: 'unheard-of' }, []],
+    [{ kind: 'model', status: 'available' }, []],
+  ];
+  await expectFilters(server, { path, as }, rows);
+});
+
+test('get_provider_inventory walks all pages while items are declared', async () => {
+  const { as, path } = await providerIn('pages-1');
+  await expectStablePages(server, { path, as }, async () => (await declare(path, as)).id);
+});
+
+test('a cursor of get_provider_inventory works for its own query and caller alone', async () => {
+  const { as, path } = await providerIn('cursor-1');
+  for (let count = 0; count < 3; count += 1) await declare(path, as);
+  const other = await providerIn('cursor-1');
+  await expectOwnCursorsOnly(
+    server,
+    { path, as },
+    { filter: { kind: 'tool' }, list: { path: other.path }, principal: server.admin },
+  );
+});
+
+test('every operation was seen to succeed, and to answer each error of its contract', () => {
+  expect(server.unseen()).toEqual([]);
+});

@@ -1,0 +1,159 @@
+import * as contract from '@quartermaster/contracts/manifests.ts';
+import { createHash } from 'node:crypto';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { accountWithKey, unique } from '../support/people.ts';
+import type { Body, Credential } from '../support/server.ts';
+import { auditOf, type Endpoints, expectInvalid, expectProblem, serverFor } from './harness.ts';
+import { expectFilters, expectOwnCursorsOnly, expectStablePages, idsOf } from './lists.ts';
+
+let server: Endpoints;
+async function callerIn(tenantId: string, subTenantId?: string): Promise<{ key: string; id: string }> {
+  return accountWithKey(server, { tenantId, ...(subTenantId !== undefined && { subTenantId }) });
+}
+beforeAll(async () => {
+  server = await serverFor(contract);
+});
+afterAll(() => server.stop());
+
+const PATH = '/v1/manifests';
+
+const publish = (as: Credential, body: object = {}): Promise<Body> =>
+  server.ok('POST', PATH, { as, body: { name: unique('manifest'), kind: 'agent', spec: {}, ...body } });
+
+test('create_manifest answers version 1 with the digest of the canonical content', async () => {
+  const as = await callerIn('create-1');
+  const spec = { z: 1.0, declares: [{ provider: 'openai', kind: 'model', name: 'gpt-5' }], a: { é: '€', b: null } };
+  const manifest = await publish(as, { name: 'support', spec });
+  expect(manifest).toMatchObject({
+    ...{ tenantId: 'create-1', subTenantId: null, name: 'support', kind: 'agent', version: 1, status: 'active', spec },
+    createdBy: `service_account:${as.id}`,
+  });
+  const canonical = '{"a":{"b":null,"é":"€"},"declares":[{"kind":"model","name":"gpt-5","provider":"openai"}],"z":1}';
+  expect(manifest.digest).toBe(`sha256:${createHash('sha256').update(canonical).digest('hex')}`);
+  expect(manifest.id).toMatch(/^man_/);
+  expect(await server.ok('GET', `${PATH}/${manifest.id}`, { as })).toEqual(manifest);
+  const [event, ...others] = await auditOf(server, { target_id: manifest.id });
+  expect(others).toEqual([]);
+  expect(event).toMatchObject({ operation: 'create_manifest', changedFields: ['kind', 'name', 'spec'] });
+});
+
+test('the same content again answers the same record; other content is the next version and supersedes', async () => {
+  const as = await callerIn('versions-1');
+  const name = unique('manifest');
+  const first = await publish(as, { name, spec: { a: 1, b: 2 } });
+  server.travel(1000);
+  expect(await publish(as, { name, spec: { b: 2, a: 1.0 } })).toEqual(first);
+  expect(await auditOf(server, { operation: 'create_manifest', target_id: first.id })).toHaveLength(1);
+  const second = await publish(as, { name, spec: { a: 2 } });
+  expect(second).toMatchObject({ version: 2, status: 'active' });
+  expect((await server.ok('GET', `${PATH}/${first.id}`, { as })).status).toBe('superseded');
+  const third = await publish(as, { name, spec: { a: 1, b: 2 } });
+  expect(third).toMatchObject({ version: 3, status: 'active', digest: first.digest });
+  expect(third.id).not.toBe(first.id);
+  const [superseded] = await auditOf(server, { target_id: first.id });
+  expect(superseded).toMatchObject({ operation: 'create_manifest', changedFields: ['status'] });
+});
+
+test('versions count for each name, kind and place apart, and a deleted one is never counted again', async () => {
+  const as = await callerIn('versions-2');
+  await callerIn('versions-2', 'eu');
+  const name = unique('manifest');
+  const first = await publish(as, { name });
+  expect((await publish(as, { name, kind: 'gateway' })).version).toBe(1);
+  expect((await publish(as, { name, subTenantId: 'eu' })).version).toBe(1);
+  await server.ok('DELETE', `${PATH}/${first.id}`, { as });
+  const again = await publish(as, { name });
+  expect(again).toMatchObject({ version: 2, status: 'active' });
+});
+
+test('many who publish at once get distinct versions, of which one is active', async () => {
+  const as = await callerIn('versions-3');
+  const name = unique('manifest');
+  const made = await Promise.all([1, 2, 3, 4, 5].map((step) => publish(as, { name, spec: { step } })));
+  expect(new Set(made.map((manifest) => manifest.version))).toEqual(new Set([1, 2, 3, 4, 5]));
+  expect(await idsOf(server, { path: PATH, as }, { name, status: 'active' })).toHaveLength(1);
+});
+
+test('create_manifest makes neither tenant nor sub-tenant', async () => {
+  const as = await callerIn('place-1');
+  const body = { name: 'x', kind: 'agent', spec: {} };
+  const sub = await server.call('POST', PATH, { as, body: { ...body, subTenantId: 'nowhere' } });
+  expectInvalid(sub, { loc: ['body', 'subTenantId'], type: 'value_error' });
+  const tenant = await server.call('POST', PATH, { as: server.admin, body: { ...body, tenantId: 'nowhere' } });
+  expectInvalid(tenant, { loc: ['body', 'tenantId'], type: 'value_error' });
+});
+
+test('a manifest that is missing or out of reach is 404', async () => {
+  const { id } = await publish(await callerIn('hidden-1'));
+  const stranger = await callerIn('hidden-2');
+  for (const method of ['GET', 'DELETE']) {
+    expectProblem(await server.call(method, `${PATH}/${id}`, { as: stranger }), 404, 'manifest_not_found');
+    expectProblem(await server.call(method, `${PATH}/none`, { as: server.admin }), 404, 'manifest_not_found');
+  }
+});
+
+test('delete_manifest answers the final record once, and status=deleted alone lists it', async () => {
+  const as = await callerIn('delete-1');
+  const manifest = await publish(as);
+  const path = `${PATH}/${manifest.id}`;
+  const deleted = await server.ok('DELETE', path, { as });
+  expect(deleted).toEqual({ ...manifest, status: 'deleted', updatedAt: expect.any(String) });
+  for (const method of ['DELETE', 'GET']) {
+    expectProblem(await server.call(method, path, { as }), 404, 'manifest_not_found');
+  }
+  expect(await idsOf(server, { path: PATH, as })).toEqual([]);
+  expect(await idsOf(server, { path: PATH, as }, { status: 'deleted' })).toEqual([manifest.id]);
+  const [event] = await auditOf(server, { operation: 'delete_manifest', target_id: manifest.id });
+  expect(event).toMatchObject({ changedFields: ['status'], tenantId: 'delete-1' });
+});
+
+test('delete_manifest answers 409 while an active gateway uses it, and works once that is disabled', async () => {
+  const as = await callerIn('in-use-1');
+  const { id: manifestId } = await publish(as, { kind: 'gateway' });
+  const gateway = await server.ok('POST', '/v1/gateways', { as, body: { name: 'edge', manifestId } });
+  expectProblem(await server.call('DELETE', `${PATH}/${manifestId}`, { as }), 409, 'manifest_in_use');
+  await server.ok('PUT', `/v1/gateways/${gateway.id}`, { as, body: { status: 'disabled' } });
+  await server.ok('DELETE', `${PATH}/${manifestId}`, { as });
+});
+
+test('list_manifests filters by each of its parameters, and a value that matches nothing finds nothing', async () => {
+  const as = await callerIn('list-1');
+  await callerIn('list-1', 'eu');
+  const old = await publish(as, { name: 'One', spec: { v: 1 } });
+  const one = await publish(as, { name: 'One', spec: { v: 2 } });
+  const two = await publish(as, { name: 'Two', kind: 'channel', subTenantId: 'eu' });
+  const all = [old.id, one.id, two.id];
+  const rows: [Record<string, string>, string[]][] = [
+    [{}, all],
+    [{ tenant_id: '', sub_tenant_id: '' }, all],
+    [{ tenant_id: 'list-1' }, all],
+    [{ sub_tenant_id: 'eu' }, [two.id]],
+    [{ name: 'One' }, [old.id, one.id]],
+    [{ name: 'one' }, []],
+    [{ kind: 'channel' }, [two.id]],
+    [{ kind: 'unheard-of' }, []],
+    [{ status: 'active' }, [one.id, two.id]],
+    [{ status: 'superseded' }, [old.id]],
+    [{ status: 'unheard-of' }, []],
+  ];
+  await expectFilters(server, { path: PATH, as }, rows);
+});
+
+test('list_manifests walks all pages while manifests are published', async () => {
+  const as = await callerIn('pages-1');
+  await expectStablePages(server, { path: PATH, as }, async () => (await publish(as)).id);
+});
+
+test('a cursor of list_manifests works for its own query and caller alone', async () => {
+  const as = await callerIn('cursor-1');
+  for (let count = 0; count < 3; count += 1) await publish(as);
+  await expectOwnCursorsOnly(
+    server,
+    { path: PATH, filter: { tenant_id: 'cursor-1' }, as },
+    { filter: { kind: 'agent' }, list: { path: '/v1/gateways' }, principal: server.admin },
+  );
+});
+
+test('every operation was seen to succeed, and to answer each error of its contract', () => {
+  expect(server.unseen()).toEqual([]);
+});

@@ -1,0 +1,146 @@
+import { updateMyProfile } from '@quartermaster/contracts/users.ts';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { accountWithKey, memberWithToken, unique } from '../support/people.ts';
+import type { Body } from '../support/server.ts';
+import {
+  auditOf,
+  type Endpoints,
+  expectInvalid,
+  expectProblem,
+  expectUpdatesByPresence,
+  serverFor,
+} from './harness.ts';
+
+let server: Endpoints;
+beforeAll(async () => {
+  server = await serverFor({ updateMyProfile });
+});
+afterAll(() => server.stop());
+
+const PATH = '/v1/me/profile';
+
+/** A user who registered, without any membership. */
+async function registered(terms: object): Promise<{ token: string }> {
+  const email = `${unique('person')}@example.com`;
+  await server.ok('POST', '/v1/onboarding/register', { body: { user: { email, terms } } });
+  return server.tokenOf(email);
+}
+
+test('a user updates their own profile by presence, without scope and membership', async () => {
+  const as = await registered({ accepted: true });
+  const { id } = await server.ok('PUT', PATH, { as, body: {} });
+  await expectUpdatesByPresence(server, {
+    ...{ path: PATH, as, operationId: 'update_my_profile', target: id },
+    fields: {
+      displayName: { set: 'Ada Lovelace', cleared: null },
+      locale: { set: 'en-GB', cleared: null },
+      timeZone: { set: 'Europe/London', cleared: null },
+      metadata: { set: { team: 'a', list: [1] }, cleared: {} },
+    },
+  });
+});
+
+test('a service account updates its own profile by presence, without any scope for it', async () => {
+  const account = await accountWithKey(server, { tenantId: 'account-1', subTenantId: 'eu' }, ['traces:write']);
+  await expectUpdatesByPresence(server, {
+    ...{ path: PATH, as: { key: account.key }, operationId: 'update_my_profile', target: account.id },
+    fields: {
+      displayName: { set: 'The agent', cleared: null },
+      description: { set: 'Answers mail', cleared: null },
+      metadata: { set: { team: 'a' }, cleared: {} },
+    },
+  });
+});
+
+test.for([
+  ['token', 'description', ['displayName', 'locale', 'timeZone', 'marketingConsent', 'terms', 'metadata']],
+  ['key', 'locale', ['displayName', 'description', 'metadata']],
+  ['key', 'terms', ['displayName', 'description', 'metadata']],
+] as const)('with a %s the field %s is as unknown as any', async ([kind, field, allowed]) => {
+  const as = kind === 'token' ? await registered({ accepted: true }) : server.admin;
+  const value = field === 'terms' ? { accepted: true } : 'en';
+  const answered = await server.call('PUT', PATH, { as, body: { [field]: value } });
+  expectInvalid(answered, { loc: ['body', field], type: 'extra_forbidden' });
+  expect(new Set(answered.body.detail[0].ctx.allowed)).toEqual(new Set(allowed));
+});
+
+test.for([
+  ['locale', 'no such language'],
+  ['timeZone', 'Mars/Olympus'],
+  ['locale', ''],
+] as const)('a %s of %j is refused', async ([field, value]) => {
+  const as = await registered({ accepted: true });
+  const answered = await server.call('PUT', PATH, { as, body: { [field]: value } });
+  expectInvalid(answered, { loc: ['body', field], type: 'value_error' });
+});
+
+test('email, status and memberships are not for the user to set', async () => {
+  const as = await registered({ accepted: true });
+  for (const field of ['email', 'status', 'memberships', 'platformAdministrator', 'id']) {
+    const answered = await server.call('PUT', PATH, { as, body: { [field]: 'x' } });
+    expectInvalid(answered, { loc: ['body', field], type: 'extra_forbidden' });
+  }
+});
+
+test('who has not accepted the terms can read themselves and accept them, and nothing else', async () => {
+  const user = await memberWithToken(server, { tenantId: 'default' }, 'owner');
+  const as = await registered({ termsVersion: '1', privacyVersion: '2' });
+  const own = await server.ok('PUT', PATH, { as, body: {} });
+  expect(own).toMatchObject({ status: 'pending_terms', terms: { accepted: false, acceptedAt: null } });
+  expect(await server.ok('GET', `/v1/users/${own.id}`, { as })).toEqual(own);
+  await server.ok('POST', '/v1/tenants/default/memberships', {
+    as: server.admin,
+    body: { email: own.email, role: 'owner' },
+  });
+  const refused = [
+    await server.call('GET', '/v1/providers', { as }),
+    await server.call('GET', '/v1/users', { as }),
+    await server.call('GET', `/v1/users/${user.id}`, { as }),
+    await server.call('DELETE', `/v1/users/${own.id}`, { as }),
+    await server.call('POST', '/v1/service-accounts', { as, body: { name: 'x' } }),
+    await server.call('PUT', PATH, { as, body: { displayName: 'Me' } }),
+    await server.call('PUT', PATH, { as, body: { terms: { accepted: false, termsVersion: '2' } } }),
+  ];
+  for (const answered of refused) expectProblem(answered, 403, 'terms_required');
+  const accepted = await server.ok('PUT', PATH, { as, body: { terms: { accepted: true }, displayName: 'Me' } });
+  expect(accepted).toMatchObject({ status: 'active', displayName: 'Me' });
+  expect(accepted.terms).toEqual({
+    ...{ termsVersion: '1', privacyVersion: '2', accepted: true, acceptedAt: accepted.updatedAt },
+  });
+  await server.ok('GET', '/v1/users', { as });
+  const [event] = await auditOf(server, { operation: 'update_my_profile', target_id: own.id });
+  expect(event.changedFields).toEqual(['displayName', 'status', 'terms']);
+});
+
+test('accepted terms are kept by the same acceptance, renewed by another version, and never taken back', async () => {
+  const as = await registered({ accepted: true, termsVersion: '1', privacyVersion: '1' });
+  const put = (terms: object): Promise<Body> => server.ok('PUT', PATH, { as, body: { terms } });
+  const first = await put({ accepted: true });
+  server.travel(1000);
+  expect(await put({ accepted: true, termsVersion: '1' })).toEqual(first);
+  const renewed = await put({ accepted: true, termsVersion: '2' });
+  expect(renewed.terms).toMatchObject({ termsVersion: '2', privacyVersion: '1', accepted: true });
+  expect(renewed.terms.acceptedAt > first.terms.acceptedAt).toBe(true);
+  for (const terms of [{ accepted: false }, { termsVersion: '3' }]) {
+    const answered = await server.call('PUT', PATH, { as, body: { terms } });
+    expectInvalid(answered, { loc: ['body', 'terms', 'accepted'], type: 'value_error' });
+  }
+});
+
+test('marketing consent remembers when it changed, and the same consent again changes nothing', async () => {
+  const as = await registered({ accepted: true });
+  const put = (marketingConsent: object): Promise<Body> => server.ok('PUT', PATH, { as, body: { marketingConsent } });
+  const given = await put({ optedIn: true, consentVersion: '1' });
+  expect(given.marketingConsent).toEqual({ optedIn: true, consentVersion: '1', changedAt: given.updatedAt });
+  server.travel(1000);
+  expect(await put({ optedIn: true })).toEqual(given);
+  const taken = await put({ optedIn: false });
+  expect(taken.marketingConsent).toEqual({ optedIn: false, consentVersion: '1', changedAt: taken.updatedAt });
+  expect(taken.marketingConsent.changedAt > given.marketingConsent.changedAt).toBe(true);
+  expect((await put({ optedIn: false, consentVersion: null })).marketingConsent.consentVersion).toBeNull();
+});
+
+test('without credentials there is no profile', async () => {
+  expectProblem(await server.call('PUT', PATH, { body: {} }), 401, 'credentials_missing');
+  expect(server.unseen()).toEqual([]);
+});

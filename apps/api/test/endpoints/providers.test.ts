@@ -1,0 +1,213 @@
+import * as contract from '@quartermaster/contracts/providers.ts';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { accountWithKey, memberWithToken, unique } from '../support/people.ts';
+import type { Body, Credential } from '../support/server.ts';
+import {
+  auditOf,
+  type Endpoints,
+  expectInvalid,
+  expectProblem,
+  expectUpdatesByPresence,
+  serverFor,
+} from './harness.ts';
+import { expectFilters, expectOwnCursorsOnly, expectStablePages, idsOf } from './lists.ts';
+import { chatSpan } from './spec-fixtures.ts';
+
+let server: Endpoints;
+/** A caller for each tenant, which its account makes. */
+async function callerIn(tenantId: string, subTenantId?: string): Promise<{ key: string }> {
+  const { key } = await accountWithKey(server, { tenantId, ...(subTenantId !== undefined && { subTenantId }) });
+  return { key };
+}
+beforeAll(async () => {
+  server = await serverFor(contract);
+});
+afterAll(() => server.stop());
+
+const PATH = '/v1/providers';
+
+function create(as: Credential, body: object = {}): Promise<Body> {
+  return server.ok('POST', PATH, { as, body: { name: unique('provider'), kind: 'llm', ...body } });
+}
+
+test('create_provider keeps what it is given, and gives defaults for the rest', async () => {
+  const as = await callerIn('create-1');
+  const given = {
+    ...{ name: 'OpenAI', displayName: 'Open AI', description: 'Models', kind: 'llm', status: 'disabled' },
+    ...{ baseUrl: 'https://api.openai.com/v1', metadata: { team: 'a' } },
+  };
+  const full = await create(as, given);
+  expect(full).toMatchObject({ ...given, tenantId: 'create-1', subTenantId: null });
+  expect(full).toMatchObject({ health: 'unknown', inventorySyncedAt: null });
+  const bare = await create(as);
+  const defaults = { displayName: null, description: null, baseUrl: null, status: 'active', metadata: {} };
+  expect(bare).toMatchObject(defaults);
+  expect(await server.ok('GET', `${PATH}/${bare.id}`, { as })).toEqual(bare);
+  const [event, ...others] = await auditOf(server, { target_id: bare.id });
+  expect(others).toEqual([]);
+  expect(event).toMatchObject({ operation: 'create_provider', outcome: 'success', tenantId: 'create-1' });
+  expect(event.target).toEqual({ type: 'provider', id: bare.id });
+});
+
+test('a name is taken in its tenant and sub-tenant alone, in any case, and free again after a delete', async () => {
+  const as = await callerIn('names-1');
+  await callerIn('names-1', 'eu');
+  const first = await create(as, { name: 'Straße' });
+  const second = await create(as, { name: 'Other' });
+  const post = (body: object) => server.call('POST', PATH, { as, body: { kind: 'llm', ...body } });
+  expectProblem(await post({ name: 'STRAßE' }), 409, 'name_taken');
+  expect((await post({ name: 'straße', subTenantId: 'eu' })).status).toBe(200);
+  const renamed = await server.call('PUT', `${PATH}/${second.id}`, { as, body: { name: 'straße' } });
+  expectProblem(renamed, 409, 'name_taken');
+  expect((await server.ok('PUT', `${PATH}/${first.id}`, { as, body: { name: 'STRAßE' } })).name).toBe('STRAßE');
+  await server.ok('DELETE', `${PATH}/${first.id}`, { as });
+  expect((await post({ name: 'Straße' })).status).toBe(200);
+});
+
+test('create_provider makes neither tenant nor sub-tenant, and asks who has several tenants for one', async () => {
+  const as = await callerIn('place-1');
+  await callerIn('place-2');
+  const body = { name: 'x', kind: 'llm' };
+  const sub = await server.call('POST', PATH, { as, body: { ...body, subTenantId: 'nowhere' } });
+  expectInvalid(sub, { loc: ['body', 'subTenantId'], type: 'value_error' });
+  const tenant = await server.call('POST', PATH, { as: server.admin, body: { ...body, tenantId: 'nowhere' } });
+  expectInvalid(tenant, { loc: ['body', 'tenantId'], type: 'value_error' });
+  expectProblem(
+    await server.call('POST', PATH, { as, body: { ...body, tenantId: 'place-2' } }),
+    403,
+    'tenant_forbidden',
+  );
+  const { email, token } = await memberWithToken(server, { tenantId: 'place-1' }, 'operator');
+  const member = { email, role: 'operator' };
+  await server.ok('POST', '/v1/tenants/place-2/memberships', { as: server.admin, body: member });
+  const unnamed = await server.call('POST', PATH, { as: { token }, body });
+  expectInvalid(unnamed, { loc: ['body', 'tenantId'], type: 'missing' });
+  expect((await create({ token }, { tenantId: 'place-2' })).tenantId).toBe('place-2');
+  expect((await create(server.admin)).tenantId).toBe('default');
+});
+
+test('a provider that is missing or out of reach is 404', async () => {
+  const { id } = await create(await callerIn('hidden-1'));
+  const stranger = await callerIn('hidden-2');
+  for (const [method, body] of [['GET'], ['PUT', {}], ['DELETE']] as [string, object?][]) {
+    const sent = body && { body };
+    expectProblem(await server.call(method, `${PATH}/${id}`, { as: stranger, ...sent }), 404, 'provider_not_found');
+    expectProblem(await server.call(method, `${PATH}/none`, { as: server.admin, ...sent }), 404, 'provider_not_found');
+  }
+});
+
+test('update_provider updates by presence', async () => {
+  const as = await callerIn('update-1');
+  const { id } = await create(as, { name: 'Before' });
+  await expectUpdatesByPresence(server, {
+    ...{ path: `${PATH}/${id}`, as, operationId: 'update_provider', target: id },
+    fields: {
+      name: { set: 'After' },
+      displayName: { set: 'Shown name', cleared: null },
+      description: { set: 'Describes it', cleared: null },
+      kind: { set: 'mcp' },
+      baseUrl: { set: 'https://mcp.example.com/mcp', cleared: null },
+      status: { set: 'disabled' },
+      metadata: { set: { a: { b: [] } }, cleared: {} },
+    },
+  });
+});
+
+test('several fields change together, or none where one of them is refused', async () => {
+  const as = await callerIn('update-2');
+  const before = await create(as);
+  const body = { displayName: 'New', status: 'discovered' };
+  const refused = await server.call('PUT', `${PATH}/${before.id}`, { as, body });
+  expectInvalid(refused, { loc: ['body', 'status'], type: 'enum' });
+  expect(await server.ok('GET', `${PATH}/${before.id}`, { as })).toEqual(before);
+  await server.ok('PUT', `${PATH}/${before.id}`, { as, body: { displayName: 'New', status: 'disabled' } });
+  const [event] = await auditOf(server, { operation: 'update_provider', target_id: before.id });
+  expect(event.changedFields).toEqual(['displayName', 'status']);
+});
+
+test('what traffic names first is discovered, takes no base URL from it, and is adopted by an update', async () => {
+  const as = await callerIn('discover-1');
+  await server.ok('POST', '/v1/traces', { as, body: chatSpan('ab'.repeat(16), 'sonar', 'perplexity') });
+  const { items } = await server.ok('GET', `${PATH}?status=discovered&name=Perplexity`, { as });
+  expect(items).toMatchObject([{ name: 'perplexity', status: 'discovered', baseUrl: null }]);
+  const taken = await server.call('POST', PATH, { as, body: { name: 'PERPLEXITY', kind: 'llm' } });
+  expectProblem(taken, 409, 'name_taken');
+  const adopted = await server.ok('PUT', `${PATH}/${items[0].id}`, { as, body: { status: 'active' } });
+  expect(adopted.status).toBe('active');
+});
+
+test('delete_provider answers the final record once, takes the inventory along, and status=deleted alone lists it', async () => {
+  const as = await callerIn('delete-1');
+  const { id } = await create(as);
+  const path = `${PATH}/${id}`;
+  await server.ok('POST', `${path}/inventory`, { as, body: { kind: 'tool', name: 'search' } });
+  expect(await server.ok('DELETE', path, { as })).toMatchObject({ id, status: 'deleted' });
+  for (const method of ['DELETE', 'GET']) {
+    expectProblem(await server.call(method, path, { as }), 404, 'provider_not_found');
+  }
+  expectProblem(await server.call('GET', `${path}/inventory`, { as }), 404, 'provider_not_found');
+  expect(await idsOf(server, { path: PATH, as })).toEqual([]);
+  expect(await idsOf(server, { path: PATH, as }, { status: 'deleted' })).toEqual([id]);
+  expect(await auditOf(server, { operation: 'delete_provider', target_id: id })).toHaveLength(1);
+});
+
+test('delete_provider answers 409 while an active or disabled gateway lists it', async () => {
+  const as = await callerIn('in-use-1');
+  const { id } = await create(as);
+  const gateway = await server.ok('POST', '/v1/gateways', { as, body: { name: 'edge', providerIds: [id] } });
+  expectProblem(await server.call('DELETE', `${PATH}/${id}`, { as }), 409, 'provider_in_use');
+  await server.ok('PUT', `/v1/gateways/${gateway.id}`, { as, body: { status: 'disabled' } });
+  expectProblem(await server.call('DELETE', `${PATH}/${id}`, { as }), 409, 'provider_in_use');
+  await server.ok('DELETE', `/v1/gateways/${gateway.id}`, { as });
+  await server.ok('DELETE', `${PATH}/${id}`, { as });
+});
+
+test('list_providers filters by each of its parameters, and a value that matches nothing finds nothing', async () => {
+  const as = await callerIn('list-1');
+  await callerIn('list-1', 'eu');
+  const one = await create(as, { name: 'One' });
+  const two = await create(as, { name: 'Two', kind: 'mcp', subTenantId: 'eu', status: 'disabled' });
+  const both = [one.id, two.id];
+  const rows: [Record<string, string>, string[]][] = [
+    [{}, both],
+    [{ tenant_id: '' }, both],
+    [{ tenant_id: 'list-1', sub_tenant_id: '' }, both],
+    [{ sub_tenant_id: 'eu' }, [two.id]],
+    [{ kind: 'mcp' }, [two.id]],
+    [{ kind: 'unheard-of' }, []],
+    [{ status: 'active' }, [one.id]],
+    [{ status: 'disabled' }, [two.id]],
+    [{ status: 'unheard-of' }, []],
+    [{ name: 'oNE' }, [one.id]],
+    [{ name: 'On' }, []],
+    [{ kind: 'llm', status: 'disabled' }, []],
+  ];
+  await expectFilters(server, { path: PATH, as }, rows);
+  expect(await idsOf(server, { path: PATH, as: server.admin }, { tenant_id: 'list-none' })).toEqual([]);
+  const bound = await callerIn('list-1', 'eu');
+  expect(await idsOf(server, { path: PATH, as: bound })).toEqual([two.id]);
+});
+
+test('list_providers walks all pages while providers are made', async () => {
+  const as = await callerIn('pages-1');
+  await expectStablePages(server, { path: PATH, as }, async () => (await create(as)).id);
+});
+
+test('a cursor of list_providers works for its own query and caller alone', async () => {
+  const as = await callerIn('cursor-1');
+  for (let count = 0; count < 3; count += 1) await create(as);
+  await expectOwnCursorsOnly(
+    server,
+    { path: PATH, as },
+    { filter: { kind: 'llm' }, list: { path: '/v1/gateways' }, principal: await callerIn('cursor-2') },
+  );
+  await expectOwnCursorsOnly(
+    server,
+    { path: PATH, filter: { tenant_id: 'cursor-1' }, as: server.admin },
+    { filter: { status: 'active' }, list: { path: '/v1/manifests' }, principal: as },
+  );
+});
+
+test('every operation was seen to succeed, and to answer each error of its contract', () => {
+  expect(server.unseen()).toEqual([]);
+});

@@ -1,0 +1,180 @@
+import * as contract from '@quartermaster/contracts/onboarding.ts';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { removeUnclaimedUsers } from '../../src/onboarding/service.ts';
+import { accountWithKey, unique } from '../support/people.ts';
+import type { Answered, Body } from '../support/server.ts';
+import { auditOf, type Endpoints, expectInvalid, expectProblem, serverFor } from './harness.ts';
+
+const DAY = 24 * 3_600_000;
+
+let server: Endpoints;
+beforeAll(async () => {
+  server = await serverFor(contract);
+});
+afterAll(() => server.stop());
+
+const PATH = '/v1/onboarding/register';
+const newEmail = () => `${unique('new')}@example.com`;
+
+function register(body: unknown): Promise<Answered> {
+  return server.call('POST', PATH, { body });
+}
+
+/** The user of an email, as a platform administrator sees them. */
+async function userOf(email: string): Promise<Body> {
+  return (await server.ok('GET', `/v1/users?email=${encodeURIComponent(email)}`, { as: server.admin })).items[0];
+}
+
+test('register_user makes the record of a user, without memberships, and says what is missing yet', async () => {
+  const email = newEmail();
+  const { body } = await register({
+    user: {
+      ...{ email, displayName: 'New' },
+      terms: { termsVersion: '1', privacyVersion: '2', accepted: true },
+      marketingConsent: { optedIn: true, consentVersion: '3' },
+    },
+    source: 'saas_registration',
+    metadata: { campaign: { name: 'spring' } },
+  });
+  const { receivedAt } = body.registration;
+  expect(body).toEqual({
+    user: { id: expect.stringMatching(/^usr_/), email, displayName: 'New' },
+    registration: { status: 'pending_identity', receivedAt },
+    signIn: { issuer: server.services.issuer },
+  });
+  expect(await userOf(email)).toMatchObject({
+    ...{ id: body.user.id, email, displayName: 'New', status: 'pending_identity', memberships: [], lastSeenAt: null },
+    terms: { termsVersion: '1', privacyVersion: '2', accepted: true, acceptedAt: receivedAt },
+    marketingConsent: { optedIn: true, consentVersion: '3', changedAt: receivedAt },
+    ...{ source: 'saas_registration', metadata: { campaign: { name: 'spring' } }, createdAt: receivedAt },
+  });
+  const [event, ...others] = await auditOf(server, { target_id: body.user.id });
+  expect(others).toEqual([]);
+  expect(event).toMatchObject({ operation: 'register_user', actor: { type: 'anonymous', id: null }, scheme: null });
+  expect(JSON.stringify(event)).not.toContain(email);
+});
+
+test('only the email is required; what is not mentioned is not accepted', async () => {
+  const email = newEmail();
+  const { body } = await register({ user: { email } });
+  expect(body.registration.status).toBe('pending_terms');
+  expect(await userOf(email)).toMatchObject({
+    ...{ status: 'pending_terms', displayName: null, source: null, metadata: {} },
+    terms: { termsVersion: null, privacyVersion: null, accepted: false, acceptedAt: null },
+    marketingConsent: { optedIn: false, consentVersion: null, changedAt: null },
+  });
+  expectInvalid(await register({}), { loc: ['body', 'user'], type: 'missing' });
+  expectInvalid(await register({ user: {} }), { loc: ['body', 'user', 'email'], type: 'missing' });
+  expectInvalid(await register({ user: { email: 'nobody' } }), { loc: ['body', 'user', 'email'], type: 'value_error' });
+  const nulls = { displayName: null, terms: null, marketingConsent: null };
+  expect((await register({ user: { email: newEmail(), ...nulls }, source: null, metadata: null })).status).toBe(200);
+});
+
+test('source is any text of up to 64 characters', async () => {
+  const { status } = await register({ user: { email: newEmail() }, source: 'é'.repeat(64) });
+  expect(status).toBe(200);
+  const longer = await register({ user: { email: newEmail() }, source: 'x'.repeat(65) });
+  expectInvalid(longer, { loc: ['body', 'source'], type: 'string_too_long' });
+});
+
+test('an email that is known, in any case, answers like a new one, and its record stays as it is', async () => {
+  const email = newEmail();
+  await register({ user: { email, displayName: 'First', terms: { accepted: true } } });
+  const before = await userOf(email);
+  const again = (address: string) => register({ user: { email: address, displayName: 'Second' }, source: 'other' });
+  const known = await again(email.toUpperCase());
+  const fresh = await again(newEmail());
+  expect(known.status).toBe(200);
+  const shape = ({ body, headers }: Answered) => ({
+    ...{ ...body, user: { ...body.user, id: body.user.id.replace(/_.*/, ''), email: '' } },
+    registration: { ...body.registration, receivedAt: body.registration.receivedAt.length },
+    headers: [...headers.keys()].toSorted(),
+  });
+  expect(shape(known)).toEqual(shape(fresh));
+  expect(known.body.user.email).toBe(email.toUpperCase());
+  expect(known.body.user.id).not.toBe(before.id);
+  expect((await again(email)).body.user.id).not.toBe(known.body.user.id);
+  expect(await userOf(email)).toEqual(before);
+  expect(await auditOf(server, { target_id: before.id })).toHaveLength(1);
+});
+
+test('an email that registers many times at once becomes one user', async () => {
+  const email = newEmail();
+  const answers = await Promise.all(Array.from({ length: 5 }, () => register({ user: { email } })));
+  expect(answers.map((answered) => answered.status)).toEqual([200, 200, 200, 200, 200]);
+  const { items } = await server.ok('GET', `/v1/users?email=${email}`, { as: server.admin });
+  expect(items).toHaveLength(1);
+});
+
+const SECRET = 'correct horse battery staple';
+
+test.for([
+  [['body', 'password'], { password: SECRET }, 'extra_forbidden'],
+  [['body', 'user', 'password'], { user: { password: SECRET } }, 'extra_forbidden'],
+  [['body', 'user', 'passwd'], { user: { passwd: { value: SECRET } } }, 'extra_forbidden'],
+  [['body', 'credentials'], { credentials: [SECRET] }, 'extra_forbidden'],
+  [['body', 'metadata'], { metadata: { password: SECRET } }, 'value_error'],
+  [['body', 'metadata'], { metadata: { deep: [{ userPassphrase: SECRET }] } }, 'value_error'],
+  [['body', 'metadata'], { metadata: { PWD: SECRET } }, 'value_error'],
+] as const)('a password at %j is refused and never echoed', async ([loc, sent, type]) => {
+  const email = newEmail();
+  const { user = {}, ...rest } = sent as Record<string, object>;
+  const answered = await register({ user: { email, ...user }, ...rest });
+  expectInvalid(answered, { loc: [...loc], type });
+  expect(answered.text).not.toContain(SECRET);
+  expect(await userOf(email)).toBeUndefined();
+});
+
+test('a password beside another fault is not echoed by that one either', async () => {
+  const answered = await register({ user: { password: SECRET, displayName: 'No email' } });
+  expectInvalid(
+    answered,
+    { loc: ['body', 'user', 'email'], type: 'missing' },
+    { loc: ['body', 'user', 'password'], type: 'extra_forbidden' },
+  );
+  expect(answered.text).not.toContain(SECRET);
+});
+
+test('registration asks for no credentials, and looks at none', async () => {
+  const broken: Record<string, string>[] = [{ 'x-api-key': 'qm_broken' }, { authorization: 'Bearer broken' }];
+  for (const headers of broken) {
+    const body = { user: { email: newEmail() } };
+    expect((await server.call('POST', PATH, { body, headers })).status).toBe(200);
+  }
+});
+
+test('who never signs in is removed after 30 days; who signed in or was invited stays', async () => {
+  const [gone, seen, invited] = [newEmail(), newEmail(), newEmail()];
+  for (const email of [gone, seen]) await register({ user: { email, terms: { accepted: true } } });
+  await server.ok('PUT', '/v1/me/profile', { as: await server.tokenOf(seen), body: {} });
+  await accountWithKey(server, { tenantId: 'removal-1' });
+  const membership = { email: invited, role: 'viewer' };
+  await server.ok('POST', '/v1/tenants/removal-1/memberships', { as: server.admin, body: membership });
+  const { id } = await userOf(gone);
+  const present = () => Promise.all([gone, seen, invited].map(async (email) => (await userOf(email)) !== undefined));
+  server.travel(30 * DAY - 60_000);
+  await removeUnclaimedUsers(server.services);
+  expect(await present()).toEqual([true, true, true]);
+  server.travel(120_000);
+  await removeUnclaimedUsers(server.services);
+  expect(await present()).toEqual([false, true, true]);
+  expectProblem(await server.call('GET', `/v1/users/${id}`, { as: server.admin }), 404, 'user_not_found');
+  const [event] = await auditOf(server, { operation: 'remove_unclaimed_user', target_id: id });
+  expect(event).toMatchObject({ actor: { type: 'system', id: null }, outcome: 'success', scheme: null });
+  expect((await register({ user: { email: gone } })).body.user.id).not.toBe(id);
+});
+
+test('an address that registers too often is told when to come back', async () => {
+  const limited = await serverFor(contract, { QM_RATE_LIMITS: 'on' });
+  onTestFinished(() => limited.stop());
+  const statuses: number[] = [];
+  for (let count = 0; count < 12; count += 1) {
+    const answered = await limited.call('POST', PATH, { body: { user: { email: newEmail() } } });
+    statuses.push(answered.status);
+    if (answered.status === 200) continue;
+    expectProblem(answered, 429, 'rate_limited');
+    expect(Number(answered.headers.get('retry-after'))).toBeGreaterThan(0);
+  }
+  expect(statuses).toEqual([...Array.from({ length: 10 }, () => 200), 429, 429]);
+  expect(limited.unseen()).toEqual([]);
+});

@@ -1,0 +1,126 @@
+import * as contract from '@quartermaster/contracts/tenants.ts';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { accountWithKey, unique } from '../support/people.ts';
+import type { Body } from '../support/server.ts';
+import {
+  auditOf,
+  type Endpoints,
+  expectInvalid,
+  expectProblem,
+  expectUpdatesByPresence,
+  serverFor,
+} from './harness.ts';
+import { expectOwnCursorsOnly, expectStablePages, idsOf } from './lists.ts';
+
+let server: Endpoints;
+beforeAll(async () => {
+  server = await serverFor(contract);
+});
+afterAll(() => server.stop());
+
+const PATH = '/v1/tenants';
+
+const create = (body: object): Promise<Body> => server.ok('POST', PATH, { as: server.admin, body });
+
+test('create_tenant keeps what it is given, and makes an id and defaults for the rest', async () => {
+  const settings = { captureContent: true, spanRetentionDays: 30 };
+  const given = { id: unique('tenant'), displayName: 'The tenant', settings };
+  expect(await create(given)).toMatchObject({ ...given, subTenantIds: [] });
+  const bare = await create({});
+  expect(bare).toMatchObject({ displayName: null, settings: { captureContent: false, spanRetentionDays: null } });
+  expect(bare.id).toMatch(/^ten_/);
+  expect(await server.ok('GET', `${PATH}/${bare.id}`, { as: server.admin })).toEqual(bare);
+  const [event, ...others] = await auditOf(server, { target_id: given.id });
+  expect(others).toEqual([]);
+  expect(event).toMatchObject({ operation: 'create_tenant', tenantId: given.id, target: { type: 'tenant' } });
+});
+
+test('create_tenant answers 409 for an id that is taken, and is for platform administrators alone', async () => {
+  const { id } = await create({ id: unique('tenant') });
+  expectProblem(await server.call('POST', PATH, { as: server.admin, body: { id } }), 409, 'id_taken');
+  const owner = await accountWithKey(server, { tenantId: id });
+  const refused = await server.call('POST', PATH, { as: { key: owner.key }, body: {} });
+  expectProblem(refused, 403, 'platform_administrator_required');
+});
+
+test('who belongs to a tenant sees it alone, with the sub-tenants in reach', async () => {
+  const tenantId = unique('tenant');
+  const wide = await accountWithKey(server, { tenantId });
+  const bound = await accountWithKey(server, { tenantId, subTenantId: 'eu' });
+  await accountWithKey(server, { tenantId, subTenantId: 'us' });
+  const stranger = await accountWithKey(server, { tenantId: unique('tenant') });
+  const seenBy = async (key: string) => (await server.ok('GET', `${PATH}/${tenantId}`, { as: { key } })).subTenantIds;
+  expect((await seenBy(wide.key)).toSorted()).toEqual(['eu', 'us']);
+  expect(await seenBy(bound.key)).toEqual(['eu']);
+  for (const { key } of [wide, bound]) expect(await idsOf(server, { path: PATH, as: { key } })).toEqual([tenantId]);
+  for (const [method, body] of [['GET'], ['PUT', {}]] as [string, object?][]) {
+    const sent = body && { body };
+    const hidden = await server.call(method, `${PATH}/${tenantId}`, { as: { key: stranger.key }, ...sent });
+    const missing = await server.call(method, `${PATH}/none`, { as: server.admin, ...sent });
+    for (const answered of [hidden, missing]) expectProblem(answered, 404, 'tenant_not_found');
+  }
+});
+
+test('update_tenant updates by presence', async () => {
+  const { id } = await create({ id: unique('tenant') });
+  await expectUpdatesByPresence(server, {
+    ...{ path: `${PATH}/${id}`, as: server.admin, operationId: 'update_tenant', target: id },
+    fields: { displayName: { set: 'Shown name', cleared: null } },
+  });
+});
+
+test('settings are updated by presence each, and the audit names each that changed', async () => {
+  const { id } = await create({ id: unique('tenant'), settings: { spanRetentionDays: 7 } });
+  const put = async (settings: object) => {
+    server.travel(1000);
+    return server.ok('PUT', `${PATH}/${id}`, { as: server.admin, body: { settings } });
+  };
+  const rows: [object, object, string[]][] = [
+    [{ captureContent: true }, { captureContent: true, spanRetentionDays: 7 }, ['settings.captureContent']],
+    [{ spanRetentionDays: null }, { captureContent: true, spanRetentionDays: null }, ['settings.spanRetentionDays']],
+    [
+      { captureContent: false, spanRetentionDays: 3650 },
+      { captureContent: false, spanRetentionDays: 3650 },
+      ['settings.captureContent', 'settings.spanRetentionDays'],
+    ],
+  ];
+  for (const [sent, settings, changedFields] of rows) {
+    const updated = await put(sent);
+    expect(updated.settings).toEqual(settings);
+    const events = await auditOf(server, { operation: 'update_tenant', target_id: id });
+    expect(events[0].changedFields).toEqual(changedFields);
+    for (const nothing of [sent, {}]) expect(await put(nothing)).toEqual(updated);
+    expect(await auditOf(server, { operation: 'update_tenant', target_id: id })).toHaveLength(events.length);
+  }
+});
+
+test.for([
+  [{ captureContent: null }, 'captureContent', 'bool_type'],
+  [{ spanRetentionDays: 0 }, 'spanRetentionDays', 'greater_than_equal'],
+  [{ spanRetentionDays: 3651 }, 'spanRetentionDays', 'less_than_equal'],
+  [{ other: 1 }, 'other', 'extra_forbidden'],
+] as const)('settings of %j are refused', async ([settings, field, type]) => {
+  const answered = await server.call('PUT', `${PATH}/default`, { as: server.admin, body: { settings } });
+  expectInvalid(answered, { loc: ['body', 'settings', field], type });
+});
+
+test('who is bound to a sub-tenant sees the tenant, and cannot change it', async () => {
+  const tenantId = unique('tenant');
+  const bound = await accountWithKey(server, { tenantId, subTenantId: 'eu' });
+  const sent = { as: { key: bound.key }, body: { displayName: 'Ours' } };
+  expectProblem(await server.call('PUT', `${PATH}/${tenantId}`, sent), 403, 'tenant_forbidden');
+});
+
+test('list_tenants walks all pages while tenants are made, and its cursors work for their own caller alone', async () => {
+  await expectStablePages(server, { path: PATH, as: server.admin }, async () => (await create({})).id);
+  const { key } = await accountWithKey(server, { tenantId: unique('tenant') });
+  await expectOwnCursorsOnly(
+    server,
+    { path: PATH, as: server.admin },
+    { list: { path: '/v1/service-accounts/search', method: 'POST' }, principal: { key } },
+  );
+});
+
+test('every operation was seen to succeed, and to answer each error of its contract', () => {
+  expect(server.unseen()).toEqual([]);
+});

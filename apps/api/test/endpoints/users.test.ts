@@ -1,0 +1,280 @@
+import * as contract from '@quartermaster/contracts/users.ts';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { accountWithKey, memberWithToken, type Place, unique } from '../support/people.ts';
+import type { Body } from '../support/server.ts';
+import { auditOf, type Endpoints, expectProblem, serverFor } from './harness.ts';
+import { expectFilters, expectOwnCursorsOnly, expectStablePages, idsOf } from './lists.ts';
+
+let server: Endpoints;
+beforeAll(async () => {
+  server = await serverFor(contract);
+});
+afterAll(() => server.stop());
+
+const PATH = '/v1/users';
+const ACCEPTED = { accepted: true, termsVersion: '1', privacyVersion: '1' };
+
+type Person = { id: string; email: string; as: { token: string } };
+
+/** A member who has signed in. */
+async function member(place: Place, role: 'owner' | 'admin' | 'operator' | 'viewer' = 'viewer'): Promise<Person> {
+  const { id, email, token } = await memberWithToken(server, place, role);
+  await server.ok('GET', `${PATH}/${id}`, { as: { token } });
+  return { id, email, as: { token } };
+}
+
+const join = (email: string, tenantId: string, role: string): Promise<Body> =>
+  server.ok('POST', `/v1/tenants/${tenantId}/memberships`, { as: server.admin, body: { email, role } });
+
+async function tenant(id: string, subTenantId?: string): Promise<{ key: string }> {
+  const { key } = await accountWithKey(server, { tenantId: id, ...(subTenantId !== undefined && { subTenantId }) });
+  return { key };
+}
+
+test('get_user answers administrators, platform administrators, and the user without any membership', async () => {
+  await tenant('see-1');
+  const [owner, admin] = [await member({ tenantId: 'see-1' }, 'owner'), await member({ tenantId: 'see-1' }, 'admin')];
+  const user = await member({ tenantId: 'see-1' });
+  const answers = [user.as, owner.as, admin.as, server.admin].map((as) =>
+    server.ok('GET', `${PATH}/${user.id}`, { as }),
+  );
+  const [own, ...others] = await Promise.all(answers);
+  expect(own).toMatchObject({
+    ...{ id: user.id, email: user.email, status: 'active', platformAdministrator: false },
+    memberships: [{ tenantId: 'see-1', subTenantId: null, role: 'viewer' }],
+    ...{ locale: null, timeZone: null, metadata: {}, lastSeenAt: expect.any(String) },
+  });
+  for (const other of others) expect(other).toEqual(own);
+  const loner = `${unique('loner')}@example.com`;
+  await server.ok('POST', '/v1/onboarding/register', { body: { user: { email: loner, terms: ACCEPTED } } });
+  const as = await server.tokenOf(loner);
+  const { id } = await server.ok('PUT', '/v1/me/profile', { as, body: {} });
+  expect(await server.ok('GET', `${PATH}/${id}`, { as })).toMatchObject({ email: loner, memberships: [] });
+});
+
+test.for(['operator', 'viewer'] as const)('a member in the role %s sees no other user', async (role) => {
+  const tenantId = `unseen-${role}`;
+  await tenant(tenantId);
+  const [one, other] = [await member({ tenantId }, role), await member({ tenantId })];
+  for (const path of [`${PATH}/${other.id}`, PATH]) {
+    const answered = await server.call('GET', path, { as: one.as });
+    expectProblem(answered, 403, 'scope_missing');
+    expect(answered.body.scope).toBe('users:read');
+  }
+  await server.ok('GET', `${PATH}/${one.id}`, { as: one.as });
+});
+
+test('a user shows the memberships in the reach of who looks, and all of them to the user', async () => {
+  for (const id of ['both-1', 'both-2']) await tenant(id);
+  const user = await member({ tenantId: 'both-1' });
+  await join(user.email, 'both-2', 'operator');
+  const owner = await member({ tenantId: 'both-2' }, 'owner');
+  const placesFor = async (as: { token: string } | { key: string }) =>
+    (await server.ok('GET', `${PATH}/${user.id}`, { as })).memberships.map((one: Body) => one.tenantId);
+  expect(await placesFor(owner.as)).toEqual(['both-2']);
+  expect(await placesFor(user.as)).toEqual(['both-1', 'both-2']);
+  expect(await placesFor(server.admin)).toEqual(['both-1', 'both-2']);
+});
+
+test('a user who is missing or out of reach is 404', async () => {
+  await tenant('hidden-1');
+  const user = await member({ tenantId: 'hidden-1' });
+  const stranger = await tenant('hidden-2');
+  const calls = [
+    ['GET', ''],
+    ['DELETE', ''],
+    ['POST', '/disable'],
+    ['POST', '/enable'],
+  ] as const;
+  for (const [method, end] of calls) {
+    const hidden = await server.call(method, `${PATH}/${user.id}${end}`, { as: stranger });
+    const missing = await server.call(method, `${PATH}/usr_none${end}`, { as: stranger });
+    for (const answered of [hidden, missing]) expectProblem(answered, 404, 'user_not_found');
+    expect(hidden.body.detail).toBe(missing.body.detail);
+  }
+});
+
+test('deleting oneself erases what is personal, keeps a tombstone, and ends sessions and memberships', async () => {
+  const as = await tenant('erase-1');
+  const user = await member({ tenantId: 'erase-1' }, 'operator');
+  const profile = { displayName: 'Secret Name', locale: 'fr', timeZone: 'Europe/Paris', metadata: { secret: 'Note' } };
+  await server.ok('PUT', '/v1/me/profile', { as: user.as, body: profile });
+  const gateway = await server.ok('POST', '/v1/gateways', { as, body: { name: 'edge' } });
+  const session = await server.ok('POST', `/v1/gateways/${gateway.id}/sessions`, { as: user.as });
+  const erased = await server.ok('DELETE', `${PATH}/${user.id}`, { as: user.as });
+  const none = { email: null, displayName: null, locale: null, timeZone: null, source: null, lastSeenAt: null };
+  expect(erased).toMatchObject({ id: user.id, status: 'deleted', ...none, metadata: {}, memberships: [] });
+  expect(erased.terms).toMatchObject({ termsVersion: null, privacyVersion: null });
+  expectProblem(await server.call('GET', `${PATH}/${user.id}`, { as: server.admin }), 404, 'user_not_found');
+  expectProblem(await server.call('DELETE', `${PATH}/${user.id}`, { as: server.admin }), 404, 'user_not_found');
+  expectProblem(await server.call('GET', '/v1/providers', { as: user.as }), 403, 'registration_required');
+  const ended = await server.ok('GET', `/v1/gateways/${gateway.id}/sessions/${session.id}`, { as });
+  expect(ended.status).toBe('revoked');
+  expect(await idsOf(server, { path: PATH, as: server.admin }, { status: 'deleted' })).toContain(user.id);
+  expect(await idsOf(server, { path: PATH, as: server.admin })).not.toContain(user.id);
+  const { items } = await server.ok('GET', '/v1/tenants/erase-1/memberships', { as });
+  expect(items).toEqual([]);
+  const shown = [
+    await server.call('GET', `${PATH}?status=deleted&limit=100`, { as: server.admin }),
+    await server.call('GET', `/v1/audit-events?limit=100&target_id=${user.id}`, { as: server.admin }),
+    await server.call('GET', `/v1/audit-events?limit=100&actor_id=${user.id}`, { as: server.admin }),
+  ];
+  for (const { text } of shown) {
+    for (const personal of [user.email, 'Secret Name', 'Europe/Paris']) expect(text).not.toContain(personal);
+  }
+  const [event] = await auditOf(server, { operation: 'delete_user', target_id: user.id });
+  expect(event).toMatchObject({ actor: { type: 'user', id: user.id }, scheme: 'bearer', tenantId: 'erase-1' });
+});
+
+test('the email of a deleted user registers again, as a new user whom the old token belongs to', async () => {
+  await tenant('again-1');
+  const user = await member({ tenantId: 'again-1' });
+  await server.ok('DELETE', `${PATH}/${user.id}`, { as: server.admin });
+  await server.ok('POST', '/v1/onboarding/register', { body: { user: { email: user.email, terms: ACCEPTED } } });
+  const fresh = await server.ok('PUT', '/v1/me/profile', { as: user.as, body: {} });
+  expect(fresh).toMatchObject({ email: user.email, status: 'active', memberships: [] });
+  expect(fresh.id).not.toBe(user.id);
+});
+
+test('ending somebody else needs reach of all their memberships, and as much as an owner where they are one', async () => {
+  for (const id of ['reach-1', 'reach-2']) await tenant(id);
+  const [owner, admin] = [
+    await member({ tenantId: 'reach-1' }, 'owner'),
+    await member({ tenantId: 'reach-1' }, 'admin'),
+  ];
+  const user = await member({ tenantId: 'reach-1' });
+  await join(user.email, 'reach-2', 'viewer');
+  const calls = [
+    ['POST', '/disable'],
+    ['POST', '/enable'],
+    ['DELETE', ''],
+  ] as const;
+  for (const [method, end] of calls) {
+    const reaching = await server.call(method, `${PATH}/${user.id}${end}`, { as: owner.as });
+    expectProblem(reaching, 403, 'user_out_of_reach');
+    const above = await server.call(method, `${PATH}/${owner.id}${end}`, { as: admin.as });
+    expectProblem(above, 403, 'user_out_of_reach');
+    const unscoped = await server.call(method, `${PATH}/${owner.id}${end}`, { as: user.as });
+    expectProblem(unscoped, 403, 'scope_missing');
+  }
+  await server.ok('DELETE', `/v1/tenants/reach-2/memberships/${user.id}`, { as: server.admin });
+  expect((await server.ok('DELETE', `${PATH}/${user.id}`, { as: admin.as })).status).toBe('deleted');
+});
+
+test('only platform administrators end or suspend a platform administrator', async () => {
+  const owner = await member({ tenantId: 'default' }, 'owner');
+  const [{ id }] = (await server.ok('GET', `${PATH}?email=ADMIN@example.com`, { as: server.admin })).items;
+  const calls = [
+    ['POST', '/disable'],
+    ['POST', '/enable'],
+    ['DELETE', ''],
+  ] as const;
+  for (const [method, end] of calls) {
+    const answered = await server.call(method, `${PATH}/${id}${end}`, { as: owner.as });
+    expectProblem(answered, 403, 'platform_administrator_required');
+  }
+});
+
+test('the last owner of a tenant is neither deleted nor disabled, by themselves or by anybody', async () => {
+  await tenant('last-1');
+  const owner = await member({ tenantId: 'last-1' }, 'owner');
+  for (const as of [owner.as, server.admin]) {
+    expectProblem(await server.call('DELETE', `${PATH}/${owner.id}`, { as }), 409, 'last_owner');
+    expectProblem(await server.call('POST', `${PATH}/${owner.id}/disable`, { as }), 409, 'last_owner');
+  }
+  const second = await member({ tenantId: 'last-1' }, 'owner');
+  await server.ok('POST', `${PATH}/${second.id}/disable`, { as: server.admin });
+  expectProblem(await server.call('DELETE', `${PATH}/${owner.id}`, { as: owner.as }), 409, 'last_owner');
+  await server.ok('POST', `${PATH}/${second.id}/enable`, { as: server.admin });
+  await server.ok('DELETE', `${PATH}/${owner.id}`, { as: owner.as });
+});
+
+test('disabling refuses the user and ends their sessions at once; enabling lets them in; again changes nothing', async () => {
+  const as = await tenant('disable-1');
+  const user = await member({ tenantId: 'disable-1' }, 'operator');
+  const gateway = await server.ok('POST', '/v1/gateways', { as, body: { name: 'edge' } });
+  const session = await server.ok('POST', `/v1/gateways/${gateway.id}/sessions`, { as: user.as });
+  const disabled = await server.ok('POST', `${PATH}/${user.id}/disable`, { as });
+  expect(disabled.status).toBe('disabled');
+  expectProblem(await server.call('GET', `${PATH}/${user.id}`, { as: user.as }), 403, 'user_disabled');
+  const ended = await server.ok('GET', `/v1/gateways/${gateway.id}/sessions/${session.id}`, { as });
+  expect(ended.status).toBe('revoked');
+  server.travel(1000);
+  expect(await server.ok('POST', `${PATH}/${user.id}/disable`, { as })).toEqual(disabled);
+  const enabled = await server.ok('POST', `${PATH}/${user.id}/enable`, { as });
+  expect(enabled.status).toBe('active');
+  expect(await server.ok('POST', `${PATH}/${user.id}/enable`, { as })).toEqual(enabled);
+  await server.ok('GET', `${PATH}/${user.id}`, { as: user.as });
+  for (const operation of ['disable_user', 'enable_user']) {
+    const [event, ...more] = await auditOf(server, { operation, target_id: user.id });
+    expect(more).toEqual([]);
+    expect(event).toMatchObject({ changedFields: ['status'], tenantId: 'disable-1' });
+  }
+});
+
+test('enabling brings back what a user lacked before: the terms, or a first sign-in', async () => {
+  for (const [accepted, status] of [
+    [false, 'pending_terms'],
+    [true, 'pending_identity'],
+  ] as const) {
+    const email = `${unique('pending')}@example.com`;
+    await server.ok('POST', '/v1/onboarding/register', { body: { user: { email, terms: { accepted } } } });
+    const [{ id }] = (await server.ok('GET', `${PATH}?email=${email}`, { as: server.admin })).items;
+    await server.ok('POST', `${PATH}/${id}/disable`, { as: server.admin });
+    expect((await server.ok('POST', `${PATH}/${id}/enable`, { as: server.admin })).status).toBe(status);
+  }
+});
+
+test('list_users filters by each of its parameters, and a value that matches nothing finds nothing', async () => {
+  const as = await tenant('list-1');
+  await tenant('list-1', 'eu');
+  const one = await member({ tenantId: 'list-1' });
+  const two = await member({ tenantId: 'list-1', subTenantId: 'eu' });
+  await server.ok('POST', `${PATH}/${two.id}/disable`, { as });
+  const both = [one.id, two.id];
+  const rows: [Record<string, string>, string[]][] = [
+    [{}, both],
+    [{ tenant_id: '', sub_tenant_id: '' }, both],
+    [{ tenant_id: 'list-1' }, both],
+    [{ sub_tenant_id: 'eu' }, [two.id]],
+    [{ status: 'active' }, [one.id]],
+    [{ status: 'disabled' }, [two.id]],
+    [{ status: 'unheard-of' }, []],
+    [{ email: one.email.toUpperCase() }, [one.id]],
+    [{ email: 'nobody@example.com' }, []],
+  ];
+  await expectFilters(server, { path: PATH, as }, rows);
+  const bound = await tenant('list-1', 'eu');
+  expect(await idsOf(server, { path: PATH, as: bound })).toEqual([two.id]);
+});
+
+test('list_users walks all pages while users are invited, and its cursors work for their own query and caller', async () => {
+  const as = await tenant('pages-1');
+  const invite = async () => (await join(`${unique('page')}@example.com`, 'pages-1', 'viewer')).userId as string;
+  await expectStablePages(server, { path: PATH, as }, invite);
+  await expectOwnCursorsOnly(
+    server,
+    { path: PATH, filter: { tenant_id: 'pages-1' }, as },
+    {
+      filter: { status: 'pending_terms' },
+      list: { path: '/v1/tenants/pages-1/memberships' },
+      principal: server.admin,
+    },
+  );
+});
+
+test('an account of many memberships is listed once', async () => {
+  for (const id of ['many-1', 'many-2']) await tenant(id);
+  const user = await member({ tenantId: 'many-1' });
+  await join(user.email, 'many-2', 'viewer');
+  expect(await idsOf(server, { path: PATH, as: server.admin }, { email: user.email })).toEqual([user.id]);
+  const events = async () => auditOf(server, { operation: 'delete_user', target_id: user.id });
+  await server.ok('DELETE', `${PATH}/${user.id}`, { as: user.as });
+  const places: string[] = (await events()).map((event) => event.tenantId);
+  expect(places.toSorted()).toEqual(['many-1', 'many-2']);
+});
+
+test('every operation was seen to succeed, and to answer each error of its contract', async () => {
+  await server.ok('PUT', '/v1/me/profile', { as: server.admin, body: {} });
+  expect(server.unseen()).toEqual([]);
+});
