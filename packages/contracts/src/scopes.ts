@@ -36,9 +36,10 @@ export const ScopeSchema = z
   .meta({ id: 'Scope', description: 'What a credential may do: `<resource>:<verb>`, or `*` for everything.' });
 export type Scope = z.infer<typeof ScopeSchema>;
 
-/** Users are seen by administrators alone, and the audit is theirs to read. */
+/** Who belongs to a tenant is seen by administrators alone, and the audit is theirs to read. */
+const ADMINISTRATORS_READ: readonly Scope[] = ['users:read', 'memberships:read', 'audit_events:read'];
 const READ_SCOPES = ScopeSchema.options.filter(
-  (scope) => scope.endsWith(':read') && scope !== 'users:read' && scope !== 'audit_events:read',
+  (scope) => scope.endsWith(':read') && !ADMINISTRATORS_READ.includes(scope),
 );
 
 /** Roles are named sets of scopes. A role never reaches further than the membership (tenant, sub-tenant) that gives it. */

@@ -234,8 +234,9 @@ describe('memberships', () => {
     expect(await all((page) => listMemberships(db, ACME, { role: 'owner' }, page), 2)).toEqual([]);
   });
 
-  test('an owner is alone unless another member of the whole tenant is one, and neither disabled nor deleted', async () => {
+  test('an owner is alone unless another active member of the whole tenant is one', async () => {
     const [ada, bob, eve] = [await user('ada@x.example'), await user('bob@x.example'), await user('eve@x.example')];
+    for (const id of [ada, bob, eve]) await updateUser(db, id, { status: 'active' }, NOW);
     await member(ada, 'acme', 'owner');
     await member(bob, 'acme', 'viewer');
     await member(bob, 'acme/east', 'owner');
@@ -247,6 +248,8 @@ describe('memberships', () => {
     expect(await findTenantOwnedAlone(db, EVERYWHERE, ada)).toBeUndefined();
     expect(await findTenantOwnedAlone(db, EVERYWHERE, eve)).toBe('other');
     await updateUser(db, eve, { status: 'disabled' }, NOW);
+    expect(await findTenantOwnedAlone(db, EVERYWHERE, ada)).toBe('acme');
+    await updateUser(db, eve, { status: 'pending_identity' }, NOW);
     expect(await findTenantOwnedAlone(db, EVERYWHERE, ada)).toBe('acme');
     await deleteMembershipsOf(db, eve);
     expect(await findTenantOwnedAlone(db, EVERYWHERE, eve)).toBeUndefined();

@@ -38,5 +38,7 @@ export async function memberWithToken(
     body: { email, role, ...(subTenantId !== undefined && { subTenantId }) },
   });
   const { token } = await server.tokenOf(email);
+  // The first call links the identity: from then on the user is active.
+  await server.ok('GET', `/v1/users/${membership.userId}`, { as: { token } });
   return { id: membership.userId, email, token };
 }

@@ -139,8 +139,8 @@ export async function deleteMembershipsOf(db: Database, userId: string): Promise
 }
 
 /**
- * A tenant in `scope` that has no owner but this user. An owner is a member of the whole tenant in that role, whose
- * account is neither disabled nor deleted.
+ * A tenant in `scope` that has no owner but this user. An owner is a member of the whole tenant in that role who can
+ * act: active, and not merely invited.
  */
 export async function findTenantOwnedAlone(
   db: Database,
@@ -149,7 +149,9 @@ export async function findTenantOwnedAlone(
 ): Promise<string | undefined> {
   const row = await db
     .selectFrom('memberships as own')
+    .innerJoin('users as owner', 'owner.id', 'own.user_id')
     .select('own.tenant_id')
+    .where('owner.status', '=', 'active')
     .where('own.user_id', '=', userId)
     .where('own.role', '=', 'owner')
     .where('own.sub_tenant_id', '=', '')
@@ -164,7 +166,7 @@ export async function findTenantOwnedAlone(
             .whereRef('other.user_id', '<>', 'own.user_id')
             .where('other.role', '=', 'owner')
             .where('other.sub_tenant_id', '=', '')
-            .where('users.status', 'not in', ['disabled', 'deleted']),
+            .where('users.status', '=', 'active'),
         ),
       ),
     )

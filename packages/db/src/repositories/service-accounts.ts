@@ -222,6 +222,14 @@ async function withKeys(db: Database, rows: Row[], now: Date): Promise<ServiceAc
   return rows.map((row) => toServiceAccount(row, byAccount.get(`${row.tenant_id}\n${row.id}`)));
 }
 
+/** The keys of an account that is not active do not work. */
+function keysOf(row: Row, keys: KeyCounts | undefined): KeyCounts {
+  const { keyCount = 0, activeKeyCount = 0, soonestKeyExpiryAt = null } = keys ?? {};
+  return row.status === 'active'
+    ? { keyCount, activeKeyCount, soonestKeyExpiryAt }
+    : { keyCount, activeKeyCount: 0, soonestKeyExpiryAt: null };
+}
+
 function toServiceAccount(row: Row, keys: KeyCounts | undefined): ServiceAccount {
   return {
     id: row.id,
@@ -233,7 +241,7 @@ function toServiceAccount(row: Row, keys: KeyCounts | undefined): ServiceAccount
     platformAdministrator: row.platform_administrator === 1,
     metadata: JSON.parse(row.metadata) as ServiceAccount['metadata'],
     lastUsedAt: row.last_used_at,
-    ...(keys ?? { keyCount: 0, activeKeyCount: 0, soonestKeyExpiryAt: null }),
+    ...keysOf(row, keys),
     ...timesOf(row),
   };
 }

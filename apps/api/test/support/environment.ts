@@ -1,0 +1,31 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { onTestFinished } from 'vitest';
+import { mintApiKey } from '../../src/access/api-key-format.ts';
+
+/** A well-formed key for QM_BOOTSTRAP_API_KEY. */
+export function newBootstrapKey(): string {
+  return mintApiKey(`key_${'0'.repeat(26)}`).key;
+}
+
+/** A database file for the length of one test. */
+export async function databaseFile(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'quartermaster-'));
+  onTestFinished(() => rm(folder, { recursive: true }));
+  return join(folder, 'test.db');
+}
+
+/** A port on which nothing listens. */
+export function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = createServer();
+    server.on('error', reject);
+    server.listen(0, '127.0.0.1', () => {
+      const { port } = server.address() as AddressInfo;
+      server.close(() => resolve(port));
+    });
+  });
+}

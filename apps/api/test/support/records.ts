@@ -1,0 +1,86 @@
+import { isOperation, type Operation } from '@quartermaster/contracts/operation.ts';
+import SqliteDatabase from 'better-sqlite3';
+import { expect } from 'vitest';
+import { procedures } from '../../src/router.ts';
+import type { TestServer } from './server.ts';
+
+/** Every operation, and the tRPC path of its procedure. */
+export const OPERATIONS: { operation: Operation; procedure: string }[] = Object.entries(procedures).flatMap(
+  ([procedure, { _def }]) => {
+    const { operation } = (_def.meta ?? {}) as { operation?: unknown };
+    return isOperation(operation) ? [{ operation, procedure }] : [];
+  },
+);
+
+/** The tenant of {@link makeRecords}. */
+export const TENANT = 'records';
+
+/** A record behind every path parameter, all in one tenant. */
+export async function makeRecords(server: TestServer): Promise<Record<string, string>> {
+  const post = (path: string, body: object) => server.ok('POST', path, { as: server.admin, body });
+  const place = { tenantId: TENANT };
+  await post('/v1/service-accounts', { id: 'worker', name: 'worker', ...place, metadata: { team: 'blue' } });
+  const key = await post(`/v1/service-accounts/worker/keys?tenant_id=${TENANT}`, { scopes: ['*'] });
+  const worker = { key: key.key };
+  const provider = await post('/v1/providers', { name: 'records-llm', kind: 'llm', ...place });
+  const item = await post(`/v1/providers/${provider.id}/inventory`, { kind: 'model', name: 'known' });
+  const gateway = await post('/v1/gateways', { name: 'edge', providerIds: [provider.id], ...place });
+  const session = await server.ok('POST', `/v1/gateways/${gateway.id}/sessions`, { as: worker });
+  const spec = { description: 'an agent', declares: [{ provider: 'records-llm', kind: 'model', name: 'known' }] };
+  const manifest = await post('/v1/manifests', { name: 'agent', kind: 'agent', spec, ...place });
+  const email = 'member@example.com';
+  const membership = await post(`/v1/tenants/${TENANT}/memberships`, { email, role: 'viewer' });
+  const traceId = 'a1'.repeat(16);
+  const attribute = (name: string, value: string) => ({ key: name, value: { stringValue: value } });
+  const attributes = [
+    attribute('gen_ai.operation.name', 'chat'),
+    attribute('gen_ai.provider.name', 'records-llm'),
+    attribute('gen_ai.request.model', 'unknown-model'),
+  ];
+  const times = { startTimeUnixNano: '1750000000000000000', endTimeUnixNano: '1750000001000000000' };
+  const events = [{ name: 'an event', timeUnixNano: '1750000000500000000', attributes }];
+  const links = [{ traceId: 'b2'.repeat(16), spanId: 'b2'.repeat(8), attributes }];
+  const span = { traceId, spanId: 'a1'.repeat(8), name: 'chat', kind: 3, ...times, attributes, events, links };
+  const resourceSpans = [{ scopeSpans: [{ scope: { name: 'tests' }, spans: [span] }] }];
+  await server.ok('POST', '/v1/traces', { as: worker, body: { resourceSpans } });
+  const observed = await server.ok('GET', `/v1/providers/${provider.id}/observations`, { as: worker });
+  const tasks = await server.ok('GET', '/v1/operator/tasks', { as: worker });
+  return {
+    ...{ tenant_id: TENANT, service_account_id: 'worker', key_id: key.id, user_id: membership.userId },
+    ...{ provider_id: provider.id, item_id: item.id, observation_id: observed.items[0].id },
+    ...{ gateway_id: gateway.id, session_id: session.id, manifest_id: manifest.id },
+    ...{ task_id: tasks.items[0].id, trace_id: traceId, worker_key: key.key },
+  };
+}
+
+/** An operation's path with these path parameters, as they go over the wire. */
+export function pathWith(operation: Operation, values: Record<string, string>): string {
+  return operation.path.replace(/\{(\w+)\}/g, (_, name: string) => {
+    const value = values[name];
+    if (value === undefined) throw new Error(`no record stands behind {${name}}`);
+    return value;
+  });
+}
+
+/** All that the tables hold, but for when something was last used or seen. */
+export function tablesOf(server: TestServer): Record<string, unknown[]> {
+  const db = new SqliteDatabase(server.databasePath, { readonly: true });
+  try {
+    const names = db.prepare(`select name from sqlite_master where type = 'table' order by name`).pluck().all();
+    return Object.fromEntries(
+      (names as string[]).map((name) => {
+        const rows = db.prepare(`select * from "${name}" order by rowid`).all() as Record<string, unknown>[];
+        return [name, rows.map(({ last_used_at: _used, last_seen_at: _seen, ...row }) => row)];
+      }),
+    );
+  } finally {
+    db.close();
+  }
+}
+
+/** Runs `work`, and expects that it changed nothing in the database. */
+export async function unchanged(server: TestServer, work: () => Promise<void>): Promise<void> {
+  const before = tablesOf(server);
+  await work();
+  expect(tablesOf(server)).toEqual(before);
+}
