@@ -1,5 +1,6 @@
 import { isIP } from 'node:net';
 import { resolve } from 'node:path';
+import ipaddr from 'ipaddr.js';
 import { z } from 'zod';
 
 /** The repository's root: what relative paths of the configuration are relative to. */
@@ -13,15 +14,27 @@ const EnvironmentSchema = z.object({
   HOST: z.string().default('127.0.0.1'),
   PORT: port.default(8080),
   QM_PUBLIC_URL: z.url({ protocol: /^https?$/ }).optional(),
-  QM_TRUSTED_PROXIES: z.string().default(''),
-  DATABASE_URL: z.string().default('sqlite:data/quartermaster.db'),
+  QM_TRUSTED_PROXIES: z
+    .string()
+    .transform((text) =>
+      text
+        .split(',')
+        .map((entry) => entry.trim())
+        .filter((entry) => entry !== ''),
+    )
+    .pipe(z.array(z.string().refine(isNetwork, { error: 'should be addresses or networks, such as 10.0.0.0/8' })))
+    .default([]),
+  DATABASE_URL: z
+    .string()
+    .regex(/^sqlite:./, { error: 'should be sqlite:<path>' })
+    .default('sqlite:data/quartermaster.db'),
   QM_BOOTSTRAP_API_KEY: z.string().optional(),
   QM_OIDC_ISSUER: z.url({ protocol: /^https?$/ }).optional(),
   QM_OIDC_AUDIENCE: z.string().min(1).default('quartermaster'),
   QM_OIDC_EMAIL_CLAIM: z.string().min(1).default('email'),
   QM_OIDC_TOKEN_TYPES: z.string().min(1).default('at+jwt'),
   QM_SECRET_KEY: z
-    .base64()
+    .base64({ abort: true })
     .refine((text) => Buffer.from(text, 'base64').length === 32, { error: 'should be 32 bytes, base64' })
     .optional(),
   QM_METRICS_PORT: z.union([z.literal('off'), port]).default(9464),
@@ -63,9 +76,7 @@ export function readConfig(environment: Record<string, string | undefined>) {
     port: env.PORT,
     /** Null: made of the address that the server listens on. */
     publicUrl: env.QM_PUBLIC_URL?.replace(/\/+$/, '') ?? null,
-    trustedProxies: env.QM_TRUSTED_PROXIES.split(',')
-      .map((entry) => entry.trim())
-      .filter((entry) => entry !== ''),
+    trustedProxies: env.QM_TRUSTED_PROXIES,
     databaseUrl: env.DATABASE_URL,
     bootstrapApiKey: env.QM_BOOTSTRAP_API_KEY ?? null,
     oidc: {
@@ -85,4 +96,9 @@ export function readConfig(environment: Record<string, string | undefined>) {
 
 function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'));
+}
+
+/** What Express takes as a trusted proxy. */
+function isNetwork(text: string): boolean {
+  return ['loopback', 'linklocal', 'uniquelocal'].includes(text) || isIP(text) !== 0 || ipaddr.isValidCIDR(text);
 }

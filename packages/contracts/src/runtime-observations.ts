@@ -65,7 +65,7 @@ export type RuntimeObservation = z.infer<typeof RuntimeObservationSchema>;
 export const ReviewRuntimeObservationInputSchema = z
   .strictObject({
     decision: DecisionSchema.describe(
-      'approved: its recommendation may be applied. rejected: it must not be used; the recommendation is dismissed. ignored: it stays as it is, quietly.',
+      'approved: its recommendation may be applied (by `{}` where the reviewer reaches all of the place where the provider stands). rejected: it must not be used; the recommendation is dismissed unless it rests on others too. ignored: it stays as it is, quietly.',
     ),
     note: NoteSchema.nullish(),
   })

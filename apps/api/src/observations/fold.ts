@@ -1,3 +1,4 @@
+import { setImmediate as breathe } from 'node:timers/promises';
 import type { Provider } from '@quartermaster/contracts/providers.ts';
 import type { RuntimeObservation } from '@quartermaster/contracts/runtime-observations.ts';
 import type { Database } from '@quartermaster/db/database.ts';
@@ -13,12 +14,15 @@ import { riskOf } from './risk.ts';
 import { declaredAt, scopeOf, settle, statusAfter } from './unknown.ts';
 
 /** A stored span, as folding counts it. */
-export type FoldedSpan = SeenSpan & { traceId: string; startedAt: Date; failed: boolean };
+export type FoldedSpan = SeenSpan & { startedAt: Date; failed: boolean };
 
 type Sighting = { provider: Provider; subject: Subject; spans: FoldedSpan[] };
 type Evidence = RuntimeObservation['evidence'];
 
 const SAMPLES = 10;
+
+/** Spans and sightings looked at before the event loop gets a turn: the database answers without giving it one. */
+const OF_TURN = 200;
 
 /**
  * Folds spans into observations, one for each (tenant, sub-tenant, provider, kind, name), in the transaction that
@@ -36,7 +40,8 @@ export async function foldSpans(
 ): Promise<void> {
   const match = await providerMatcher(db, place, batch, now);
   const sightings = new Map<string, Sighting>();
-  for (const span of stored) {
+  for (const [index, span] of stored.entries()) {
+    if (index % OF_TURN === OF_TURN - 1) await breathe();
     for (const subject of span.subjects) {
       const provider = await match(span, subject);
       const key = JSON.stringify([provider.id, subject.kind, subject.name]);
@@ -45,7 +50,12 @@ export async function foldSpans(
       else sightings.set(key, { provider, subject, spans: [span] });
     }
   }
-  for (const sighting of sightings.values()) await fold(db, place, sighting, sender, now);
+  let folded = 0;
+  for (const sighting of sightings.values()) {
+    await fold(db, place, sighting, sender, now);
+    folded += 1;
+    if (folded % OF_TURN === 0) await breathe();
+  }
 }
 
 async function fold(
@@ -76,7 +86,9 @@ async function fold(
         { ...identity, ...sightings, ...statusAfter({ status: 'open' }, declared) },
         now,
       );
-  if (observation) await settle(db, provider, observation, now);
+  // What follows from it was done when it became what it is.
+  const isSame = former?.unknown === observation?.unknown && former?.status === observation?.status;
+  if (observation && !isSame) await settle(db, provider, observation, now);
 }
 
 /** First and last seen, by the spans' own start times, whatever order they come in; never later than now. */

@@ -12,6 +12,7 @@ import type { GenAi, Subject } from '../traces/genai.ts';
 
 /** A span with what it says, as matching needs it. */
 export type SeenSpan = {
+  traceId: string;
   spanId: string;
   parentSpanId: string | null;
   serviceName: string | null;
@@ -21,6 +22,15 @@ export type SeenSpan = {
 
 const UNNAMED_SERVICE = 'unknown_service';
 
+/** What the name of a discovered provider ends in where a declared one has the name without it. */
+const DISCOVERED_SUFFIX = ' (discovered)';
+
+/** Characters of a provider's name. */
+const NAME_LENGTH = 200;
+
+/** Hosts and names of one look-up: SQLite takes 32,766 parameters a statement. */
+const NAMES_OF_LOOKUP = 5000;
+
 /**
  * Finds which provider a span speaks of. First match wins:
  * 1. `server.address` is the host of a provider's base URL;
@@ -28,7 +38,11 @@ const UNNAMED_SERVICE = 'unknown_service';
  *    none beats the name, since a client library names its own vendor whatever endpoint it is pointed at);
  * 3. a tool span names neither: the MCP client span among its children in the batch, else the one declared provider
  *    that has the tool;
- * 4. a discovered provider, named by `gen_ai.provider.name`, the address, or the service's own name.
+ * 4. a discovered provider, named by `gen_ai.provider.name`, the address, or the service's own name. Adopted, it keeps
+ *    the traffic that it was named after, unless it was given a base URL, which rule 1 speaks of.
+ *
+ * Where several fit, a declared provider comes before a discovered one, and one of the place itself before one of the
+ * whole tenant.
  *
  * @returns a matcher for one batch: it looks the batch's names and hosts up once, and makes discovered providers
  */
@@ -38,12 +52,10 @@ export async function providerMatcher(
   batch: readonly SeenSpan[],
   now: Date,
 ): Promise<(span: SeenSpan, subject: Subject) => Promise<Provider>> {
-  const seen = {
-    hosts: distinct(batch.map(({ genAi }) => genAi.serverAddress)),
-    names: distinct(batch.flatMap(namesOf)),
-  };
-  const known = await findProvidersOfTraffic(db, place, seen);
-  const childrenOf = Map.groupBy(batch, (span) => span.parentSpanId);
+  const byHosts = new Map<string, Provider[]>();
+  const byNames = new Map<string, Provider[]>();
+  for (const provider of await providersOf(db, place, batch)) learn(provider);
+  const childrenOf = Map.groupBy(batch, ({ traceId, parentSpanId }) => `${traceId} ${parentSpanId}`);
   const toolOwners = new Map<string, Provider | undefined>();
 
   return match;
@@ -63,23 +75,34 @@ export async function providerMatcher(
     return discovered(span, subject);
   }
 
+  function learn(provider: Provider): void {
+    const add = (providers: Map<string, Provider[]>, key: string) => {
+      const same = providers.get(key);
+      if (same) same.push(provider);
+      else providers.set(key, [provider]);
+    };
+    if (provider.baseUrl !== null) add(byHosts, hostOf(provider.baseUrl));
+    add(byNames, folded(provider.name));
+  }
+
   function byHost(host: string, port: number | null): Provider | undefined {
-    const owners = known.filter(({ baseUrl }) => baseUrl !== null && hostOf(baseUrl) === host);
+    const owners = byHosts.get(host) ?? [];
     return nearest(owners.filter(({ baseUrl }) => portOf(baseUrl) === port)) ?? nearest(owners);
   }
 
   function byName(name: string): Provider | undefined {
-    return nearest(known.filter((provider) => folded(provider.name) === folded(name)));
+    return nearest(byNames.get(folded(name)) ?? []);
   }
 
-  /** A provider of the place itself before one of the whole tenant. */
   function nearest(providers: Provider[]): Provider | undefined {
-    return providers.find(({ subTenantId }) => subTenantId === place.subTenantId) ?? providers[0];
+    const distance = ({ status, subTenantId }: Provider) =>
+      (status === 'discovered' ? 2 : 0) + (subTenantId === place.subTenantId ? 0 : 1);
+    return providers.toSorted((a, b) => distance(a) - distance(b) || (a.id < b.id ? -1 : 1))[0];
   }
 
   async function ofMcpChild(span: SeenSpan, subject: Subject): Promise<Provider | undefined> {
     const child = childrenOf
-      .get(span.spanId)
+      .get(`${span.traceId} ${span.spanId}`)
       ?.find(({ genAi, subjects }) => genAi.mcpMethod !== null && subjects.some((own) => own.name === subject.name));
     if (!child || child.spanId === span.spanId) return undefined;
     if (child.genAi.serverAddress === null && child.genAi.provider === null) return undefined;
@@ -95,17 +118,20 @@ export async function providerMatcher(
   }
 
   async function discovered(span: SeenSpan, subject: Subject): Promise<Provider> {
-    for (const name of namesOf(span)) {
+    const names = namesOf(span);
+    for (const [index, name] of names.entries()) {
       const holder = byName(name);
-      if (holder?.status === 'discovered') return holder;
+      const isLast = index === names.length - 1;
+      const isAdopted = holder?.baseUrl === null && name !== span.genAi.provider;
+      if (holder && (holder.status === 'discovered' || isAdopted || isLast)) return holder;
       if (holder) continue;
       const kind = kindOf(span.genAi, subject);
       const values = { name, kind, status: 'discovered', displayName: null, description: null, baseUrl: null } as const;
       const made = await insertProvider(db, place, { ...values, metadata: {} }, now);
-      known.push(made);
+      learn(made);
       return made;
     }
-    throw new Error('the last name that a discovered provider may get is never a declared one');
+    throw new Error('a span always has a name for its provider');
   }
 }
 
@@ -113,7 +139,25 @@ export async function providerMatcher(
 function namesOf({ genAi, serviceName }: SeenSpan): string[] {
   const { provider, serverAddress } = genAi;
   const base = serverAddress ?? provider ?? serviceName ?? UNNAMED_SERVICE;
-  return [...(provider === null ? [] : [provider]), base, `${base} (discovered)`].map((name) => name.slice(0, 200));
+  const fitting = (name: string, length: number) => name.slice(0, length).toWellFormed();
+  return [
+    ...(provider === null ? [] : [fitting(provider, NAME_LENGTH)]),
+    fitting(base, NAME_LENGTH),
+    fitting(base, NAME_LENGTH - DISCOVERED_SUFFIX.length) + DISCOVERED_SUFFIX,
+  ];
+}
+
+/** The providers that the hosts and names of a batch may mean. */
+async function providersOf(db: Database, place: TenantPlace, batch: readonly SeenSpan[]): Promise<Provider[]> {
+  const hosts = distinct(batch.map(({ genAi }) => genAi.serverAddress));
+  const names = distinct(batch.flatMap(namesOf));
+  const found = new Map<string, Provider>();
+  for (let start = 0; start < Math.max(hosts.length, names.length); start += NAMES_OF_LOOKUP) {
+    const end = start + NAMES_OF_LOOKUP;
+    const seen = { hosts: hosts.slice(start, end), names: names.slice(start, end) };
+    for (const provider of await findProvidersOfTraffic(db, place, seen)) found.set(provider.id, provider);
+  }
+  return [...found.values()];
 }
 
 function kindOf(genAi: GenAi, subject: Subject): ProviderKind {

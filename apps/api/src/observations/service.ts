@@ -4,20 +4,20 @@ import type {
   UpdateRuntimeObservationInput,
 } from '@quartermaster/contracts/runtime-observations.ts';
 import type { Database } from '@quartermaster/db/database.ts';
-import { EVERYWHERE } from '@quartermaster/db/tenancy.ts';
+import { covers, EVERYWHERE } from '@quartermaster/db/tenancy.ts';
 import { finishOperatorTask } from '@quartermaster/db/repositories/operator-tasks.ts';
 import { findProvider } from '@quartermaster/db/repositories/providers.ts';
-import { closeRecommendations } from '@quartermaster/db/repositories/recommendations.ts';
 import {
   findObservation,
   type ObservationChange,
   updateObservation,
+  updateReviewNote,
 } from '@quartermaster/db/repositories/runtime-observations.ts';
 import { principalName } from '../access/principal.ts';
 import { changedFields, write } from '../audit/write.ts';
 import { ApiError, valueError } from '../errors.ts';
 import type { CallerContext } from '../trpc.ts';
-import { declaredAt, scopeOf, settle } from './unknown.ts';
+import { closeRegistration, declaredAt, scopeOf, settle, statusAfter } from './unknown.ts';
 
 /** Writes a person's decision down, completes the review task, and dismisses the recommendation of what is rejected. */
 export async function reviewObservation(
@@ -28,13 +28,15 @@ export async function reviewObservation(
   return write(ctx, async (trx, record, now) => {
     const observation = await requireObservation(ctx, trx, id);
     const { decision, note = null } = body;
-    const review = { decision, note, reviewedBy: principalName(ctx.principal), reviewedAt: now.toISOString() };
+    const tenantWide = covers(ctx.reach, { tenantId: observation.tenantId, subTenantId: null });
+    const reviewedBy = principalName(ctx.principal);
+    const review = { decision, note, reviewedBy, reviewedAt: now.toISOString(), tenantWide };
     const reviewed = await updateObservation(trx, ctx.reach, id, { status: decision, review }, now);
     if (!reviewed) throw notFound();
     const task = { kind: 'review_observation', subject: { type: 'runtime_observation', id } } as const;
     await finishOperatorTask(trx, [scopeOf(observation)], task, 'succeeded', now);
     // The provider's inventory may stand above the observation's sub-tenant, and its recommendation with it.
-    if (decision !== 'approved') await dismissRegistration(trx, observation, now);
+    if (decision !== 'approved') await closeRegistration(trx, observation, 'dismissed', now);
     else await reopenRegistration(trx, reviewed, now);
     record({ place: observation, target: { type: 'runtime_observation', id }, changed: ['status', 'review'] });
     return reviewed;
@@ -48,19 +50,22 @@ export async function changeObservation(
 ): Promise<RuntimeObservation> {
   return write(ctx, async (trx, record, now) => {
     const observation = await requireObservation(ctx, trx, id);
-    if (body.note !== undefined && observation.review === null) {
-      throw valueError(['body', 'note'], 'there is no review yet that a note could belong to');
+    const { status, note } = body;
+    const kept = status === 'open' ? null : observation.review;
+    if (note !== undefined && kept === null && !(note === null && status === 'open')) {
+      throw valueError(['body', 'note'], 'there is no review that a note could belong to');
     }
-    const change: ObservationChange = {
-      ...(body.status !== undefined && { status: body.status }),
-      ...(body.status === 'open' && { review: null }),
-      ...(body.note !== undefined && observation.review !== null && body.status !== 'open'
-        ? { review: { ...observation.review, note: body.note } }
-        : {}),
+    // Without a decision the declarations decide: what is declared by now is resolved, not open.
+    const undecided = statusAfter({ status: 'open' }, observation);
+    const change: Pick<ObservationChange, 'status'> = {
+      ...(status !== undefined && { status: status === 'open' ? undecided.status : status }),
     };
-    const changed = changedFields(observation, change);
+    const review = kept !== null && note !== undefined ? { ...kept, note } : kept;
+    const changed = changedFields(observation, { ...change, review });
     if (changed.length === 0) return observation;
-    const updated = await updateObservation(trx, ctx.reach, id, change, now);
+    if (kept !== null && note !== undefined) await updateReviewNote(trx, ctx.reach, id, note, now);
+    const cleared = kept === null && { review: null };
+    const updated = await updateObservation(trx, ctx.reach, id, { ...change, ...cleared }, now);
     if (!updated) throw notFound();
     if (changed.includes('status')) await afterStatus(trx, updated, now);
     record({ place: observation, target: { type: 'runtime_observation', id }, changed });
@@ -72,15 +77,7 @@ async function afterStatus(trx: Database, observation: RuntimeObservation, now: 
   if (observation.status === 'open') return reopenRegistration(trx, observation, now);
   const task = { kind: 'review_observation', subject: { type: 'runtime_observation', id: observation.id } } as const;
   await finishOperatorTask(trx, [scopeOf(observation)], task, 'succeeded', now);
-  await dismissRegistration(trx, observation, now);
-}
-
-/** Dismisses the recommendation that rests on an observation. */
-async function dismissRegistration(trx: Database, observation: RuntimeObservation, now: Date): Promise<void> {
-  const { providerId, kind, name } = observation;
-  const about = { providerId, kind: 'register_item', subject: `${kind}:${name}` } as const;
-  const scope = [{ tenantId: observation.tenantId, subTenantId: null }];
-  await closeRecommendations(trx, scope, about, 'dismissed', now);
+  await closeRegistration(trx, observation, 'dismissed', now);
 }
 
 /** An approved or reopened observation asks for its recommendation again, where an earlier decision had dismissed it. */

@@ -1,3 +1,4 @@
+import { setImmediate as breathe } from 'node:timers/promises';
 import type { InventoryItem, InventoryKind } from '@quartermaster/contracts/inventory.ts';
 import type { Provider } from '@quartermaster/contracts/providers.ts';
 import type { RuntimeObservation } from '@quartermaster/contracts/runtime-observations.ts';
@@ -7,15 +8,27 @@ import { findInventoryItemByName } from '@quartermaster/db/repositories/inventor
 import { isDeclaredByManifest } from '@quartermaster/db/repositories/manifest-declarations.ts';
 import { finishOperatorTask, openOperatorTask } from '@quartermaster/db/repositories/operator-tasks.ts';
 import { findProvidersDeclared } from '@quartermaster/db/repositories/providers.ts';
-import { closeRecommendations, openRecommendation } from '@quartermaster/db/repositories/recommendations.ts';
-import { findObservationsOf, updateObservation } from '@quartermaster/db/repositories/runtime-observations.ts';
+import {
+  closeRecommendations,
+  openRecommendation,
+  unlinkObservation,
+} from '@quartermaster/db/repositories/recommendations.ts';
+import {
+  findObservationsOf,
+  isRegistrationWanted,
+  updateObservation,
+} from '@quartermaster/db/repositories/runtime-observations.ts';
 import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
+import { changedFields } from '../audit/write.ts';
 import { riskOf } from './risk.ts';
 
 /** What is declared of a subject at a provider. */
 export type Declared = { unknown: boolean; item: InventoryItem | undefined };
 
 type Subject = { kind: InventoryKind; name: string };
+
+/** Observations looked at before the event loop gets a turn: the database answers without giving it one. */
+const OF_TURN = 200;
 
 /**
  * Whether something is declared, seen from where it was observed: by an inventory item that is not retired (a blocked
@@ -44,19 +57,17 @@ export async function settle(
   now: Date,
 ): Promise<void> {
   const { kind, name, id } = observation;
-  const subject = `${kind}:${name}`;
   const reviewTask = { kind: 'review_observation', subject: { type: 'runtime_observation', id } } as const;
-  if (!observation.unknown) {
-    const about = { providerId: provider.id, kind: 'register_item', subject } as const;
-    await closeRecommendations(db, [scopeOf(provider)], about, 'superseded', now);
+  if (!observation.unknown || provider.status === 'deleted') {
+    // Of a deleted provider nothing can be registered, whoever uses it.
+    if (provider.status === 'deleted') await endRegistration(db, observation, 'superseded', now);
+    else await closeRegistration(db, observation, 'superseded', now);
     await finishOperatorTask(db, [scopeOf(observation)], reviewTask, 'cancelled', now);
     return;
   }
   if (observation.status !== 'open' && observation.status !== 'approved') return;
   const recommendation = {
-    providerId: provider.id,
-    kind: 'register_item',
-    subject,
+    ...registrationOf(observation),
     reason: `Agents use the ${kind} ${name} at ${provider.name}; no inventory item and no active manifest declares it.`,
     change: {
       target: { type: 'inventory_item', id: null },
@@ -71,14 +82,49 @@ export async function settle(
   await openOperatorTask(db, observation, { ...reviewTask, title, priority }, now);
 }
 
+/**
+ * Ends the recommendation that rests on an observation. Where it rests on observations of other sub-tenants too, it
+ * stays open for these: what one sub-tenant decides or declares for itself says nothing of the others' traffic.
+ */
+export async function closeRegistration(
+  db: Database,
+  observation: RuntimeObservation,
+  status: 'dismissed' | 'superseded',
+  now: Date,
+): Promise<void> {
+  const { tenantId, id } = observation;
+  if (await isRegistrationWanted(db, tenantId, observation, id)) {
+    await unlinkObservation(db, observation, registrationOf(observation));
+  } else await endRegistration(db, observation, status, now);
+}
+
+async function endRegistration(
+  db: Database,
+  observation: RuntimeObservation,
+  status: 'dismissed' | 'superseded',
+  now: Date,
+): Promise<void> {
+  const scope = [{ tenantId: observation.tenantId, subTenantId: null }];
+  await closeRecommendations(db, scope, registrationOf(observation), status, now);
+}
+
+/** The recommendation that an observation leads to: there is one open for each provider and subject. */
+function registrationOf({ providerId, kind, name }: RuntimeObservation) {
+  return { providerId, kind: 'register_item', subject: `${kind}:${name}` } as const;
+}
+
 /** Looks again at what is observed of a provider, or of one subject there, after its declarations changed. */
 export async function recomputeUnknown(db: Database, provider: Provider, now: Date, subject?: Subject): Promise<void> {
   const scope = [{ tenantId: provider.tenantId, subTenantId: provider.subTenantId }];
-  for (const observation of await findObservationsOf(db, scope, { providerId: provider.id, ...subject })) {
+  const observations = await findObservationsOf(db, scope, { providerId: provider.id, ...subject });
+  for (const [index, observation] of observations.entries()) {
+    if (index % OF_TURN === OF_TURN - 1) await breathe();
     const declared = await declaredAt(db, observation, provider, observation);
     const risk = riskOf({ provider, declared, evidence: observation.evidence });
     const change = { unknown: declared.unknown, ...statusAfter(observation, declared), risk };
     const inventoryItemId = declared.unknown ? null : (declared.item?.id ?? null);
+    const isSame = changedFields(observation, { ...change, inventoryItemId }).length === 0;
+    if (isSame && provider.status !== 'deleted') continue;
     const updated = await updateObservation(db, scope, observation.id, { ...change, inventoryItemId }, now);
     if (updated) await settle(db, provider, updated, now);
   }
@@ -106,7 +152,7 @@ export async function recomputeUnknownOfDeclarations(
 /** What a person decided stays; what nobody decided follows the declarations. */
 export function statusAfter(
   observation: Pick<RuntimeObservation, 'status'>,
-  declared: Declared,
+  declared: Pick<Declared, 'unknown'>,
 ): Pick<RuntimeObservation, 'status'> {
   const { status } = observation;
   if (declared.unknown) return { status: status === 'resolved' ? 'open' : status };

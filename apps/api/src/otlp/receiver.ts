@@ -16,6 +16,8 @@ type Receiver = {
   services: Services;
   /** Of the body, compressed and decompressed, in bytes. */
   maxBytes: number;
+  /** An upload that takes longer is given up. In milliseconds. */
+  readTimeoutMs?: number;
 };
 
 type Receipt = {
@@ -48,14 +50,13 @@ const JSON_ENCODING: Encoding = {
 /** google.rpc.Code, by HTTP status. */
 const RPC_CODES: Record<number, number> = { 400: 3, 401: 16, 403: 7, 413: 8, 415: 3, 429: 8, 500: 13, 503: 14 };
 
-/** An upload that stops moving is given up after so long, in milliseconds. */
 const READ_TIMEOUT_MS = 30_000;
 
 /**
  * Receives spans by OTLP/HTTP (opentelemetry-proto 1.11): protobuf and JSON, gzip or not, on one path. Answers are in
  * the encoding of the request, and errors are google.rpc.Status. What a sender may retry is 429 and 503 alone.
  */
-export function otlpReceiver({ services, maxBytes }: Receiver) {
+export function otlpReceiver({ services, maxBytes, readTimeoutMs = READ_TIMEOUT_MS }: Receiver) {
   return async (req: IncomingMessage, res: ServerResponse, receipt: Receipt): Promise<void> => {
     const encoding = encodingOf(req);
     let caller: Principal | null = null;
@@ -63,7 +64,7 @@ export function otlpReceiver({ services, maxBytes }: Receiver) {
       caller = await authenticate(services, req, receipt.requestId);
       const { principal } = authorise(receipt.operation, caller, {});
       if (!encoding) throw new ApiError('media_type_unsupported', 'Send application/x-protobuf or application/json.');
-      const decoded = encoding.decode(await readBody(req, maxBytes));
+      const decoded = encoding.decode(await readBody(req, maxBytes, readTimeoutMs));
       const refused = await ingestSpans({ services, principal }, decoded);
       send(res, encoding, 200, encoding.response(refused));
     } catch (error) {
@@ -87,7 +88,7 @@ function encodingOf(req: IncomingMessage): Encoding | null {
 }
 
 /** Reads the body, unpacked. The limit holds for what comes in and for what it unpacks to. */
-async function readBody(req: IncomingMessage, maxBytes: number): Promise<Buffer> {
+async function readBody(req: IncomingMessage, maxBytes: number, timeoutMs: number): Promise<Buffer> {
   const coding = (req.headers['content-encoding'] ?? 'identity').trim().toLowerCase();
   if (coding !== 'identity' && coding !== 'gzip') {
     throw new ApiError('media_type_unsupported', 'Send the body with gzip or without Content-Encoding.', {
@@ -95,9 +96,11 @@ async function readBody(req: IncomingMessage, maxBytes: number): Promise<Buffer>
     });
   }
   if (Number(req.headers['content-length'] ?? 0) > maxBytes) throw tooLarge(maxBytes);
-  const timer = setTimeout(() => req.destroy(new Error('the body did not arrive in time')), READ_TIMEOUT_MS);
+  const timer = setTimeout(() => req.destroy(new Error('the body did not arrive in time')), timeoutMs);
   try {
-    const packed = await collect(req, maxBytes);
+    const packed = await collect(req, maxBytes).catch((error: unknown) => {
+      throw error instanceof ApiError ? error : cutOff();
+    });
     return coding === 'gzip' ? await unpacked(packed, maxBytes) : packed;
   } finally {
     clearTimeout(timer);
@@ -112,6 +115,8 @@ async function unpacked(packed: Buffer, maxBytes: number): Promise<Buffer> {
   } catch (error) {
     if (error instanceof ApiError) throw error;
     throw new OtlpDecodeError('The body is not gzip.');
+  } finally {
+    gunzip.destroy();
   }
 }
 
@@ -129,7 +134,7 @@ function collect(stream: NodeJS.ReadableStream, maxBytes: number): Promise<Buffe
     });
     stream.on('end', () => resolve(Buffer.concat(chunks, size)));
     stream.on('error', reject);
-    stream.on('close', () => reject(new ApiError('request_malformed', 'The connection ended before the body did.')));
+    stream.on('close', () => reject(cutOff()));
   });
 }
 
@@ -139,6 +144,11 @@ function parsed(bytes: Buffer): unknown {
   } catch {
     throw new OtlpDecodeError('The body is not JSON.');
   }
+}
+
+/** Nobody is left to read this answer: it is said for the log and the counters, where a bug would look otherwise. */
+function cutOff(): ApiError {
+  return new ApiError('request_malformed', 'The connection ended before the body did.');
 }
 
 function tooLarge(maxBytes: number): ApiError {

@@ -6,7 +6,7 @@ import {
   WIDENING_KINDS,
 } from '@quartermaster/contracts/recommendations.ts';
 import type { Provider } from '@quartermaster/contracts/providers.ts';
-import { CreateInventoryItemInputSchema } from '@quartermaster/contracts/inventory.ts';
+import { CreateInventoryItemInputSchema, type InventoryItem } from '@quartermaster/contracts/inventory.ts';
 import type { Database } from '@quartermaster/db/database.ts';
 import {
   findInventoryItemByName,
@@ -52,8 +52,10 @@ export async function applyRecommendations(
     const applied: Recommendation[] = [];
     const applying = { appliedBy: principalName(ctx.principal), appliedAt: now.toISOString() };
     for (const recommendation of chosen) {
-      const change = await carryOut(trx, provider, recommendation, now);
+      const { change, subject } = await carryOut(trx, provider, recommendation, now);
+      // Before the observations are looked at again: what is open and needed no more is closed as superseded there.
       applied.push(await markApplied(trx, ctx.reach, recommendation, { ...applying, change }, now));
+      await recomputeUnknown(trx, provider, now, subject);
       record({ place: recommendation, target: { type: 'recommendation', id: recommendation.id }, changed: ['status'] });
       const { type, id } = change.target;
       if (id !== null) record({ place: provider, target: { type, id }, changed: Object.keys(change.after ?? {}) });
@@ -72,13 +74,9 @@ async function choose(
   const scope = [scopeOf(provider)];
   const found =
     named === null
-      ? await findOpenRecommendations(db, scope, provider.id, MOST_AT_ONCE)
+      ? await findOpenRecommendations(db, scope, { providerId: provider.id, kinds }, MOST_AT_ONCE)
       : await findRecommendations(db, scope, provider.id, named);
-  const approved = await findApproved(
-    db,
-    reach,
-    found.map((recommendation) => recommendation.id),
-  );
+  const approved = await findApproved(db, reach, found);
   const skipped: Skipped[] = (named ?? [])
     .filter((id) => !found.some((recommendation) => recommendation.id === id))
     .map((id) => ({ id, reason: 'not_found' }));
@@ -101,12 +99,13 @@ async function carryOut(
   provider: Provider,
   recommendation: Recommendation,
   now: Date,
-): Promise<Recommendation['change']> {
+): Promise<{ change: Recommendation['change']; subject: { kind: InventoryItem['kind']; name: string } }> {
   if (recommendation.kind !== 'register_item') throw new Error(`no rule opens a ${recommendation.kind} yet`);
   const { kind, name } = CreateInventoryItemInputSchema.pick({ kind: true, name: true })
     .strip()
     .parse(recommendation.change.after);
   const retired = await findInventoryItemByName(trx, [scopeOf(provider)], { providerId: provider.id, kind, name });
+  if (retired && retired.status !== 'retired') throw new Error(`the ${kind} is ${retired.status} already`);
   const item = retired
     ? await updateInventoryItem(trx, [scopeOf(provider)], retired.id, { status: 'available' }, now)
     : await insertInventoryItem(
@@ -118,7 +117,7 @@ async function carryOut(
         },
         now,
       );
-  await recomputeUnknown(trx, provider, now, { kind, name });
   const before = retired ? { status: retired.status } : null;
-  return { target: { type: 'inventory_item', id: item?.id ?? null }, before, after: recommendation.change.after };
+  const target = { type: 'inventory_item', id: item?.id ?? null } as const;
+  return { change: { target, before, after: recommendation.change.after }, subject: { kind, name } };
 }

@@ -19,7 +19,7 @@ export type GenAi = {
   conversationId: string | null;
   inputTokens: number | null;
   outputTokens: number | null;
-  /** Lower-cased. */
+  /** Lower-cased, an IPv6 address without brackets. */
   serverAddress: string | null;
   serverPort: number | null;
   errorType: string | null;
@@ -68,7 +68,10 @@ export function readGenAi(span: OtlpSpan): GenAi | null {
   if (Object.values(said).every((value) => value === null)) return null;
   return {
     ...said,
-    serverAddress: text(attributes, NAMES.serverAddress)?.toLowerCase() ?? null,
+    serverAddress:
+      text(attributes, NAMES.serverAddress)
+        ?.toLowerCase()
+        .replace(/^\[(.*)\]$/, '$1') ?? null,
     serverPort: portOf(attributes),
     errorType: text(attributes, NAMES.errorType),
   };

@@ -97,7 +97,7 @@ function foldedOf(document: NewSpan, span: OtlpSpan, genAi: GenAi): FoldedSpan {
 
 function serviceNameOf(span: OtlpSpan): string | null {
   const name = span.resource['service.name'];
-  return typeof name === 'string' && name !== '' ? name.slice(0, 256) : null;
+  return typeof name === 'string' && name !== '' ? name.slice(0, 256).toWellFormed() : null;
 }
 
 /** What the new spans add to their traces. */

@@ -32,16 +32,21 @@ const DUPLICATE = /^SQLITE_CONSTRAINT_(PRIMARYKEY|UNIQUE)$/;
  */
 export function sqliteDialect(path: string): Dialect {
   return {
-    createAdapter: () => new TransactionalDdlAdapter(),
+    createAdapter: () => new Adapter(),
     createDriver: () => new SqliteDriver(path),
     createIntrospector: (db) => new SqliteIntrospector(db),
     createQueryCompiler: () => new SqliteQueryCompiler(),
   };
 }
 
-/** SQLite's DDL is transactional; the stock adapter says it is not, and a failed migration would stay half-made. */
-class TransactionalDdlAdapter extends SqliteAdapter {
+class Adapter extends SqliteAdapter {
+  /** SQLite's DDL is transactional; the stock adapter says it is not, and a failed migration would stay half-made. */
   override get supportsTransactionalDdl(): boolean {
+    return true;
+  }
+
+  /** The stock adapter says it has one, and Kysely would let a read wait for the end of an open transaction. */
+  override get supportsMultipleConnections(): boolean {
     return true;
   }
 }

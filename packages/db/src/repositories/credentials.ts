@@ -72,23 +72,20 @@ export async function findApiKey(db: Database, keyId: string): Promise<ApiKey | 
   };
 }
 
-/** Remembers that a key was used, on it and its account. */
+/**
+ * Remembers that a key was used, on it and its account. Two statements and no transaction: where another process holds
+ * the lock, a transaction would wait for it, and the caller's request with it.
+ */
 export async function touchApiKey(db: Database, key: ApiKey, now: Date): Promise<void> {
   const used = { last_used_at: now.toISOString() };
-  await db.transaction().execute(async (trx) => {
-    await trx
-      .updateTable('credentials')
-      .set(used)
-      .where('tenant_id', '=', key.account.tenantId)
-      .where('id', '=', key.id)
-      .execute();
-    await trx
-      .updateTable('service_accounts')
-      .set(used)
-      .where('tenant_id', '=', key.account.tenantId)
-      .where('id', '=', key.account.id)
-      .execute();
-  });
+  const { id: accountId, tenantId } = key.account;
+  await db.updateTable('credentials').set(used).where('tenant_id', '=', tenantId).where('id', '=', key.id).execute();
+  await db
+    .updateTable('service_accounts')
+    .set(used)
+    .where('tenant_id', '=', tenantId)
+    .where('id', '=', accountId)
+    .execute();
 }
 
 export type NewApiKey = {

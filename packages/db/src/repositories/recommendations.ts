@@ -1,5 +1,5 @@
 import type { Recommendation, RecommendationKind } from '@quartermaster/contracts/recommendations.ts';
-import type { Selectable } from 'kysely';
+import { type Selectable, type SqlBool, sql } from 'kysely';
 import type { Database } from '../database.ts';
 import { newId } from '../ids.ts';
 import {
@@ -15,8 +15,12 @@ import {
 } from '../queries.ts';
 import type { Tables } from '../tables.ts';
 import type { TenantPlace, TenantScope } from '../tenancy.ts';
+import { isTenantWide } from './runtime-observations.ts';
 
 type Row = Selectable<Tables['recommendations']>;
+
+/** Written out, not bound: a partial index serves a query only where the statement itself shows its condition. */
+const OPEN = sql<SqlBool>`status = 'open'`;
 
 /** Observation ids that a recommendation shows. */
 const OBSERVATIONS_SHOWN = 100;
@@ -68,19 +72,41 @@ export async function findRecommendations(
   return withObservations(db, rows);
 }
 
-/** The open ones of a provider, oldest first. */
+/**
+ * The open ones of a provider: first those that an approved observation stands behind, so that a flood of others never
+ * hides them past the limit; oldest first among each.
+ */
 export async function findOpenRecommendations(
   db: Database,
   scope: TenantScope,
-  providerId: string,
+  filter: { providerId: string; kinds?: readonly RecommendationKind[] | null | undefined },
   limit: number,
 ): Promise<Recommendation[]> {
-  const rows = await db
+  let query = db
     .selectFrom('recommendations')
     .selectAll()
-    .where('provider_id', '=', providerId)
-    .where('status', '=', 'open')
-    .where(within(scope))
+    .where('provider_id', '=', filter.providerId)
+    .where(OPEN)
+    .where(within(scope));
+  if (filter.kinds != null) query = query.where('kind', 'in', filter.kinds);
+  const rows = await query
+    .orderBy(
+      (eb) =>
+        eb.exists(
+          eb
+            .selectFrom('recommendation_observations as link')
+            .innerJoin('runtime_observations as observation', (join) =>
+              join
+                .onRef('observation.tenant_id', '=', 'link.tenant_id')
+                .onRef('observation.id', '=', 'link.observation_id'),
+            )
+            .select('link.observation_id')
+            .whereRef('link.tenant_id', '=', 'recommendations.tenant_id')
+            .whereRef('link.recommendation_id', '=', 'recommendations.id')
+            .where('observation.status', '=', 'approved'),
+        ),
+      'desc',
+    )
     .orderBy('created_at')
     .orderBy('id')
     .limit(limit)
@@ -88,20 +114,37 @@ export async function findOpenRecommendations(
   return withObservations(db, rows);
 }
 
-/** Those among `ids` that rest on an observation which somebody approved. */
-export async function findApproved(db: Database, scope: TenantScope, ids: readonly string[]): Promise<Set<string>> {
-  if (ids.length === 0) return new Set();
+/**
+ * The ids of those that rest on an observation which somebody approved. What stands in a whole tenant rests on the
+ * approval of somebody who may decide for the whole tenant: a sub-tenant's reviewer does not widen it for the others.
+ */
+export async function findApproved(
+  db: Database,
+  scope: TenantScope,
+  recommendations: readonly Recommendation[],
+): Promise<Set<string>> {
+  if (recommendations.length === 0) return new Set();
   const rows = await db
     .selectFrom('recommendation_observations as link')
     .innerJoin('runtime_observations as observation', (join) =>
       join.onRef('observation.tenant_id', '=', 'link.tenant_id').onRef('observation.id', '=', 'link.observation_id'),
     )
-    .select('link.recommendation_id')
-    .where('link.recommendation_id', 'in', ids)
+    .select(['link.tenant_id', 'link.recommendation_id', 'observation.review'])
+    .where('link.tenant_id', 'in', [...new Set(recommendations.map(({ tenantId }) => tenantId))])
+    .where(
+      'link.recommendation_id',
+      'in',
+      recommendations.map(({ id }) => id),
+    )
     .where('observation.status', '=', 'approved')
     .where(within(scope, 'observation'))
     .execute();
-  return new Set(rows.map((row) => row.recommendation_id));
+  const narrow = new Set(recommendations.filter(({ subTenantId }) => subTenantId !== null).map(({ id }) => id));
+  return new Set(
+    rows
+      .filter(({ recommendation_id, review }) => narrow.has(recommendation_id) || isTenantWide(review))
+      .map((row) => row.recommendation_id),
+  );
 }
 
 /** The open recommendation of a kind about a subject, made where it is missing; the observation is linked to it. */
@@ -119,7 +162,7 @@ export async function openRecommendation(
     .where('provider_id', '=', recommendation.providerId)
     .where('kind', '=', recommendation.kind)
     .where('subject', '=', recommendation.subject)
-    .where('status', '=', 'open')
+    .where(OPEN)
     .executeTakeFirst();
   const id = open?.id ?? newId('rec', now);
   if (!open) {
@@ -156,18 +199,39 @@ export async function closeRecommendations(
   about: { providerId: string; kind: RecommendationKind; subject: string },
   status: 'dismissed' | 'superseded',
   now: Date,
-): Promise<string[]> {
-  const rows = await db
+): Promise<void> {
+  await db
     .updateTable('recommendations')
     .set({ status, updated_at: now.toISOString() })
     .where('provider_id', '=', about.providerId)
     .where('kind', '=', about.kind)
     .where('subject', '=', about.subject)
-    .where('status', '=', 'open')
+    .where(OPEN)
     .where(within(scope))
-    .returning('id')
     .execute();
-  return rows.map((row) => row.id);
+}
+
+/** Takes an observation away from the open recommendation of a kind about a subject, which rests on others too. */
+export async function unlinkObservation(
+  db: Database,
+  observation: { tenantId: string; id: string },
+  about: { providerId: string; kind: RecommendationKind; subject: string },
+): Promise<void> {
+  await db
+    .deleteFrom('recommendation_observations')
+    .where('tenant_id', '=', observation.tenantId)
+    .where('observation_id', '=', observation.id)
+    .where('recommendation_id', 'in', (eb) =>
+      eb
+        .selectFrom('recommendations')
+        .select('id')
+        .where('tenant_id', '=', observation.tenantId)
+        .where('provider_id', '=', about.providerId)
+        .where('kind', '=', about.kind)
+        .where('subject', '=', about.subject)
+        .where(OPEN),
+    )
+    .execute();
 }
 
 export async function markApplied(
@@ -178,7 +242,7 @@ export async function markApplied(
   now: Date,
 ): Promise<Recommendation> {
   const { appliedBy, appliedAt, change } = applied;
-  await db
+  const row = await db
     .updateTable('recommendations')
     .set({
       status: 'applied',
@@ -191,7 +255,9 @@ export async function markApplied(
     .where('id', '=', recommendation.id)
     .where('status', '=', 'open')
     .where(within(scope))
-    .execute();
+    .returning('id')
+    .executeTakeFirst();
+  if (!row) throw new Error(`the recommendation ${recommendation.id} is not open any more`);
   return { ...recommendation, status: 'applied', appliedBy, appliedAt, change, updatedAt: now.toISOString() };
 }
 

@@ -37,9 +37,13 @@ export type NewObservation = Omit<
 export type ObservationChange = Partial<
   Omit<
     RuntimeObservation,
-    'id' | 'tenantId' | 'subTenantId' | 'createdAt' | 'updatedAt' | 'providerId' | 'kind' | 'name'
+    'id' | 'tenantId' | 'subTenantId' | 'createdAt' | 'updatedAt' | 'providerId' | 'kind' | 'name' | 'review'
   >
->;
+> & { review?: StoredReview | null };
+
+type Review = NonNullable<RuntimeObservation['review']>;
+/** A review as it is stored: with whether the reviewer could decide for the whole tenant at that time. */
+export type StoredReview = Review & { tenantWide: boolean };
 
 export async function findObservation(
   db: Database,
@@ -177,6 +181,56 @@ export async function updateObservation(
   return row && toObservation(row);
 }
 
+/** Sets the note of a review, where there is one, and leaves the rest of it as it is. */
+export async function updateReviewNote(
+  db: Database,
+  scope: TenantScope,
+  id: string,
+  note: string | null,
+  now: Date,
+): Promise<RuntimeObservation | undefined> {
+  const row = await db
+    .selectFrom('runtime_observations')
+    .select('review')
+    .where('id', '=', id)
+    .where(within(scope))
+    .executeTakeFirst();
+  if (row?.review == null) return undefined;
+  return updateObservation(db, scope, id, { review: { ...(JSON.parse(row.review) as StoredReview), note } }, now);
+}
+
+/** Whether a subject at a provider has an observation that asks for its registration, apart from one. */
+export async function isRegistrationWanted(
+  db: Database,
+  tenantId: string,
+  subject: ObservationSubject,
+  exceptId: string,
+): Promise<boolean> {
+  const row = await db
+    .selectFrom('runtime_observations')
+    .select('id')
+    .where('tenant_id', '=', tenantId)
+    .where('provider_id', '=', subject.providerId)
+    .where('kind', '=', subject.kind)
+    .where('name', '=', subject.name)
+    .where('unknown', '=', flag(true))
+    .where('status', 'in', ['open', 'approved'])
+    .where('id', '<>', exceptId)
+    .limit(1)
+    .executeTakeFirst();
+  return row !== undefined;
+}
+
+/** Whether a stored review was made by somebody who could decide for the whole tenant. */
+export function isTenantWide(review: string | null): boolean {
+  return review !== null && (JSON.parse(review) as StoredReview).tenantWide;
+}
+
+function toReview(text: string): Review {
+  const { tenantWide: _, ...review } = JSON.parse(text) as StoredReview;
+  return review;
+}
+
 function toObservation(row: Row): RuntimeObservation {
   return {
     id: row.id,
@@ -194,7 +248,7 @@ function toObservation(row: Row): RuntimeObservation {
     evidence: JSON.parse(row.evidence) as RuntimeObservation['evidence'],
     risk: JSON.parse(row.risk) as RuntimeObservation['risk'],
     inventoryItemId: row.inventory_item_id,
-    review: row.review === null ? null : (JSON.parse(row.review) as RuntimeObservation['review']),
+    review: row.review === null ? null : toReview(row.review),
     ...timesOf(row),
   };
 }

@@ -1,3 +1,4 @@
+import { setImmediate as breathe } from 'node:timers/promises';
 import type { Span, Trace } from '@quartermaster/contracts/traces.ts';
 import { type Selectable, sql } from 'kysely';
 import type { Database } from '../database.ts';
@@ -41,6 +42,8 @@ export async function insertSpans(
     const inserted = new Set(rows.map((row) => row.trace_id + row.span_id));
     // A span that stands twice in one batch is taken once.
     for (const span of batch) if (inserted.delete(span.traceId + span.spanId)) stored.push(span);
+    // An embedded database answers without giving the event loop a turn.
+    await breathe();
   }
   return stored;
 }

@@ -1,0 +1,204 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { accountWithKey } from '../support/people.ts';
+import { startTestServer, type TestServer } from '../support/server.ts';
+import { all, chat, exportRequest, newSpanId, newTraceId, sendSpans, toolRun } from '../traces/sending.ts';
+import { atOpenai, newTenant } from './loop-support.ts';
+
+const SECOND = 1_000_000_000n;
+const START = 1_700_000_000n * SECOND;
+
+let server: TestServer;
+
+beforeAll(async () => {
+  server = await startTestServer();
+});
+afterAll(() => server.stop());
+
+describe('occurrences', () => {
+  test('are exact when the same batches come at once over several connections, again and again', async () => {
+    const tenant = await newTenant(server);
+    const senders = [tenant.sender, await accountWithKey(server, { tenantId: tenant.tenantId }, ['traces:write'])];
+    const models = ['gpt-5', 'gpt-6', 'gpt-7'];
+    const batches = Array.from({ length: 12 }, () =>
+      exportRequest(models.flatMap((model, index) => Array.from({ length: index + 3 }, () => atOpenai(model)))),
+    );
+    const requests = Array.from({ length: 4 }, (_, round) => batches.map((body) => ({ body, round }))).flat();
+    await Promise.all(
+      requests.map(({ body, round }) =>
+        server.ok('POST', '/v1/traces', { as: senders[round % 2] ?? tenant.sender, body }),
+      ),
+    );
+    for (const [index, model] of models.entries()) {
+      expect(await tenant.observation(model)).toMatchObject({ occurrences: 12 * (index + 3) });
+    }
+    expect(await tenant.recommendations()).toHaveLength(3);
+    expect(await tenant.tasks()).toHaveLength(3);
+    expect(await all(server, `/v1/providers?tenant_id=${tenant.tenantId}`, server.admin)).toHaveLength(1);
+  });
+
+  test('of overlapping batches count each span once', async () => {
+    const tenant = await newTenant(server);
+    const traceId = newTraceId();
+    const spans = Array.from({ length: 30 }, () => ({ ...atOpenai('gpt-5'), traceId, spanId: newSpanId() }));
+    await Promise.all(
+      [0, 5, 10, 15, 20].map((start) => sendSpans(server, tenant.sender, spans.slice(start, start + 10))),
+    );
+    expect(await tenant.observation('gpt-5')).toMatchObject({ occurrences: 30 });
+    const { items } = await server.ok('GET', '/v1/traces', { as: tenant.operator });
+    expect(items).toMatchObject([{ traceId, spanCount: 30 }]);
+  });
+
+  test('of several senders that discover one provider at once make one provider', async () => {
+    const tenant = await newTenant(server);
+    await Promise.all(
+      Array.from({ length: 10 }, () =>
+        sendSpans(server, tenant.sender, [chat('m', { 'gen_ai.provider.name': 'anthropic' })]),
+      ),
+    );
+    const { items } = await server.ok('GET', '/v1/providers?name=anthropic', { as: tenant.operator });
+    expect(items).toHaveLength(1);
+    expect(await tenant.observation('m')).toMatchObject({ occurrences: 10 });
+  });
+});
+
+describe('first and last seen', () => {
+  test('are the spans’ own times, whatever order they come in', async () => {
+    const tenant = await newTenant(server);
+    const at = (seconds: bigint) => ({ ...atOpenai('gpt-5'), start: START + seconds * SECOND, spanId: newSpanId() });
+    const [middle, late, early, between] = [at(50n), at(90n), at(10n), at(60n)];
+    await sendSpans(server, tenant.sender, [late, middle]);
+    await sendSpans(server, tenant.sender, [early]);
+    await sendSpans(server, tenant.sender, [between]);
+    expect(await tenant.observation('gpt-5')).toMatchObject({
+      occurrences: 4,
+      firstSeenAt: '2023-11-14T22:13:30.000Z',
+      lastSeenAt: '2023-11-14T22:14:50.000Z',
+      lastSpanId: late.spanId,
+    });
+  });
+
+  test('are never in the future, however a sender’s clock goes', async () => {
+    const tenant = await newTenant(server);
+    const before = new Date().toISOString();
+    await sendSpans(server, tenant.sender, [
+      { ...atOpenai('gpt-5'), start: 2n ** 64n - 2_000_000n, end: 2n ** 64n - 1n },
+      { ...atOpenai('gpt-6'), start: 1n },
+    ]);
+    const future = await tenant.observation('gpt-5');
+    expect(future.firstSeenAt >= before && future.lastSeenAt <= new Date().toISOString()).toBe(true);
+    expect(await tenant.observation('gpt-6')).toMatchObject({ firstSeenAt: '1970-01-01T00:00:00.000Z' });
+  });
+
+  test('a list in pages is not disturbed when an earlier sighting comes in', async () => {
+    const tenant = await newTenant(server);
+    for (const model of ['a', 'b', 'c', 'd']) {
+      await tenant.see(model);
+      server.travel(1000);
+    }
+    const path = `${tenant.path}/observations?limit=2`;
+    const first = await server.ok('GET', path, { as: tenant.operator });
+    await sendSpans(server, tenant.sender, [{ ...atOpenai('a'), start: 1n }, atOpenai('e')]);
+    const second = await server.ok('GET', `${path}&cursor=${first.nextCursor}`, { as: tenant.operator });
+    const names = [...first.items, ...second.items].map(({ name }: { name: string }) => name);
+    expect(names).toEqual(['d', 'c', 'b', 'a']);
+    expect(second.nextCursor).toBeNull();
+  });
+});
+
+describe('bounds', () => {
+  test('evidence keeps ten samples of each kind, and counts every error', async () => {
+    const tenant = await newTenant(server);
+    for (let batch = 0; batch < 3; batch += 1) {
+      const spans = Array.from({ length: 8 }, (_, index) => ({
+        ...chat('gpt-5', {
+          'gen_ai.operation.name': `operation-${batch}-${index}-${'x'.repeat(2000)}`,
+          'server.address': 'api.openai.com',
+        }),
+        service: `service-${batch}-${index}-${'🦀'.repeat(2000)}`,
+        failed: index % 2 === 0,
+      }));
+      await sendSpans(server, tenant.sender, spans);
+    }
+    const { evidence, risk, occurrences } = await tenant.observation('gpt-5');
+    expect(occurrences).toBe(24);
+    expect(evidence.errors).toBe(12);
+    expect([evidence.serviceNames.length, evidence.operations.length, evidence.serverAddresses.length]).toEqual([
+      10, 10, 1,
+    ]);
+    expect([...evidence.serviceNames, ...evidence.operations].every((text) => text.length <= 256)).toBe(true);
+    expect(risk.factors.map(({ factor }: { factor: string }) => factor)).toEqual(['unknown_item', 'call_errors']);
+  });
+
+  test('a colon in a name does not mix up two subjects', async () => {
+    const tenant = await newTenant(server);
+    await sendSpans(server, tenant.sender, [
+      atOpenai('a:b'),
+      atOpenai('a'),
+      toolRun('b', { 'gen_ai.provider.name': 'openai' }),
+      toolRun('a:b', { 'gen_ai.provider.name': 'openai' }),
+    ]);
+    const recommendations = await tenant.recommendations();
+    expect(recommendations).toHaveLength(4);
+    const chosen = recommendations.find(({ change }) => change.after.kind === 'tool' && change.after.name === 'a:b');
+    await tenant.apply({ recommendationIds: [chosen.id] });
+    expect(await tenant.items()).toMatchObject([{ kind: 'tool', name: 'a:b' }]);
+    expect(await tenant.recommendations()).toHaveLength(3);
+  });
+
+  test('hostile names are registered as they are', async () => {
+    const tenant = await newTenant(server);
+    const names = ['\u001b[31m\n', '__proto__', 'x'.repeat(1024), '\ud800', '../..', '😀'.repeat(300)];
+    await sendSpans(
+      server,
+      tenant.sender,
+      names.map((name) => atOpenai(name)),
+    );
+    const recommendationIds = (await tenant.recommendations()).map(({ id }) => id);
+    const { applied } = await tenant.apply({ recommendationIds });
+    expect(applied).toHaveLength(names.length);
+    expect((await tenant.items()).every(({ name }) => name.length <= 256)).toBe(true);
+    const observations = await all(server, `${tenant.path}/observations?unknown=true`, tenant.operator);
+    expect(observations).toEqual([]);
+  });
+
+  // Look-ups that pass an index by would cost more the more is open: with 8,000 names, seven times as much.
+  test('a new name costs the same, however many are open', { timeout: 120_000 }, async () => {
+    const tenant = await newTenant(server);
+    const tools = (prefix: string, count: number) =>
+      Array.from({ length: count }, (_, index) => toolRun(`${prefix}-${index}`));
+    const millisecondsFor = async (prefix: string) => {
+      const since = performance.now();
+      await sendSpans(server, tenant.sender, tools(prefix, 500));
+      return performance.now() - since;
+    };
+    await millisecondsFor('warm');
+    const early = await millisecondsFor('early');
+    await sendSpans(server, tenant.sender, tools('many', 8000));
+    const late = await millisecondsFor('late');
+    expect(late / early).toBeLessThan(3);
+  });
+
+  test('others are answered while a large batch is folded', { timeout: 120_000 }, async () => {
+    const tenant = await newTenant(server);
+    const state = { done: false };
+    const spans = Array.from({ length: 3000 }, (_, index) => toolRun(`tool-${index}`));
+    const sending = sendSpans(server, tenant.sender, spans).finally(() => {
+      state.done = true;
+    });
+    let answered = 0;
+    while (!state.done) {
+      await server.call('GET', '/v1/providers', { as: tenant.operator });
+      answered += 1;
+    }
+    await sending;
+    expect(answered).toBeGreaterThan(3);
+  });
+
+  test('more distinct addresses than a statement takes parameters', { timeout: 120_000 }, async () => {
+    const tenant = await newTenant(server);
+    const spans = Array.from({ length: 12_000 }, (_, index) => chat('m', { 'server.address': `host-${index}` }));
+    await sendSpans(server, tenant.sender, spans);
+    const { items } = await server.ok('GET', '/v1/providers?name=host-11999', { as: tenant.operator });
+    expect(items).toHaveLength(1);
+  });
+});

@@ -1,0 +1,259 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { accountWithKey } from '../support/people.ts';
+import { startTestServer, type TestServer } from '../support/server.ts';
+import { exportRequest } from '../traces/sending.ts';
+import { atOpenai, newTenant } from './loop-support.ts';
+
+let server: TestServer;
+
+beforeAll(async () => {
+  server = await startTestServer();
+});
+afterAll(() => server.stop());
+
+describe('what is unknown', () => {
+  test('opens one recommendation and one review task, however often it is seen', async () => {
+    const tenant = await newTenant(server);
+    await tenant.see('gpt-5');
+    await tenant.see('gpt-5');
+    const retried = exportRequest([atOpenai('gpt-5')]);
+    await Promise.all(
+      Array.from({ length: 8 }, () => server.ok('POST', '/v1/traces', { as: tenant.sender, body: retried })),
+    );
+    const observation = await tenant.observation('gpt-5');
+    expect(observation).toMatchObject({
+      providerId: tenant.provider.id,
+      unknown: true,
+      status: 'open',
+      occurrences: 3,
+      inventoryItemId: null,
+      review: null,
+      risk: { level: 'medium', factors: [{ factor: 'unknown_item' }] },
+    });
+    expect(await tenant.recommendations('')).toHaveLength(0);
+    expect(await tenant.recommendations()).toMatchObject([
+      {
+        kind: 'register_item',
+        providerId: tenant.provider.id,
+        observationIds: [observation.id],
+        change: { target: { type: 'inventory_item', id: null }, before: null, after: { kind: 'model', name: 'gpt-5' } },
+      },
+    ]);
+    expect(await tenant.tasks()).toMatchObject([
+      { kind: 'review_observation', subject: { type: 'runtime_observation', id: observation.id }, priority: 'normal' },
+    ]);
+  });
+
+  test('a blocked item that is seen is known, and a high risk with its reason', async () => {
+    const tenant = await newTenant(server);
+    const body = { kind: 'model', name: 'gpt-5', status: 'blocked' };
+    const item = await server.ok('POST', `${tenant.path}/inventory`, { as: tenant.operator, body });
+    await tenant.see('gpt-5');
+    expect(await tenant.observation('gpt-5')).toMatchObject({
+      unknown: false,
+      inventoryItemId: item.id,
+      risk: { level: 'high', factors: [{ factor: 'blocked_item', reason: expect.stringContaining('blocks') }] },
+    });
+    expect(await tenant.recommendations()).toEqual([]);
+  });
+
+  test('a retired item that is seen is unknown; registering it makes it available again', async () => {
+    const tenant = await newTenant(server);
+    const body = { kind: 'model', name: 'gpt-5', status: 'retired' };
+    const item = await server.ok('POST', `${tenant.path}/inventory`, { as: tenant.operator, body });
+    await tenant.see('gpt-5');
+    expect(await tenant.observation('gpt-5')).toMatchObject({ unknown: true, inventoryItemId: null });
+    const [recommendation] = await tenant.recommendations();
+    const { applied } = await tenant.apply({ recommendationIds: [recommendation.id] });
+    expect(applied[0].change).toMatchObject({ target: { id: item.id }, before: { status: 'retired' } });
+    expect(await tenant.items()).toMatchObject([{ id: item.id, status: 'available' }]);
+    expect(await tenant.observation('gpt-5')).toMatchObject({ unknown: false, inventoryItemId: item.id });
+  });
+
+  test('a key that may only send spans grants nothing to anyone', async () => {
+    const tenant = await newTenant(server);
+    await tenant.see('gpt-5');
+    const { id } = await tenant.observation('gpt-5');
+    const as = tenant.sender;
+    const [recommendation] = await tenant.recommendations();
+    for (const [method, path, body] of [
+      ['POST', `${tenant.path}/recommendations/apply`, { recommendationIds: [recommendation.id] }],
+      ['POST', `/v1/runtime-observations/${id}/review`, { decision: 'approved' }],
+      ['PUT', `/v1/runtime-observations/${id}`, { status: 'resolved' }],
+      ['POST', `${tenant.path}/inventory`, { kind: 'model', name: 'gpt-5' }],
+      ['GET', '/v1/runtime-observations', undefined],
+      ['GET', `${tenant.path}/inventory`, undefined],
+    ] as const) {
+      const answer = await server.call(method, path, { as, ...(body && { body }) });
+      expect([path, answer.status, answer.body.code]).toEqual([path, 403, 'scope_missing']);
+    }
+    expect(await tenant.apply()).toMatchObject({ applied: [] });
+    expect(await tenant.items()).toEqual([]);
+  });
+});
+
+describe('applying', () => {
+  test('{} skips what nobody reviewed; approved, it is applied: item, observation, task, all of it', async () => {
+    const tenant = await newTenant(server);
+    await tenant.see('gpt-5');
+    const { id } = await tenant.observation('gpt-5');
+    const [recommendation] = await tenant.recommendations();
+    expect(await tenant.apply()).toEqual({
+      providerId: tenant.provider.id,
+      dryRun: false,
+      applied: [],
+      skipped: [{ id: recommendation.id, reason: 'needs_review' }],
+    });
+
+    const reviewed = await tenant.review(id, 'approved', tenant.operator, 'the planner needs it');
+    const by = `service_account:${tenant.operator.id}`;
+    expect(reviewed).toMatchObject({
+      status: 'approved',
+      unknown: true,
+      review: { decision: 'approved', note: 'the planner needs it', reviewedBy: by },
+    });
+    expect(await tenant.tasks()).toEqual([]);
+    expect(await tenant.tasks('succeeded')).toMatchObject([{ subject: { id }, completedAt: expect.any(String) }]);
+    await tenant.see('gpt-5');
+    expect(await tenant.tasks()).toEqual([]);
+
+    const { applied, skipped } = await tenant.apply();
+    expect(skipped).toEqual([]);
+    const [item] = await tenant.items();
+    expect(item).toMatchObject({ kind: 'model', name: 'gpt-5', status: 'available', source: 'recommendation' });
+    expect(applied).toMatchObject([
+      { id: recommendation.id, status: 'applied', appliedBy: by, change: { target: { id: item.id } } },
+    ]);
+    expect(await tenant.recommendations('applied')).toEqual(applied);
+    expect(await tenant.recommendations('superseded')).toEqual([]);
+    expect(await tenant.observation('gpt-5')).toMatchObject({
+      unknown: false,
+      status: 'resolved',
+      inventoryItemId: item.id,
+      review: { decision: 'approved' },
+      risk: { level: 'low', factors: [] },
+    });
+    expect(await tenant.apply()).toMatchObject({ applied: [], skipped: [] });
+    expect(await tenant.items()).toHaveLength(1);
+  });
+
+  test('naming an id is the review, and ends its task', async () => {
+    const tenant = await newTenant(server);
+    await tenant.see('gpt-5');
+    await tenant.see('gpt-6');
+    const chosen = (await tenant.recommendations()).find(({ change }) => change.after.name === 'gpt-5');
+    const body = { recommendationIds: [chosen.id, chosen.id] };
+    expect(await tenant.apply(body)).toMatchObject({ applied: [{ id: chosen.id }], skipped: [] });
+    expect(await tenant.items()).toMatchObject([{ name: 'gpt-5' }]);
+    expect(await tenant.tasks()).toMatchObject([{ title: expect.stringContaining('gpt-6') }]);
+    expect(await tenant.apply(body)).toMatchObject({ applied: [], skipped: [{ id: chosen.id, reason: 'not_open' }] });
+  });
+
+  test('dryRun shows, and changes nothing', async () => {
+    const tenant = await newTenant(server);
+    await tenant.see('gpt-5');
+    const before = await tenant.recommendations();
+    const shown = await tenant.apply({ recommendationIds: [before[0].id], dryRun: true });
+    expect(shown).toEqual({ providerId: tenant.provider.id, dryRun: true, applied: before, skipped: [] });
+    expect(await tenant.recommendations()).toEqual(before);
+    expect(await tenant.items()).toEqual([]);
+    expect(await tenant.apply({ dryRun: true })).toMatchObject({ skipped: [{ reason: 'needs_review' }] });
+  });
+
+  test('no body, null and {} are the same; strange bodies are 422', async () => {
+    const tenant = await newTenant(server);
+    for (const sent of [{}, { raw: '' }, { raw: 'null' }, { body: {} }, { body: { recommendationIds: null } }]) {
+      const path = `${tenant.path}/recommendations/apply`;
+      const answer = await server.ok('POST', path, { as: tenant.operator, ...sent });
+      expect(answer).toMatchObject({ applied: [], skipped: [] });
+    }
+    expect(await tenant.apply({ recommendationIds: [] })).toMatchObject({ applied: [], skipped: [] });
+    for (const body of [
+      { ids: [] },
+      { kinds: ['x'] },
+      { dryRun: 'yes' },
+      { recommendationIds: Array(101).fill('x') },
+    ]) {
+      const answer = await server.call('POST', `${tenant.path}/recommendations/apply`, { as: tenant.operator, body });
+      expect(answer.status).toBe(422);
+    }
+  });
+
+  test('what cannot be applied is skipped with its reason', async () => {
+    const tenant = await newTenant(server);
+    const other = await newTenant(server);
+    await other.see('gpt-5');
+    await tenant.see('gpt-5');
+    await tenant.see('gpt-6');
+    const [foreign] = await other.recommendations();
+    const own = await tenant.recommendations();
+    await tenant.apply({ recommendationIds: [own[0].id] });
+    const ids = [foreign.id, 'rec_nobody', own[0].id, own[1].id];
+    const { applied, skipped } = await tenant.apply({ recommendationIds: ids, kinds: ['block_item', 'register_item'] });
+    expect(applied).toMatchObject([{ id: own[1].id }]);
+    expect(new Set(skipped.map(({ id, reason }: { id: string; reason: string }) => `${id} ${reason}`))).toEqual(
+      new Set([`${foreign.id} not_found`, 'rec_nobody not_found', `${own[0].id} not_open`]),
+    );
+    await tenant.see('gpt-7');
+    const [third] = await tenant.recommendations();
+    expect(await tenant.apply({ recommendationIds: [third.id], kinds: ['block_item'] })).toMatchObject({
+      applied: [],
+      skipped: [{ id: third.id, reason: 'not_of_kind' }],
+    });
+    expect(await tenant.apply({ kinds: ['block_item'] })).toMatchObject({ applied: [], skipped: [] });
+    expect(await other.recommendations()).toMatchObject([{ id: foreign.id, status: 'open' }]);
+  });
+
+  test('a failure in the midst undoes everything', async () => {
+    const tenant = await newTenant(server);
+    await tenant.see('gpt-5');
+    await tenant.see('gpt-6');
+    const recommendationIds = (await tenant.recommendations()).map(({ id }): string => id);
+    // What no rule would write: a change without a name.
+    const { db } = server.services;
+    const broken = JSON.stringify({ target: { type: 'inventory_item', id: null }, before: null, after: {} });
+    const last = recommendationIds.toSorted().at(-1) ?? '';
+    await db.updateTable('recommendations').set({ change: broken }).where('id', '=', last).execute();
+    const path = `${tenant.path}/recommendations/apply`;
+    const audited = `/v1/audit-events?tenant_id=${tenant.tenantId}&operation=apply_provider_recommendations`;
+    const answer = await server.call('POST', path, { as: tenant.operator, body: { recommendationIds } });
+    expect(answer.status).toBe(500);
+    expect(await tenant.items()).toEqual([]);
+    expect(await tenant.recommendations()).toHaveLength(2);
+    expect(await tenant.tasks()).toHaveLength(2);
+    expect((await server.ok('GET', audited, { as: server.admin })).items).toEqual([]);
+    expect(await tenant.observation('gpt-5')).toMatchObject({ unknown: true, status: 'open' });
+  });
+
+  test('404 for a provider that is out of reach or missing', async () => {
+    const tenant = await newTenant(server);
+    const stranger = await accountWithKey(server, { tenantId: 'default' });
+    const team = await accountWithKey(server, { tenantId: tenant.tenantId, subTenantId: 'team' });
+    for (const as of [stranger, team]) {
+      const answer = await server.call('POST', `${tenant.path}/recommendations/apply`, { as, body: {} });
+      expect([answer.status, answer.body.code]).toEqual([404, 'provider_not_found']);
+    }
+  });
+
+  test('two who apply at once apply it once', async () => {
+    const tenant = await newTenant(server);
+    await tenant.see('gpt-5');
+    const [{ id }] = await tenant.recommendations();
+    const answers = await Promise.all(Array.from({ length: 6 }, () => tenant.apply({ recommendationIds: [id] })));
+    expect(answers.filter(({ applied }) => applied.length === 1)).toHaveLength(1);
+    expect(answers.filter(({ skipped }) => skipped[0]?.reason === 'not_open')).toHaveLength(5);
+    expect(await tenant.items()).toHaveLength(1);
+  });
+
+  test('a flood of unreviewed ones does not hide the one that was approved', { timeout: 60_000 }, async () => {
+    const tenant = await newTenant(server);
+    const flood = Array.from({ length: 1100 }, (_, index) => atOpenai(`flood-${index}`));
+    await server.ok('POST', '/v1/traces', { as: tenant.sender, body: exportRequest(flood) });
+    server.travel(1000);
+    await tenant.see('gpt-5');
+    await tenant.review((await tenant.observation('gpt-5')).id, 'approved');
+    const { applied, skipped } = await tenant.apply();
+    expect(applied).toMatchObject([{ change: { after: { name: 'gpt-5' } } }]);
+    expect(skipped).toHaveLength(999);
+  });
+});

@@ -1,0 +1,183 @@
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import { type AddressInfo, connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { ingestTraces } from '@quartermaster/contracts/traces.ts';
+import SqliteDatabase from 'better-sqlite3';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Answer } from '../../src/http/problems.ts';
+import { otlpReceiver } from '../../src/otlp/receiver.ts';
+import { fromProtobuf, toProtobuf } from '../otlp/wire.ts';
+import { accountWithKey, memberWithToken } from '../support/people.ts';
+import { startTestServer, type TestServer } from '../support/server.ts';
+import { chat, exportRequest, newTraceId, sendSpans } from './sending.ts';
+
+let server: TestServer;
+let folder: string;
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'quartermaster-senders-'));
+  server = await startTestServer({ DATABASE_URL: `sqlite:${folder}/senders.db` });
+});
+afterAll(async () => {
+  await server.stop();
+  await rm(folder, { recursive: true });
+});
+
+describe('whose spans they are', () => {
+  test('the credential alone says it, whatever the request claims', async () => {
+    const sender = await accountWithKey(server, { tenantId: 'own', subTenantId: 'team' }, ['traces:write']);
+    const traceId = newTraceId();
+    const span = { traceId, attributes: { tenantId: 'other', 'tenant.id': 'other', tenant_id: 'other' } };
+    const body = { ...exportRequest([span]), tenantId: 'other' };
+    await server.ok('POST', '/v1/traces', { as: sender, body });
+    const { items } = await server.ok('GET', `/v1/traces/${traceId}/spans`, { as: server.admin });
+    expect(items).toMatchObject([
+      { tenantId: 'own', subTenantId: 'team', receivedFrom: `service_account:${sender.id}` },
+    ]);
+  });
+
+  test('two tenants may have the same span', async () => {
+    const traceId = newTraceId();
+    const span = { traceId, spanId: 'abcdef0123456789', ...chat('gpt-5') };
+    for (const tenantId of ['one', 'two']) {
+      const sender = await accountWithKey(server, { tenantId });
+      await sendSpans(server, sender, [span]);
+      const { items } = await server.ok('GET', `/v1/traces/${traceId}/spans`, { as: sender });
+      expect(items).toMatchObject([{ tenantId }]);
+    }
+    const { items } = await server.ok('GET', `/v1/traces/${traceId}/spans`, { as: server.admin });
+    expect(items).toHaveLength(2);
+  });
+
+  test('a user with one membership sends; with several it is ambiguous, 403 in the encoding of the request', async () => {
+    const user = await memberWithToken(server, { tenantId: 'one' }, 'operator');
+    const traceId = newTraceId();
+    await sendSpans(server, user, [{ traceId }]);
+    const { items } = await server.ok('GET', `/v1/traces/${traceId}/spans`, { as: user });
+    expect(items).toMatchObject([{ tenantId: 'one', subTenantId: null, receivedFrom: `user:${user.id}` }]);
+
+    await server.ok('POST', '/v1/tenants/two/memberships', {
+      as: server.admin,
+      body: { email: user.email, role: 'operator' },
+    });
+    const request = exportRequest([{ traceId }]);
+    const json = await server.call('POST', '/v1/traces', { as: user, body: request });
+    expect(json.status).toBe(403);
+    expect(json.body).toEqual({ code: 7, message: expect.stringContaining('exactly one tenant') });
+    const protobuf = await fetch(`${server.url}/v1/traces`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${user.token}`, 'content-type': 'application/x-protobuf' },
+      body: Buffer.from(toProtobuf(request)),
+    });
+    expect(protobuf.status).toBe(403);
+    expect(fromProtobuf('RpcStatus', Buffer.from(await protobuf.arrayBuffer()))).toMatchObject({ code: 7 });
+  });
+
+  test('a membership that only reads does not count', async () => {
+    const user = await memberWithToken(server, { tenantId: 'one' }, 'operator');
+    await server.ok('POST', '/v1/tenants/two/memberships', {
+      as: server.admin,
+      body: { email: user.email, role: 'viewer' },
+    });
+    await sendSpans(server, user, [{}]);
+  });
+});
+
+test('503 with Retry-After while the database is locked, and the retry is taken', { timeout: 20_000 }, async () => {
+  const sender = await accountWithKey(server, { tenantId: 'locked' }, ['traces:write', 'traces:read']);
+  const traceId = newTraceId();
+  const request = exportRequest([{ traceId, ...chat('gpt-5') }]);
+  await sendSpans(server, sender, [chat('gpt-5')]);
+  const release = lockDatabase();
+  try {
+    const json = await server.call('POST', '/v1/traces', { as: sender, body: request });
+    expect(json.status).toBe(503);
+    expect(json.headers.get('retry-after')).toMatch(/^[1-9]\d*$/);
+    expect(json.body).toEqual({ code: 14, message: expect.any(String) });
+    const protobuf = await fetch(`${server.url}/v1/traces`, {
+      method: 'POST',
+      headers: { 'x-api-key': sender.key, 'content-type': 'application/x-protobuf' },
+      body: Buffer.from(toProtobuf(request)),
+    });
+    expect(protobuf.status).toBe(503);
+    expect(protobuf.headers.get('retry-after')).toMatch(/^[1-9]\d*$/);
+    expect(fromProtobuf('RpcStatus', Buffer.from(await protobuf.arrayBuffer()))).toMatchObject({ code: 14 });
+    expect((await server.call('GET', `/v1/traces/${traceId}/spans`, { as: sender })).status).toBe(404);
+  } finally {
+    release();
+  }
+  await server.ok('POST', '/v1/traces', { as: sender, body: request });
+  const { items } = await server.ok('GET', `/v1/traces/${traceId}/spans`, { as: sender });
+  expect(items).toHaveLength(1);
+});
+
+test('a lock that is released in time is waited for', async () => {
+  const sender = await accountWithKey(server, { tenantId: 'locked' }, ['traces:write']);
+  const release = lockDatabase();
+  const sending = sendSpans(server, sender, [chat('gpt-5')]);
+  setTimeout(release, 300);
+  await sending;
+});
+
+/** Takes the lock for writing as another process would. Answers what gives it back. */
+function lockDatabase(): () => void {
+  const other = new SqliteDatabase(`${folder}/senders.db`);
+  other.exec('begin immediate');
+  return () => {
+    other.exec('rollback');
+    other.close();
+  };
+}
+
+describe('uploads that do not end', () => {
+  /** The receiver on a server of its own, with a short patience. Tells of each refusal. */
+  async function receiver(readTimeoutMs: number) {
+    const refusals: Answer[] = [];
+    const receive = otlpReceiver({ services: server.services, maxBytes: 1024 * 1024, readTimeoutMs });
+    const handled: Promise<void>[] = [];
+    const listener = createServer((req, res) => {
+      const onRefused = (_error: unknown, answer: Answer) => refusals.push(answer);
+      handled.push(receive(req, res, { operation: ingestTraces, requestId: 'test', onRefused }));
+    });
+    listener.listen(0, '127.0.0.1');
+    await once(listener, 'listening');
+    const { port } = listener.address() as AddressInfo;
+    return { refusals, handled, port, close: () => listener.close() };
+  }
+
+  async function upload(port: number, key: string) {
+    const socket = connect(port, '127.0.0.1');
+    await once(socket, 'connect');
+    socket.on('error', () => {});
+    socket.write(
+      `POST /v1/traces HTTP/1.1\r\nHost: x\r\nX-API-Key: ${key}\r\nContent-Type: application/json\r\n` +
+        'Content-Length: 1000\r\n\r\n{"resourceSpans":',
+    );
+    return socket;
+  }
+
+  test('a client that stalls is given up, and that is no bug', async () => {
+    const { key } = await accountWithKey(server, { tenantId: 'stalled' }, ['traces:write']);
+    const { refusals, handled, port, close } = await receiver(50);
+    const socket = await upload(port, key);
+    await once(socket, 'close');
+    await Promise.all(handled);
+    close();
+    expect(refusals).toMatchObject([{ status: 400, unexpected: false }]);
+  });
+
+  test('a client that leaves in the midst harms nobody', async () => {
+    const { key } = await accountWithKey(server, { tenantId: 'stalled' }, ['traces:write']);
+    const { refusals, handled, port, close } = await receiver(60_000);
+    const socket = await upload(port, key);
+    await expect.poll(() => handled.length).toBe(1);
+    socket.resetAndDestroy();
+    await Promise.all(handled);
+    close();
+    expect(refusals).toMatchObject([{ status: 400, unexpected: false }]);
+    await sendSpans(server, { key }, [chat('gpt-5')]);
+  });
+});
