@@ -16,7 +16,11 @@ export function createHttpSession(signal?: AbortSignal): HttpSession {
     const timeout = AbortSignal.timeout(REQUEST_TIMEOUT_MS);
     const response = await fetch(url, {
       ...init,
-      headers: { accept: 'text/html', ...(init.headers as Record<string, string> | undefined), cookie: cookie.join('; ') },
+      headers: {
+        accept: 'text/html',
+        ...(init.headers as Record<string, string> | undefined),
+        cookie: cookie.join('; '),
+      },
       redirect: 'manual',
       signal: signal ? AbortSignal.any([signal, timeout]) : timeout,
     });

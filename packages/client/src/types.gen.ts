@@ -325,7 +325,7 @@ export type UpdateRuntimeObservationInput = {
 
 export type ReviewRuntimeObservationInput = {
     /**
-     * approved: its recommendation may be applied. rejected: it must not be used; the recommendation is dismissed. ignored: it stays as it is, quietly.
+     * approved: its recommendation may be applied (by `{}` where the reviewer reaches all of the place where the provider stands). rejected: it must not be used; the recommendation is dismissed unless it rests on others too. ignored: it stays as it is, quietly.
      */
     decision: 'approved' | 'rejected' | 'ignored';
     note?: string | null;
@@ -562,6 +562,10 @@ export type AuditEvent = {
      * RFC 3339, UTC, milliseconds.
      */
     createdAt: string;
+    /**
+     * The same: events do not change.
+     */
+    updatedAt: string;
 };
 
 /**
@@ -1788,9 +1792,13 @@ export type Span = {
         outputTokens: number | null;
     } | null;
     /**
-     * RFC 3339, UTC, milliseconds.
+     * When it came in.
      */
-    receivedAt: string;
+    createdAt: string;
+    /**
+     * The same: spans do not change.
+     */
+    updatedAt: string;
     /**
      * The account that sent it: `user:<id>` or `service_account:<id>`.
      */

@@ -27,6 +27,7 @@ export const AuditEventSchema = z
     count: z.int().describe('1; for refusals how many of one actor, operation and reason there were in that minute.'),
     requestId: z.string(),
     createdAt: TimestampSchema,
+    updatedAt: TimestampSchema.describe('The same: events do not change.'),
   })
   .meta({ id: 'AuditEvent', description: 'Who did what, when, and how it ended.' });
 export type AuditEvent = z.infer<typeof AuditEventSchema>;

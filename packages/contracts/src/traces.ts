@@ -41,7 +41,8 @@ export const SpanSchema = z
       })
       .nullable()
       .describe("What the span says in OpenTelemetry's GenAI conventions; null where it says nothing."),
-    receivedAt: TimestampSchema,
+    createdAt: TimestampSchema.describe('When it came in.'),
+    updatedAt: TimestampSchema.describe('The same: spans do not change.'),
     receivedFrom: z.string().describe('The account that sent it: `user:<id>` or `service_account:<id>`.'),
   })
   .meta({

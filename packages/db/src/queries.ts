@@ -1,4 +1,4 @@
-import { type Expression, type SqlBool, sql } from 'kysely';
+import { type Expression, type SelectQueryBuilder, type SqlBool, sql } from 'kysely';
 import type { Flag } from './tables.ts';
 import type { TenantScope } from './tenancy.ts';
 
@@ -26,6 +26,16 @@ export function within(scope: TenantScope, table?: string): Expression<SqlBool> 
 export function before(key: PageKey | null, first: string, second: string): Expression<SqlBool> {
   if (key === null) return sql<SqlBool>`1 = 1`;
   return sql<SqlBool>`(${sql.ref(first)}, ${sql.ref(second)}) < (${key[0]}, ${key[1]})`;
+}
+
+/** The order, place and length of a page of a list that is sorted by (created_at, id), newest first. */
+export function newestFirst<DB, T extends keyof DB, O>(page: PageRequest) {
+  return (query: SelectQueryBuilder<DB, T, O>): SelectQueryBuilder<DB, T, O> =>
+    query
+      .where(before(page.after, 'created_at', 'id'))
+      .orderBy(sql.ref('created_at'), 'desc')
+      .orderBy(sql.ref('id'), 'desc')
+      .limit(page.limit + 1);
 }
 
 /** A substring condition on a case-folded column. */

@@ -222,7 +222,7 @@ export type Tables = {
     start_time: NanoTime;
     /** The span as it is answered, without its ids and places. */
     document: Json;
-    received_at: Time;
+    created_at: Time;
     received_from: string;
   };
   /** Append-only. What belongs to no tenant stands in the tenant ''. */

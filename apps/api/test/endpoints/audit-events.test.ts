@@ -26,7 +26,11 @@ test('an event says who did what to which record how, where and in which request
     ...{ actor: { type: 'service_account', id: account.id }, scheme: 'api_key', keyId: account.keyId },
     ...{ operation: 'create_provider', target: { type: 'provider', id: created.body.id } },
     ...{ outcome: 'success', reason: null, changedFields: ['kind', 'name', 'status'], count: 1 },
-    ...{ requestId: created.headers.get('x-request-id'), createdAt: created.body.createdAt },
+    ...{
+      requestId: created.headers.get('x-request-id'),
+      createdAt: created.body.createdAt,
+      updatedAt: created.body.createdAt,
+    },
   });
 });
 

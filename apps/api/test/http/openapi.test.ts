@@ -9,7 +9,7 @@ import { expect, test } from 'vitest';
 import { openApiDocument } from '../../src/http/openapi.ts';
 import { ingest, widgets } from './widgets.ts';
 
-const REDOCLY = fileURLToPath(new URL('../../../../node_modules/.bin/redocly', import.meta.url));
+const REDOCLY = fileURLToPath(new URL('../../node_modules/.bin/redocly', import.meta.url));
 
 type Content = Record<string, { schema: unknown }>;
 type Described = {

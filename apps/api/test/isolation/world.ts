@@ -6,8 +6,8 @@ import type { TestServer } from '../support/server.ts';
 
 /** The owner's place, and where strangers stand. */
 export const OWNER = { tenantId: 'tenant-a', subTenantId: 'sub-a1' };
-export const SIBLING = { tenantId: 'tenant-a', subTenantId: 'sub-a2' };
-export const OTHER = { tenantId: 'tenant-b' };
+const SIBLING = { tenantId: 'tenant-a', subTenantId: 'sub-a2' };
+const OTHER = { tenantId: 'tenant-b' };
 
 export type Input = { path?: Record<string, string>; query?: Record<string, unknown>; body?: unknown };
 

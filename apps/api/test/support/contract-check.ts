@@ -5,7 +5,7 @@ import { procedures } from '../../src/router.ts';
 
 type Media = { schema?: object };
 type Answer = { content?: Record<string, Media>; $ref?: string };
-export type DocumentedOperation = {
+type DocumentedOperation = {
   operationId: string;
   security: Record<string, string[]>[];
   parameters?: { name: string; in: string; required?: boolean }[];

@@ -12,7 +12,10 @@ export type WireRequest = {
 };
 
 /** Sends what fetch would straighten first: odd targets, repeated headers, bodies of any method. */
-export function wire(url: string, { method = 'GET', target, headers = {}, body, agent }: WireRequest): Promise<WireAnswer> {
+export function wire(
+  url: string,
+  { method = 'GET', target, headers = {}, body, agent }: WireRequest,
+): Promise<WireAnswer> {
   const { hostname, port } = new URL(url);
   return new Promise((resolve, reject) => {
     const length = body === undefined ? {} : { 'content-length': Buffer.byteLength(body) };
@@ -23,7 +26,9 @@ export function wire(url: string, { method = 'GET', target, headers = {}, body, 
       res.on('data', (chunk: string) => {
         text += chunk;
       });
-      res.on('end', () => resolve({ status: res.statusCode ?? 0, headers: res.headers, rawHeaders: res.rawHeaders, text }));
+      res.on('end', () =>
+        resolve({ status: res.statusCode ?? 0, headers: res.headers, rawHeaders: res.rawHeaders, text }),
+      );
       res.on('error', reject);
     });
     sent.on('error', reject);

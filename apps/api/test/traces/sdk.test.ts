@@ -177,7 +177,8 @@ describe.each(COMBINATIONS)('spans of the SDK as $encoding, compression $compres
         inputTokens: 12,
         outputTokens: 34,
       },
-      receivedAt: expect.any(String),
+      createdAt: expect.any(String),
+      updatedAt: expect.any(String),
       receivedFrom: `service_account:${account.id}`,
     });
 

@@ -21,7 +21,7 @@ export type SpanInput = {
   attributes?: Record<string, AttributeInput>;
 };
 
-export const CLIENT = 3;
+const CLIENT = 3;
 export const SERVER = 2;
 const START = 1_700_000_000_000_000_000n;
 

@@ -346,7 +346,7 @@ async function up(db: Kysely<unknown>): Promise<void> {
     .addColumn('span_id', 'text', required)
     .addColumn('start_time', 'text', required)
     .addColumn('document', 'text', required)
-    .addColumn('received_at', 'text', required)
+    .addColumn('created_at', 'text', required)
     .addColumn('received_from', 'text', required)
     .execute();
   await index('spans', 'by_trace', ['trace_id', 'start_time', 'span_id']).execute();

@@ -2,12 +2,12 @@ import type { AuditEvent } from '@quartermaster/contracts/audit-events.ts';
 import type { Selectable } from 'kysely';
 import type { Database } from '../database.ts';
 import { newId } from '../ids.ts';
-import { before, type Page, type PageRequest, pageOf, placeColumns, timeKey, within } from '../queries.ts';
+import { newestFirst, type Page, type PageRequest, pageOf, placeColumns, timeKey, within } from '../queries.ts';
 import type { Tables } from '../tables.ts';
 import type { TenantPlace, TenantScope } from '../tenancy.ts';
 
 /** An event before it is stored. A null place is the platform's own. */
-export type NewAuditEvent = Omit<AuditEvent, 'id' | 'tenantId' | 'subTenantId' | 'createdAt'> & {
+export type NewAuditEvent = Omit<AuditEvent, 'id' | 'tenantId' | 'subTenantId' | 'createdAt' | 'updatedAt'> & {
   place: TenantPlace | null;
 };
 
@@ -60,12 +60,7 @@ export async function listAuditEvents(
   if (filter.outcome != null) query = query.where('outcome', '=', filter.outcome as AuditEvent['outcome']);
   if (filter.createdAfter != null) query = query.where('created_at', '>', filter.createdAfter);
   if (filter.createdBefore != null) query = query.where('created_at', '<', filter.createdBefore);
-  const rows = await query
-    .where(before(page.after, 'created_at', 'id'))
-    .orderBy('created_at', 'desc')
-    .orderBy('id', 'desc')
-    .limit(page.limit + 1)
-    .execute();
+  const rows = await query.$call(newestFirst(page)).execute();
   return pageOf(rows, page.limit, toAuditEvent, timeKey);
 }
 
@@ -85,5 +80,6 @@ function toAuditEvent(row: Selectable<Tables['audit_events']>): AuditEvent {
     count: row.count,
     requestId: row.request_id,
     createdAt: row.created_at,
+    updatedAt: row.created_at,
   };
 }

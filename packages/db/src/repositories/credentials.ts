@@ -3,7 +3,7 @@ import type { Scope } from '@quartermaster/contracts/scopes.ts';
 import { type Expression, type Selectable, type SqlBool, sql } from 'kysely';
 import type { Database } from '../database.ts';
 import {
-  before,
+  newestFirst,
   contains,
   folded,
   type Page,
@@ -215,12 +215,7 @@ export async function searchCredentials(
   }
   if (filter.createdAfter != null) query = query.where('created_at', '>', filter.createdAfter);
   if (filter.createdBefore != null) query = query.where('created_at', '<', filter.createdBefore);
-  const rows = await query
-    .where(before(page.after, 'created_at', 'id'))
-    .orderBy('created_at', 'desc')
-    .orderBy('id', 'desc')
-    .limit(page.limit + 1)
-    .execute();
+  const rows = await query.$call(newestFirst(page)).execute();
   return pageOf(rows, page.limit, (row) => toCredential(row, now), timeKey);
 }
 

@@ -4,7 +4,7 @@ import { type Expression, type Selectable, type SqlBool, sql } from 'kysely';
 import type { Database } from '../database.ts';
 import { newId } from '../ids.ts';
 import {
-  before,
+  newestFirst,
   type Page,
   type PageRequest,
   pageOf,
@@ -68,12 +68,7 @@ export async function listGatewaySessions(
     .where(within(scope));
   if (filter.status != null) query = query.where(hasStatus(filter.status, now));
   if (filter.subject != null) query = query.where('subject', '=', filter.subject);
-  const rows = await query
-    .where(before(page.after, 'created_at', 'id'))
-    .orderBy('created_at', 'desc')
-    .orderBy('id', 'desc')
-    .limit(page.limit + 1)
-    .execute();
+  const rows = await query.$call(newestFirst(page)).execute();
   return pageOf(rows, page.limit, (row) => toGatewaySession(row, now), timeKey);
 }
 

@@ -3,7 +3,7 @@ import type { Selectable } from 'kysely';
 import type { Database } from '../database.ts';
 import { newId } from '../ids.ts';
 import {
-  before,
+  newestFirst,
   folded,
   type Page,
   type PageRequest,
@@ -53,12 +53,7 @@ export async function listGateways(
     filter.status == null
       ? query.where('status', '<>', 'deleted')
       : query.where('status', '=', filter.status as Gateway['status']);
-  const rows = await query
-    .where(before(page.after, 'created_at', 'id'))
-    .orderBy('created_at', 'desc')
-    .orderBy('id', 'desc')
-    .limit(page.limit + 1)
-    .execute();
+  const rows = await query.$call(newestFirst(page)).execute();
   const providers = await providersOf(db, rows);
   return pageOf(rows, page.limit, (row) => toGateway(row, providers), timeKey);
 }

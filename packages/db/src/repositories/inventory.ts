@@ -3,7 +3,7 @@ import type { Selectable } from 'kysely';
 import type { Database } from '../database.ts';
 import { newId } from '../ids.ts';
 import {
-  before,
+  newestFirst,
   type Page,
   type PageRequest,
   pageOf,
@@ -68,12 +68,7 @@ export async function listInventory(
     .where(within(scope));
   if (filter.kind != null) query = query.where('kind', '=', filter.kind as InventoryItem['kind']);
   if (filter.status != null) query = query.where('status', '=', filter.status as InventoryItem['status']);
-  const rows = await query
-    .where(before(page.after, 'created_at', 'id'))
-    .orderBy('created_at', 'desc')
-    .orderBy('id', 'desc')
-    .limit(page.limit + 1)
-    .execute();
+  const rows = await query.$call(newestFirst(page)).execute();
   return pageOf(rows, page.limit, toInventoryItem, timeKey);
 }
 

@@ -3,7 +3,7 @@ import type { Selectable } from 'kysely';
 import type { Database } from '../database.ts';
 import { newId } from '../ids.ts';
 import {
-  before,
+  newestFirst,
   folded,
   type Page,
   type PageRequest,
@@ -68,12 +68,7 @@ export async function listProviders(
       : query.where('status', '=', filter.status as Provider['status']);
   if (filter.kind != null) query = query.where('kind', '=', filter.kind as Provider['kind']);
   if (filter.name != null) query = query.where('name_key', '=', folded(filter.name));
-  const rows = await query
-    .where(before(page.after, 'created_at', 'id'))
-    .orderBy('created_at', 'desc')
-    .orderBy('id', 'desc')
-    .limit(page.limit + 1)
-    .execute();
+  const rows = await query.$call(newestFirst(page)).execute();
   return pageOf(rows, page.limit, toProvider, timeKey);
 }
 

@@ -3,7 +3,7 @@ import { type Selectable, type SqlBool, sql } from 'kysely';
 import type { Database } from '../database.ts';
 import { newId } from '../ids.ts';
 import {
-  before,
+  newestFirst,
   type Page,
   type PageRequest,
   pageOf,
@@ -44,12 +44,7 @@ export async function listRecommendations(
     .where(within(scope));
   if (filter.status != null) query = query.where('status', '=', filter.status as Row['status']);
   if (filter.kind != null) query = query.where('kind', '=', filter.kind as Row['kind']);
-  const rows = await query
-    .where(before(page.after, 'created_at', 'id'))
-    .orderBy('created_at', 'desc')
-    .orderBy('id', 'desc')
-    .limit(page.limit + 1)
-    .execute();
+  const rows = await query.$call(newestFirst(page)).execute();
   const { items, next } = pageOf(rows, page.limit, (row) => row, timeKey);
   return { items: await withObservations(db, items), next };
 }

@@ -3,7 +3,7 @@ import type { Selectable } from 'kysely';
 import type { Database } from '../database.ts';
 import { newId } from '../ids.ts';
 import {
-  before,
+  newestFirst,
   flag,
   type Page,
   type PageRequest,
@@ -107,12 +107,7 @@ export async function listObservations(
   if (filter.providerId != null) query = query.where('provider_id', '=', filter.providerId);
   if (filter.kind != null) query = query.where('kind', '=', filter.kind as Row['kind']);
   if (filter.name != null) query = query.where('name', '=', filter.name);
-  const rows = await query
-    .where(before(page.after, 'created_at', 'id'))
-    .orderBy('created_at', 'desc')
-    .orderBy('id', 'desc')
-    .limit(page.limit + 1)
-    .execute();
+  const rows = await query.$call(newestFirst(page)).execute();
   return pageOf(rows, page.limit, toObservation, timeKey);
 }
 

@@ -4,7 +4,7 @@ import canonicalize from 'canonicalize';
 import { type Selectable, sql } from 'kysely';
 import type { Database } from '../database.ts';
 import {
-  before,
+  newestFirst,
   contains,
   flag,
   folded,
@@ -78,12 +78,7 @@ export async function searchServiceAccounts(
       ),
     );
   }
-  const rows = await query
-    .where(before(page.after, 'created_at', 'id'))
-    .orderBy('created_at', 'desc')
-    .orderBy('id', 'desc')
-    .limit(page.limit + 1)
-    .execute();
+  const rows = await query.$call(newestFirst(page)).execute();
   const { items, next } = pageOf(rows, page.limit, (row) => row, timeKey);
   return { items: await withKeys(db, items, now), next };
 }

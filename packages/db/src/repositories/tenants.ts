@@ -1,7 +1,7 @@
 import type { Tenant, TenantSettings } from '@quartermaster/contracts/tenants.ts';
 import { type Expression, type Selectable, type SqlBool, sql } from 'kysely';
 import type { Database } from '../database.ts';
-import { before, flag, type Page, type PageRequest, pageOf, timeKey, timesOf, within } from '../queries.ts';
+import { newestFirst, flag, type Page, type PageRequest, pageOf, timeKey, timesOf, within } from '../queries.ts';
 import type { Tables } from '../tables.ts';
 import type { TenantPlace, TenantScope } from '../tenancy.ts';
 
@@ -28,15 +28,7 @@ export async function findTenant(db: Database, scope: TenantScope, id: string): 
 
 /** Newest first. */
 export async function listTenants(db: Database, scope: TenantScope, page: PageRequest): Promise<Page<Tenant>> {
-  const rows = await db
-    .selectFrom('tenants')
-    .selectAll()
-    .where(touchedBy(scope))
-    .where(before(page.after, 'created_at', 'id'))
-    .orderBy('created_at', 'desc')
-    .orderBy('id', 'desc')
-    .limit(page.limit + 1)
-    .execute();
+  const rows = await db.selectFrom('tenants').selectAll().where(touchedBy(scope)).$call(newestFirst(page)).execute();
   const { items, next } = pageOf(rows, page.limit, (row) => row, timeKey);
   return { items: await withSubTenants(db, scope, items), next };
 }

@@ -7,7 +7,7 @@ import type { Tables } from '../tables.ts';
 import type { TenantPlace, TenantScope } from '../tenancy.ts';
 
 /** A span as it is stored; where it stands, when and from whom it came is the same for a whole batch. */
-export type NewSpan = Omit<Span, 'tenantId' | 'subTenantId' | 'receivedAt' | 'receivedFrom'>;
+export type NewSpan = Omit<Span, 'tenantId' | 'subTenantId' | 'createdAt' | 'updatedAt' | 'receivedFrom'>;
 
 /** Rows of one insert: SQLite takes 32,766 parameters a statement. */
 const ROWS_OF_INSERT = 500;
@@ -32,7 +32,7 @@ export async function insertSpans(
           span_id: spanId,
           start_time: document.startTime,
           document: JSON.stringify(document),
-          received_at: now.toISOString(),
+          created_at: now.toISOString(),
           received_from: receivedFrom,
         })),
       )
@@ -164,14 +164,15 @@ function toTrace(row: Selectable<Tables['traces']>): Trace {
 function toSpan(row: Selectable<Tables['spans']>): Span {
   const document = JSON.parse(row.document) as Omit<
     Span,
-    'traceId' | 'spanId' | 'tenantId' | 'subTenantId' | 'receivedAt' | 'receivedFrom'
+    'traceId' | 'spanId' | 'tenantId' | 'subTenantId' | 'createdAt' | 'updatedAt' | 'receivedFrom'
   >;
   return {
     traceId: row.trace_id,
     spanId: row.span_id,
     ...document,
     ...placeOf(row),
-    receivedAt: row.received_at,
+    createdAt: row.created_at,
+    updatedAt: row.created_at,
     receivedFrom: row.received_from,
   };
 }

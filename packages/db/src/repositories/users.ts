@@ -2,7 +2,7 @@ import type { User } from '@quartermaster/contracts/users.ts';
 import { type Expression, type Selectable, type SqlBool, sql } from 'kysely';
 import type { Database } from '../database.ts';
 import { newUserId } from '../ids.ts';
-import { before, flag, type Page, type PageRequest, pageOf, timeKey, timesOf, within } from '../queries.ts';
+import { newestFirst, flag, type Page, type PageRequest, pageOf, timeKey, timesOf, within } from '../queries.ts';
 import type { Tables } from '../tables.ts';
 import type { TenantScope } from '../tenancy.ts';
 import { listMembershipsOf, type UserView } from './memberships.ts';
@@ -63,12 +63,7 @@ export async function listUsers(
       ? query.where('status', '<>', 'deleted')
       : query.where('status', '=', filter.status as User['status']);
   if (filter.email != null) query = query.where('email_key', '=', emailKey(filter.email));
-  const rows = await query
-    .where(before(page.after, 'created_at', 'id'))
-    .orderBy('created_at', 'desc')
-    .orderBy('id', 'desc')
-    .limit(page.limit + 1)
-    .execute();
+  const rows = await query.$call(newestFirst(page)).execute();
   const { items, next } = pageOf(rows, page.limit, (row) => row, timeKey);
   return { items: await withMemberships(db, view, items), next };
 }

@@ -1,0 +1,246 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import SqliteDatabase from 'better-sqlite3';
+import { Kysely, sql } from 'kysely';
+import { Migrator } from 'kysely/migration';
+import { expect, onTestFinished, test, vi } from 'vitest';
+import { openDatabase } from '../src/database.ts';
+import { sqliteDialect } from '../src/dialects/sqlite.ts';
+import { DatabaseUnavailableError, DuplicateKeyError } from '../src/errors.ts';
+
+type Things = { things: { id: string; count: number } };
+type Opened = { db: Kysely<Things>; path: string };
+
+/** A database with one table of things, for the length of one test. */
+async function opened(): Promise<Opened> {
+  const folder = await mkdtemp(join(tmpdir(), 'quartermaster-dialect-'));
+  const path = join(folder, 'test.db');
+  const db = new Kysely<Things>({ dialect: sqliteDialect(path) });
+  onTestFinished(async () => {
+    await db.destroy();
+    await rm(folder, { recursive: true });
+  });
+  await db.schema
+    .createTable('things')
+    .addColumn('id', 'text', (column) => column.primaryKey())
+    .addColumn('count', 'integer', (column) => column.notNull())
+    .execute();
+  return { db, path };
+}
+
+/** Another process, as far as SQLite can tell: it holds the only lock for writing until it is told to let go. */
+function lockedBy(path: string): () => void {
+  const other = new SqliteDatabase(path);
+  other.exec('begin immediate');
+  onTestFinished(() => {
+    other.close();
+  });
+  return () => other.exec('rollback');
+}
+
+function gate() {
+  let open = () => {};
+  const passed = new Promise<void>((resolve) => {
+    open = resolve;
+  });
+  return { open, passed };
+}
+
+const PRAGMAS = { journal_mode: 'wal', synchronous: 2, foreign_keys: 1, timeout: 50 };
+
+test('both connections are WAL, synchronous FULL, with foreign keys and a short busy timeout', async () => {
+  const { db } = await opened();
+  // A raw statement goes to the writing connection, a select to the reading one.
+  const written: Record<string, unknown> = {};
+  for (const pragma of ['journal_mode', 'synchronous', 'foreign_keys', 'busy_timeout']) {
+    const { rows } = await sql<Record<string, unknown>>`pragma ${sql.raw(pragma)}`.execute(db);
+    Object.assign(written, rows[0]);
+  }
+  expect(written).toEqual(PRAGMAS);
+  const read: Record<string, unknown> = {};
+  for (const pragma of ['journal_mode', 'synchronous', 'foreign_keys', 'busy_timeout']) {
+    const table = sql<Record<string, unknown>>`(select * from ${sql.raw(`pragma_${pragma}`)})`.as('pragma');
+    Object.assign(read, await db.selectFrom(table).selectAll().executeTakeFirstOrThrow());
+  }
+  expect(read).toEqual(PRAGMAS);
+});
+
+test('a pragma that SQLite ignores is noticed when the database is opened', async () => {
+  // In memory there is no write-ahead log.
+  const db = new Kysely<Things>({ dialect: sqliteDialect(':memory:') });
+  await expect(db.selectFrom('things').selectAll().execute()).rejects.toThrow(
+    "SQLite's journal_mode is memory, not wal",
+  );
+});
+
+test('a path that cannot be opened is an unavailable database', async () => {
+  const db = new Kysely<Things>({ dialect: sqliteDialect('/proc/none/test.db') });
+  await expect(db.selectFrom('things').selectAll().execute()).rejects.toThrow();
+  await expect(openDatabase('postgres://localhost/qm', '/')).rejects.toThrow('DATABASE_URL should be sqlite:<path>');
+});
+
+test('a read does not wait for an open transaction, and sees nothing of it until it is committed', async () => {
+  const { db } = await opened();
+  const [written, read] = [gate(), gate()];
+  const writing = db.transaction().execute(async (trx) => {
+    await trx.insertInto('things').values({ id: 'a', count: 1 }).execute();
+    expect(await trx.selectFrom('things').selectAll().execute()).toHaveLength(1);
+    written.open();
+    await read.passed;
+  });
+  await written.passed;
+  expect(await db.selectFrom('things').selectAll().execute()).toEqual([]);
+  read.open();
+  await writing;
+  expect(await db.selectFrom('things').selectAll().execute()).toEqual([{ id: 'a', count: 1 }]);
+});
+
+test('transactions come one after the other: what they read has not changed when they write', async () => {
+  const { db } = await opened();
+  await db.insertInto('things').values({ id: 'a', count: 0 }).execute();
+  const increment = () =>
+    db.transaction().execute(async (trx) => {
+      const { count } = await trx.selectFrom('things').select('count').executeTakeFirstOrThrow();
+      await new Promise((resolve) => setImmediate(resolve));
+      await trx
+        .updateTable('things')
+        .set({ count: count + 1 })
+        .execute();
+    });
+  await Promise.all(Array.from({ length: 100 }, increment));
+  expect(await db.selectFrom('things').select('count').execute()).toEqual([{ count: 100 }]);
+});
+
+test('a transaction that throws leaves nothing, and gives its turn to the next', async () => {
+  const { db } = await opened();
+  const failing = db.transaction().execute(async (trx) => {
+    await trx.insertInto('things').values({ id: 'a', count: 1 }).execute();
+    throw new Error('on purpose');
+  });
+  const next = db.insertInto('things').values({ id: 'b', count: 2 }).execute();
+  await expect(failing).rejects.toThrow('on purpose');
+  await next;
+  expect(await db.selectFrom('things').select('id').execute()).toEqual([{ id: 'b' }]);
+});
+
+test('a transaction whose commit fails leaves nothing either', async () => {
+  const { db } = await opened();
+  await sql`create table parts (thing text references things (id) deferrable initially deferred)`.execute(db);
+  const failing = db.transaction().execute(async (trx) => {
+    await trx.insertInto('things').values({ id: 'a', count: 1 }).execute();
+    await sql`insert into parts values ('none')`.execute(trx);
+  });
+  await expect(failing).rejects.toThrow('FOREIGN KEY');
+  await db.insertInto('things').values({ id: 'b', count: 2 }).execute();
+  expect(await db.selectFrom('things').select('id').execute()).toEqual([{ id: 'b' }]);
+});
+
+test('undefined is refused as a bind, rather than stored as null', async () => {
+  const { db } = await opened();
+  await expect(sql`insert into things values (${undefined}, 1)`.execute(db)).rejects.toThrow(TypeError);
+  await expect(
+    db
+      .selectFrom('things')
+      .selectAll()
+      .where('id', '=', undefined as never)
+      .execute(),
+  ).rejects.toThrow();
+  expect(await db.selectFrom('things').selectAll().execute()).toEqual([]);
+});
+
+test('a key that is taken is a DuplicateKeyError, with its cause', async () => {
+  const { db } = await opened();
+  const insert = () => db.insertInto('things').values({ id: 'a', count: 1 }).execute();
+  await insert();
+  const error: unknown = await insert().catch((thrown: unknown) => thrown);
+  expect(error).toBeInstanceOf(DuplicateKeyError);
+  expect((error as Error).cause).toMatchObject({ code: 'SQLITE_CONSTRAINT_PRIMARYKEY' });
+  await sql`create unique index by_count on things (count)`.execute(db);
+  await expect(db.insertInto('things').values({ id: 'b', count: 1 }).execute()).rejects.toBeInstanceOf(
+    DuplicateKeyError,
+  );
+  // Other constraints are bugs, not refusals.
+  const none = sql`insert into things values ('c', null)`.execute(db);
+  await expect(none).rejects.toMatchObject({ code: 'SQLITE_CONSTRAINT_NOTNULL' });
+});
+
+test('a write while another process holds the lock is a DatabaseUnavailableError, and reads go on', async () => {
+  const { db, path } = await opened();
+  const release = lockedBy(path);
+  const write = () => db.insertInto('things').values({ id: 'a', count: 1 }).execute();
+  await expect(write()).rejects.toBeInstanceOf(DatabaseUnavailableError);
+  expect(await db.selectFrom('things').selectAll().execute()).toEqual([]);
+  release();
+  await write();
+});
+
+test('a transaction waits for the lock without stalling what else there is to do', async () => {
+  const { db, path } = await opened();
+  const release = lockedBy(path);
+  const waiting = db.transaction().execute((trx) => trx.insertInto('things').values({ id: 'a', count: 1 }).execute());
+  for (let reads = 0; reads < 20; reads += 1) {
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(await db.selectFrom('things').selectAll().execute()).toEqual([]);
+  }
+  release();
+  await waiting;
+  expect(await db.selectFrom('things').select('id').execute()).toEqual([{ id: 'a' }]);
+});
+
+test('a lock that is never let go ends in a DatabaseUnavailableError, and the next transaction has its turn', async () => {
+  const { db, path } = await opened();
+  const release = lockedBy(path);
+  const insert = () =>
+    db.transaction().execute((trx) => trx.insertInto('things').values({ id: 'a', count: 1 }).execute());
+  await expect(insert()).rejects.toBeInstanceOf(DatabaseUnavailableError);
+  release();
+  await insert();
+});
+
+test('a migration that fails leaves nothing of itself', async () => {
+  const { db } = await opened();
+  const migrations = {
+    '0001-good': { up: (on: Kysely<unknown>) => on.schema.createTable('kept').addColumn('id', 'text').execute() },
+    '0002-bad': {
+      async up(on: Kysely<unknown>) {
+        await on.schema.createTable('half').addColumn('id', 'text').execute();
+        await sql`insert into things values ('half', 1)`.execute(on);
+        throw new Error('on purpose');
+      },
+    },
+  };
+  const migrator = new Migrator({ db, provider: { getMigrations: async () => migrations } });
+  const { error } = await migrator.migrateToLatest();
+  expect(error).toMatchObject({ message: 'on purpose' });
+  const { rows } = await sql<{ name: string }>`select name from sqlite_master where type = 'table'`.execute(db);
+  expect(rows.map(({ name }) => name)).not.toContain('half');
+  expect(await db.selectFrom('things').selectAll().execute()).toEqual([]);
+});
+
+test('prepared statements are kept, up to a limit', async () => {
+  const { db } = await opened();
+  const prepare = vi.spyOn(SqliteDatabase.prototype, 'prepare');
+  onTestFinished(() => prepare.mockRestore());
+  const select = (columns: number) =>
+    db
+      .selectFrom('things')
+      .select(Array.from({ length: columns }, (_, index) => sql<string>`id`.as(`c${index}`)))
+      .execute();
+  await select(1);
+  await select(1);
+  expect(prepare).toHaveBeenCalledTimes(1);
+  for (let columns = 2; columns <= 501; columns += 1) await select(columns);
+  expect(prepare).toHaveBeenCalledTimes(501);
+  await select(501);
+  expect(prepare).toHaveBeenCalledTimes(501);
+  // The oldest had to go.
+  await select(1);
+  expect(prepare).toHaveBeenCalledTimes(502);
+});
+
+test('rows are not streamed: a statement held open across awaits would block the connection', async () => {
+  const { db } = await opened();
+  const stream = db.selectFrom('things').selectAll().stream();
+  await expect(stream.next()).rejects.toThrow('page through the rows');
+});

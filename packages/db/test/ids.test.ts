@@ -1,0 +1,30 @@
+import { expect, test } from 'vitest';
+import { newId, newUserId } from '../src/ids.ts';
+import { NOW } from './temporary-database.ts';
+
+const PREFIXES = ['prov', 'inv', 'gw', 'obs', 'rec', 'task', 'man', 'key', 'ses', 'ten', 'sa', 'aud', 'sig'] as const;
+
+test.each(PREFIXES)('an id of %s has its prefix and 26 characters that no one mistakes for others', (prefix) => {
+  expect(newId(prefix, NOW)).toMatch(new RegExp(`^${prefix}_[0-9a-hjkmnp-tv-z]{26}$`));
+});
+
+test('ids sort by the time they were made, as text', () => {
+  const times = [0, 1, 999, 1000, Date.parse('2026-03-01'), NOW.getTime(), NOW.getTime() + 1, Date.parse('2500-01-01')];
+  const ids = times.map((time) => newId('prov', new Date(time)));
+  expect(ids.toSorted()).toEqual(ids);
+});
+
+test('ids of one millisecond share their time and nothing else', () => {
+  const ids = Array.from({ length: 10_000 }, () => newId('obs', NOW));
+  expect(new Set(ids).size).toBe(10_000);
+  expect(new Set(ids.map((id) => id.slice(0, 'obs_'.length + 10))).size).toBe(1);
+  for (let at = 14; at < 30; at += 1) expect(new Set(ids.map((id) => id[at])).size).toBe(32);
+});
+
+test("a user's id tells nothing of when it was made", () => {
+  const ids = Array.from({ length: 10_000 }, newUserId);
+  expect(new Set(ids).size).toBe(10_000);
+  for (const id of ids) expect(id).toMatch(/^usr_[0-9a-hjkmnp-tv-z]{26}$/);
+  // Every character takes every value: none of them is a clock's.
+  for (let at = 4; at < 30; at += 1) expect(new Set(ids.map((id) => id[at])).size).toBe(32);
+});

@@ -1,0 +1,66 @@
+import { sql } from 'kysely';
+import { expect, test } from 'vitest';
+import { type Database, migrate } from '../src/database.ts';
+import { temporaryDatabase } from './temporary-database.ts';
+
+async function rows<Row>(db: Database, text: string): Promise<Row[]> {
+  return (await sql<Row>`${sql.raw(text)}`.execute(db)).rows;
+}
+
+async function tablesOf(db: Database): Promise<string[]> {
+  const found = await rows<{ name: string }>(db, `select name from sqlite_master where type = 'table'`);
+  return found.map(({ name }) => name).filter((name) => !name.startsWith('kysely_'));
+}
+
+test('from empty the migrations make every table', async () => {
+  const db = await temporaryDatabase();
+  expect((await tablesOf(db)).toSorted()).toEqual([
+    ...['audit_events', 'credentials', 'gateway_providers', 'gateway_sessions', 'gateways', 'identities'],
+    ...['inventory_items', 'manifest_declarations', 'manifests', 'memberships', 'operator_tasks', 'providers'],
+    ...['recommendation_observations', 'recommendations', 'runtime_observations', 'service_account_metadata'],
+    ...['service_accounts', 'spans', 'sub_tenants', 'tenants', 'traces', 'users'],
+  ]);
+});
+
+test('again they change nothing', async () => {
+  const db = await temporaryDatabase({ tenantId: 'acme', subTenantId: 'east' });
+  const schema = () => rows(db, 'select type, name, sql from sqlite_master order by name');
+  const before = await schema();
+  await migrate(db);
+  await migrate(db);
+  expect(await schema()).toEqual(before);
+  expect(await rows(db, 'select id from tenants')).toEqual([{ id: 'acme' }]);
+});
+
+test('two that start at once do not get in each other’s way', async () => {
+  const db = await temporaryDatabase();
+  await Promise.all([migrate(db), migrate(db), migrate(db)]);
+  expect(await rows(db, 'select name from kysely_migration')).toEqual([{ name: '0001-initial' }]);
+});
+
+test('primary keys lead with the tenant, wherever rows belong to one', async () => {
+  const db = await temporaryDatabase();
+  for (const table of await tablesOf(db)) {
+    const columns = await rows<{ name: string; pk: number }>(db, `pragma table_info(${table})`);
+    const key = columns.filter(({ pk }) => pk > 0).toSorted((a, b) => a.pk - b.pk);
+    expect(key.length, `${table} has a primary key`).toBeGreaterThan(0);
+    // The trail of memberships is found by its user as well; its key leads with the tenant all the same.
+    if (columns.some(({ name }) => name === 'tenant_id')) expect(key[0]?.name, table).toBe('tenant_id');
+  }
+});
+
+test('no column of a place may be null: uniqueness would not hold', async () => {
+  const db = await temporaryDatabase();
+  for (const table of await tablesOf(db)) {
+    const columns = await rows<{ name: string; notnull: number }>(db, `pragma table_info(${table})`);
+    for (const { name, notnull } of columns) {
+      if (name === 'tenant_id' || name === 'sub_tenant_id') expect(notnull, `${table}.${name}`).toBe(1);
+    }
+  }
+});
+
+test('what refers to a tenant that is not there is refused', async () => {
+  const db = await temporaryDatabase();
+  const insert = sql`insert into sub_tenants (tenant_id, id, created_at) values ('none', 'x', 'now')`.execute(db);
+  await expect(insert).rejects.toMatchObject({ code: 'SQLITE_CONSTRAINT_FOREIGNKEY' });
+});

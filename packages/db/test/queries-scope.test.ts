@@ -1,0 +1,96 @@
+import { expect, expectTypeOf, test } from 'vitest';
+import type { Database } from '../src/database.ts';
+import type * as auditEvents from '../src/repositories/audit-events.ts';
+import type * as credentials from '../src/repositories/credentials.ts';
+import type * as gatewaySessions from '../src/repositories/gateway-sessions.ts';
+import type * as gateways from '../src/repositories/gateways.ts';
+import type * as inventory from '../src/repositories/inventory.ts';
+import type * as manifestDeclarations from '../src/repositories/manifest-declarations.ts';
+import type * as manifests from '../src/repositories/manifests.ts';
+import type * as memberships from '../src/repositories/memberships.ts';
+import type * as operatorTasks from '../src/repositories/operator-tasks.ts';
+import { findProvider, listProviders, updateProvider } from '../src/repositories/providers.ts';
+import type * as providers from '../src/repositories/providers.ts';
+import type * as recommendations from '../src/repositories/recommendations.ts';
+import type * as runtimeObservations from '../src/repositories/runtime-observations.ts';
+import { searchServiceAccounts } from '../src/repositories/service-accounts.ts';
+import type * as serviceAccounts from '../src/repositories/service-accounts.ts';
+import type * as tenants from '../src/repositories/tenants.ts';
+import { listSpans } from '../src/repositories/traces.ts';
+import type * as traces from '../src/repositories/traces.ts';
+import { findUser } from '../src/repositories/users.ts';
+import type * as users from '../src/repositories/users.ts';
+import { EVERYWHERE, type TenantScope } from '../src/tenancy.ts';
+import { NOW } from './temporary-database.ts';
+
+/** Whether an argument says which tenants: a scope, a view that has one, or a place. */
+type Narrows<Argument> = TenantScope extends Argument
+  ? true
+  : Argument extends { scope: TenantScope } | { tenantId: string | null }
+    ? true
+    : false;
+
+/** The names of a module's functions on the database whose first argument says nothing of tenants. */
+type Unnarrowed<Module> = {
+  [Name in keyof Module]: Module[Name] extends (db: Database, ...rest: infer Rest) => unknown
+    ? Rest extends [infer First, ...unknown[]]
+      ? Narrows<First> extends true
+        ? never
+        : Name
+      : Name
+    : never;
+}[keyof Module];
+
+test('what touches the data of tenants takes a scope or a place, but for what is listed here', () => {
+  expectTypeOf<Unnarrowed<typeof gatewaySessions>>().toBeNever();
+  expectTypeOf<Unnarrowed<typeof gateways>>().toBeNever();
+  expectTypeOf<Unnarrowed<typeof inventory>>().toBeNever();
+  expectTypeOf<Unnarrowed<typeof manifestDeclarations>>().toBeNever();
+  expectTypeOf<Unnarrowed<typeof manifests>>().toBeNever();
+  expectTypeOf<Unnarrowed<typeof operatorTasks>>().toBeNever();
+  expectTypeOf<Unnarrowed<typeof providers>>().toBeNever();
+  expectTypeOf<Unnarrowed<typeof recommendations>>().toBeNever();
+  expectTypeOf<Unnarrowed<typeof traces>>().toBeNever();
+  // Each event carries its own place.
+  expectTypeOf<Unnarrowed<typeof auditEvents>>().toEqualTypeOf<'insertAuditEvents'>();
+  // Who is calling is found out before there is a scope.
+  expectTypeOf<Unnarrowed<typeof credentials>>().toEqualTypeOf<'findApiKey' | 'touchApiKey'>();
+  // Of the whole service: whether there was a first one.
+  expectTypeOf<Unnarrowed<typeof serviceAccounts>>().toEqualTypeOf<'hasPlatformAdministrator'>();
+  // A user who is deleted leaves every tenant.
+  expectTypeOf<Unnarrowed<typeof memberships>>().toEqualTypeOf<'deleteMembershipsOf'>();
+  // These name one tenant.
+  expectTypeOf<Unnarrowed<typeof runtimeObservations>>().toEqualTypeOf<'isRegistrationWanted'>();
+  expectTypeOf<Unnarrowed<typeof tenants>>().toEqualTypeOf<'insertTenant' | 'findTenantSettings'>();
+  // Users belong to no tenant; what others see of them is narrowed by findUser and listUsers.
+  expectTypeOf<Exclude<Unnarrowed<typeof users>, 'findUser' | 'listUsers'>>().toEqualTypeOf<
+    'findAccountByEmail' | 'insertUser' | 'updateUser' | 'eraseUser' | 'touchUser' | 'deleteUnclaimedUsers'
+  >();
+  expectTypeOf<'findUser' | 'listUsers'>().not.toExtend<Unnarrowed<typeof users>>();
+});
+
+test('a query without a scope does not compile', () => {
+  const page = { limit: 1, after: null };
+  const checkedOnly = (db: Database) => [
+    // @ts-expect-error no scope
+    findProvider(db, 'prov_1'),
+    // @ts-expect-error undefined is no scope
+    findProvider(db, undefined, 'prov_1'),
+    // @ts-expect-error a tenant's id is no scope
+    findProvider(db, 'acme', 'prov_1'),
+    // @ts-expect-error a scope says which sub-tenants
+    findProvider(db, [{ tenantId: 'acme' }], 'prov_1'),
+    // @ts-expect-error no scope
+    listProviders(db, {}, page),
+    // @ts-expect-error no scope
+    updateProvider(db, 'prov_1', { displayName: 'x' }, NOW),
+    // @ts-expect-error no scope
+    searchServiceAccounts(db, {}, page, NOW),
+    // @ts-expect-error no scope
+    listSpans(db, 'trace', page),
+    // @ts-expect-error no scope
+    findUser(db, 'usr_1'),
+    findProvider(db, EVERYWHERE, 'prov_1'),
+  ];
+  expect(checkedOnly).toBeInstanceOf(Function);
+});
