@@ -5,7 +5,7 @@ import { context, SpanKind, SpanStatusCode, TraceFlags, trace } from '@opentelem
 import { OTLPTraceExporter as JsonExporter } from '@opentelemetry/exporter-trace-otlp-http';
 import { OTLPTraceExporter as ProtobufExporter } from '@opentelemetry/exporter-trace-otlp-proto';
 import { resourceFromAttributes } from '@opentelemetry/resources';
-import { BasicTracerProvider, InMemorySpanExporter, SimpleSpanProcessor } from '@opentelemetry/sdk-trace-base';
+import { TracerProvider, InMemorySpanExporter, SimpleSpanProcessor } from '@opentelemetry/sdk-trace';
 import { expect, test } from 'vitest';
 import { decodeJson } from '../../src/otlp/json.ts';
 import { decodeProtobuf } from '../../src/otlp/protobuf.ts';
@@ -14,9 +14,9 @@ import { readGenAi } from '../../src/traces/genai.ts';
 /** What an SDK records of one agent's turn. */
 async function recordedSpans() {
   const memory = new InMemorySpanExporter();
-  const provider = new BasicTracerProvider({
+  const provider = new TracerProvider({
     resource: resourceFromAttributes({ 'service.name': 'travel-agent', 'process.pid': 42 }),
-    spanProcessors: [new SimpleSpanProcessor(memory)],
+    spanProcessors: [new SimpleSpanProcessor({ exporter: memory })],
   });
   const tracer = provider.getTracer('test-instrumentation', '1.2.3');
   const agent = tracer.startSpan('invoke_agent planner', { kind: SpanKind.INTERNAL });

@@ -2,12 +2,7 @@ import { context, SpanKind, SpanStatusCode, TraceFlags, type Tracer, trace } fro
 import { OTLPTraceExporter as JsonExporter } from '@opentelemetry/exporter-trace-otlp-http';
 import { OTLPTraceExporter as ProtobufExporter } from '@opentelemetry/exporter-trace-otlp-proto';
 import { resourceFromAttributes } from '@opentelemetry/resources';
-import {
-  BasicTracerProvider,
-  InMemorySpanExporter,
-  type ReadableSpan,
-  SimpleSpanProcessor,
-} from '@opentelemetry/sdk-trace-base';
+import { TracerProvider, InMemorySpanExporter, type ReadableSpan, SimpleSpanProcessor } from '@opentelemetry/sdk-trace';
 import { diag, DiagLogLevel } from '@opentelemetry/api';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { accountWithKey, unique } from '../support/people.ts';
@@ -29,9 +24,9 @@ afterAll(() => server.stop());
 /** What an SDK records while `work` runs. */
 async function recorded(work: (tracer: Tracer) => void): Promise<ReadableSpan[]> {
   const memory = new InMemorySpanExporter();
-  const provider = new BasicTracerProvider({
+  const provider = new TracerProvider({
     resource: resourceFromAttributes({ 'service.name': 'travel-agent', 'process.pid': 42, tags: ['a', 'b'] }),
-    spanProcessors: [new SimpleSpanProcessor(memory)],
+    spanProcessors: [new SimpleSpanProcessor({ exporter: memory })],
   });
   work(provider.getTracer('test-instrumentation', '1.2.3'));
   await provider.forceFlush();
