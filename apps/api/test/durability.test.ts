@@ -1,25 +1,16 @@
-import { mkdtemp, rm } from 'node:fs/promises';
 import { Agent, request } from 'node:http';
 import { connect } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import SqliteDatabase from 'better-sqlite3';
 import { expect, onTestFinished, test } from 'vitest';
-import { mintApiKey } from '../src/access/api-key-format.ts';
+import { databaseFile, newBootstrapKey } from './support/environment.ts';
 import { startProcess } from './support/process.ts';
 import { startTestServer } from './support/server.ts';
 import { wire } from './support/wire.ts';
 
-const ADMIN = mintApiKey(`key_${'0'.repeat(26)}`).key;
+const ADMIN = newBootstrapKey();
 const HEADERS = { 'x-api-key': ADMIN, 'content-type': 'application/json' };
 const ACKNOWLEDGED = 1000;
 const CONNECTIONS = 12;
-
-async function databaseFile(): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'quartermaster-durability-'));
-  onTestFinished(() => rm(folder, { recursive: true }));
-  return join(folder, 'test.db');
-}
 
 function environment(file: string): Record<string, string> {
   return { DATABASE_URL: `sqlite:${file}`, QM_BOOTSTRAP_API_KEY: ADMIN, QM_LOG_LEVEL: 'error' };

@@ -67,6 +67,11 @@ export function createApp({ services, config, ready, devIdentity }: AppOptions):
     res.type('json').send(document);
   });
   app.use('/docs', docsRouter({ openApiPath: '/openapi.json' }));
+  app.use('/trpc', (req, _res, next) => {
+    // tRPC would answer HEAD with 204, to anyone.
+    if (req.method === 'GET' || req.method === 'POST') next();
+    else throw new ApiError('method_not_allowed', 'tRPC takes GET and POST.', { headers: { Allow: 'GET, POST' } });
+  });
   app.use('/trpc', trpcHandler(services));
   app.use(v1Handler(services, config));
 

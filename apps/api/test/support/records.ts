@@ -63,7 +63,7 @@ export function pathWith(operation: Operation, values: Record<string, string>): 
 }
 
 /** All that the tables hold, but for when something was last used or seen. */
-export function tablesOf(server: TestServer): Record<string, unknown[]> {
+function tablesOf(server: TestServer): Record<string, unknown[]> {
   const db = new SqliteDatabase(server.databasePath, { readonly: true });
   try {
     const names = db.prepare(`select name from sqlite_master where type = 'table' order by name`).pluck().all();

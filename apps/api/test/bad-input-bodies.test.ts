@@ -1,0 +1,266 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { MAX_DEPTH } from '../src/http/values.ts';
+import { document } from './support/contract-check.ts';
+import { makeRecords, OPERATIONS, pathWith, unchanged } from './support/records.ts';
+import { type Body, startTestServer, type TestServer } from './support/server.ts';
+
+/** Every operation with a body, but for the OTLP receiver's, whose errors are its own. */
+const WITH_BODY = OPERATIONS.filter(({ operation }) => operation.body && operation.transport === 'rest');
+const REQUIRED = WITH_BODY.filter(({ operation }) => !operation.bodyOptional);
+
+let server: TestServer;
+let records: Record<string, string>;
+
+beforeAll(async () => {
+  server = await startTestServer();
+  records = await makeRecords(server);
+});
+afterAll(() => server.stop());
+
+type Raw = string | Uint8Array<ArrayBuffer>;
+type Target = (typeof WITH_BODY)[number];
+
+function rest(
+  { operation }: Target,
+  raw: Raw,
+  headers: Record<string, string> = { 'content-type': 'application/json' },
+) {
+  const { method } = operation;
+  return server.call(method, pathWith(operation, records), { as: server.admin, raw, headers });
+}
+
+/** The same body over tRPC: JSON text, put into the input as it is. */
+function trpc({ operation, procedure }: Target, body: string) {
+  const path = JSON.stringify(
+    Object.fromEntries(Object.keys(operation.params?.shape ?? {}).map((name) => [name, records[name]])),
+  );
+  const raw = `{"path":${path},"body":${body}}`;
+  return server.call('POST', `/trpc/${procedure}`, {
+    as: server.admin,
+    raw,
+    headers: { 'content-type': 'application/json' },
+  });
+}
+
+function locs(body: Body): string[] {
+  return (body.detail as Body[]).map(({ loc, type }) => `${type} ${JSON.stringify(loc)}`);
+}
+
+const MALFORMED: [string, Raw][] = [
+  ['an open brace', '{'],
+  ['a missing value', '{"name":}'],
+  ['an open list', '[1,'],
+  ['single quotes', "{'name':1}"],
+  ['half a literal', 'nul'],
+  ['text after the end', '{}x'],
+  ['two documents', '{}{}'],
+  ['a trailing comma', '{"name":"x",}'],
+  ['an open string', '{"name":"x'],
+  ['a bad escape', '{"name":"\\x41"}'],
+  ['a raw control character', '{"name":"\u0001"}'],
+  ['NaN', '{"name":NaN}'],
+  ['a comment', '{/**/}'],
+  ['invalid UTF-8', new Uint8Array([0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d])],
+  ['a surrogate in UTF-8', new Uint8Array([0x22, 0xed, 0xa0, 0x80, 0x22])],
+  ['UTF-16', new Uint8Array([0xff, 0xfe, 0x7b, 0x00, 0x7d, 0x00])],
+  ['10,000 open lists', '['.repeat(10_000)],
+];
+
+test.each(MALFORMED)('malformed JSON is 422 json_invalid, alone, for every operation: %s', async (_, raw) => {
+  await unchanged(server, async () => {
+    for (const target of WITH_BODY) {
+      const answer = await rest(target, raw);
+      expect(answer.status, target.operation.operationId).toBe(422);
+      expect(answer.body.detail).toEqual([
+        {
+          type: 'json_invalid',
+          loc: ['body', expect.any(Number)],
+          msg: 'JSON decode error',
+          input: {},
+          ctx: { error: expect.any(String) },
+        },
+      ]);
+    }
+  });
+});
+
+test.each(['[]', '"text"', '1', 'true', '[{"name":"x"}]'])(
+  'a body that is no object is 422 at the body: %s',
+  async (raw) => {
+    await unchanged(server, async () => {
+      for (const target of WITH_BODY) {
+        for (const answer of [await rest(target, raw), await trpc(target, raw)]) {
+          expect(answer.status, target.operation.operationId).toBe(422);
+          const { body } = answer;
+          expect(locs(body.error?.data ?? body)).toEqual(['model_attributes_type ["body"]']);
+        }
+      }
+    });
+  },
+);
+
+test.each(['', 'null'])('a required body that is missing is 422 missing at the body: %j', async (raw) => {
+  await unchanged(server, async () => {
+    for (const target of REQUIRED) expect(locs((await rest(target, raw)).body)).toEqual(['missing ["body"]']);
+  });
+});
+
+test('a body beyond the limit is 413 for every operation, over REST and tRPC, with or without its length', async () => {
+  const large = JSON.stringify({ name: 'x'.repeat(10 * 1024 * 1024) });
+  await unchanged(server, async () => {
+    for (const target of WITH_BODY) {
+      const answer = await rest(target, large);
+      expect([answer.status, answer.body.code]).toEqual([413, 'body_too_large']);
+    }
+    const [create] = REQUIRED;
+    if (!create) throw new Error('no operation has a body');
+    const answer = await trpc(create, large);
+    expect([answer.status, answer.body.error.data.code]).toEqual([413, 'body_too_large']);
+    const stream = new Blob([large]).stream();
+    const sent = { method: 'POST', headers: { 'x-api-key': server.admin.key, 'content-type': 'application/json' } };
+    const chunked = await fetch(`${server.url}/v1/service-accounts`, { ...sent, body: stream, duplex: 'half' });
+    expect(chunked.status).toBe(413);
+  });
+});
+
+const DEEP: [string, string][] = [
+  ['lists', '['.repeat(10_000) + ']'.repeat(10_000)],
+  ['objects', '{"a":'.repeat(10_000) + '1' + '}'.repeat(10_000)],
+  ['metadata', `{"metadata":${'{"a":['.repeat(5000)}${']}'.repeat(5000)}}`],
+  ['one level too many', `{"metadata":${'['.repeat(MAX_DEPTH)}${']'.repeat(MAX_DEPTH)}}`],
+];
+
+test.each(DEEP)('JSON that nests too deep is 422 for every operation: %s', async (_, raw) => {
+  await unchanged(server, async () => {
+    for (const target of WITH_BODY) {
+      const answer = await rest(target, raw);
+      expect(answer.status, target.operation.operationId).toBe(422);
+      expect(answer.body.detail[0].msg).toBe(`Value error, should nest at most ${MAX_DEPTH} levels deep`);
+      expect((await trpc(target, raw)).status).toBe(422);
+    }
+  });
+});
+
+const VALUES: [string, string, string][] = [
+  ['NUL in a value', '{"name":"a\\u0000b"}', '["body","name"]'],
+  ['NUL in a value deep inside', '{"metadata":{"a":[{"b":"\\u0000"}]}}', '["body","metadata","a",0,"b"]'],
+  ['NUL in a key', '{"metadata":{"a\\u0000":1}}', '["body","metadata","a\uFFFD"]'],
+  ['a lone high surrogate', '{"name":"\\ud800"}', '["body","name"]'],
+  ['a lone low surrogate', '{"description":"\\udfff!"}', '["body","description"]'],
+  ['surrogates the wrong way round', '{"name":"\\udc00\\ud800"}', '["body","name"]'],
+  ['a lone surrogate in a key', '{"metadata":{"\\ud83d":1}}', '["body","metadata","\uFFFD"]'],
+  ['__proto__ at the top', '{"__proto__":{"platformAdministrator":true}}', '["body","__proto__"]'],
+  ['__proto__ in metadata', '{"metadata":{"__proto__":{"x":1}}}', '["body","metadata","__proto__"]'],
+  ['__proto__ in a list', '{"metadata":{"a":[{"__proto__":null}]}}', '["body","metadata","a",0,"__proto__"]'],
+];
+
+test.each(VALUES)('a value that no record should hold is 422 at its place: %s', async (_, raw, loc) => {
+  await unchanged(server, async () => {
+    for (const target of WITH_BODY) {
+      for (const answer of [await rest(target, raw), await trpc(target, raw)]) {
+        expect(answer.status, target.operation.operationId).toBe(422);
+        expect(locs(answer.body.error?.data ?? answer.body)).toEqual([`value_error ${loc}`]);
+      }
+    }
+  });
+});
+
+describe('unknown fields', () => {
+  const STRANGE = ['zzz', 'constructor', 'prototype', 'toString', 'hasOwnProperty', 'tenant_id', 'Name', ''];
+
+  test.each(WITH_BODY.map((target) => [target.operation.operationId, target] as const))(
+    '%s refuses each with the names that are allowed',
+    async (_, target) => {
+      const { operation } = target;
+      const described = document.paths[operation.path]?.[operation.method.toLowerCase()];
+      const allowed = propertiesOf(described);
+      expect(allowed.length).toBeGreaterThan(0);
+      await unchanged(server, async () => {
+        const raw = `{${STRANGE.map((name) => `${JSON.stringify(name)}:1`).join()}}`;
+        for (const answer of [await rest(target, raw), await trpc(target, raw)]) {
+          expect(answer.status).toBe(422);
+          const details = (answer.body.error?.data ?? answer.body).detail as Body[];
+          const refused = details.filter(({ type }) => type === 'extra_forbidden');
+          expect(refused.map(({ loc }) => loc)).toEqual(STRANGE.map((name) => ['body', name]));
+          for (const { ctx } of refused) expect(ctx.allowed.toSorted()).toEqual(allowed.toSorted());
+        }
+      });
+    },
+  );
+
+  test('those of nested objects are refused at their own place', async () => {
+    const body = { user: { email: 'a@example.com', nickname: 'x', terms: { accepted: true, constructor: 1 } } };
+    await unchanged(server, async () => {
+      const answer = await server.call('POST', '/v1/onboarding/register', { body });
+      expect(locs(answer.body)).toEqual([
+        'extra_forbidden ["body","user","terms","constructor"]',
+        'extra_forbidden ["body","user","nickname"]',
+      ]);
+    });
+  });
+});
+
+test('keys named like members of Object.prototype are plain keys in metadata, and pollute nothing', async () => {
+  const metadata = { constructor: { prototype: { polluted: true } }, prototype: { polluted: true }, toString: 1 };
+  const body = { id: 'unpolluted', name: 'unpolluted', metadata };
+  const made = await server.ok('POST', '/v1/service-accounts', { as: server.admin, body });
+  expect(made.metadata).toEqual(metadata);
+  const found = await server.ok('POST', '/v1/service-accounts/search', {
+    as: server.admin,
+    body: { metadata: { toString: 1, prototype: { polluted: true } } },
+  });
+  expect(found.items.map(({ id }: Body) => id)).toEqual(['unpolluted']);
+  expect(Object.keys(found.items[0].metadata)).toEqual(Object.keys(metadata));
+  expect(({} as Record<string, unknown>)['polluted']).toBeUndefined();
+  expect(Object.prototype.toString.call([])).toBe('[object Array]');
+});
+
+test.each([
+  'text/plain',
+  'multipart/form-data; boundary=x',
+  'application/x-www-form-urlencoded',
+  'application/jsonx',
+  'json',
+])('a required body of another media type is 415: %s', async (type) => {
+  await unchanged(server, async () => {
+    for (const target of REQUIRED) {
+      const answer = await rest(target, '{}', { 'content-type': type });
+      expect([answer.status, answer.body.code]).toEqual([415, 'media_type_unsupported']);
+      expect(answer.headers.get('accept')).toBe('application/json');
+    }
+  });
+});
+
+test.each([
+  { 'content-type': 'application/json; charset=latin1' },
+  { 'content-type': 'application/json', 'content-encoding': 'gzip' },
+  { 'content-type': 'application/json', 'content-encoding': 'br, identity' },
+])('a body of another charset or coding is 415: %j', async (headers) => {
+  await unchanged(server, async () => {
+    for (const target of WITH_BODY) expect((await rest(target, '{}', headers)).status).toBe(415);
+  });
+});
+
+test('strange bodies to the OTLP receiver are refused or hold no span, and are never a failure', async () => {
+  const headers = { 'content-type': 'application/json', 'x-api-key': records['worker_key'] ?? '' };
+  await unchanged(server, async () => {
+    const texts = [...MALFORMED, ...DEEP, ...VALUES].map(([, raw]) => raw);
+    for (const raw of [...texts, '[]', '""', '{"resourceSpans":[[]]}', '{"resourceSpans":[{"scopeSpans":[null]}]}']) {
+      const { status } = await server.call('POST', '/v1/traces', { raw, headers });
+      expect([200, 400]).toContain(status);
+    }
+  });
+});
+
+type Schema = { $ref?: string; properties?: object; anyOf?: Schema[] };
+
+function propertiesOf(described: unknown): string[] {
+  const { requestBody } = described as { requestBody: { content: Record<string, { schema: Schema }> } };
+  const resolve = (schema: Schema | undefined): Schema[] => {
+    if (schema?.$ref !== undefined) return resolve(document.components.schemas[schema.$ref.split('/').at(-1) ?? '']);
+    return schema?.anyOf ? schema.anyOf.flatMap(resolve) : [schema ?? {}];
+  };
+  return resolve(requestBody.content['application/json']?.schema).flatMap(({ properties }) =>
+    Object.keys(properties ?? {}),
+  );
+}

@@ -1,0 +1,210 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { makeRecords, OPERATIONS, pathWith, TENANT, unchanged } from './support/records.ts';
+import { accountWithKey } from './support/people.ts';
+import { type Body, type Credential, startTestServer, type TestServer } from './support/server.ts';
+
+const LISTS = OPERATIONS.filter(({ operation }) => operation.query && 'cursor' in operation.query.shape);
+const SEARCHES = OPERATIONS.filter(({ operation }) => operation.operationId.startsWith('search_'));
+
+let server: TestServer;
+let records: Record<string, string>;
+let cursor: string;
+
+beforeAll(async () => {
+  server = await startTestServer();
+  records = await makeRecords(server);
+  for (const name of ['one', 'two', 'three']) {
+    await server.ok('POST', '/v1/providers', { as: server.admin, body: { name, kind: 'mcp', tenantId: TENANT } });
+  }
+  cursor = (await server.ok('GET', '/v1/providers?limit=1', { as: server.admin })).nextCursor;
+});
+afterAll(() => server.stop());
+
+function get(target: string, as: Credential = server.admin) {
+  return server.call('GET', target, { as });
+}
+
+function locs(body: Body): string[] {
+  return (body.detail as Body[]).map(({ loc, type }) => `${type} ${JSON.stringify(loc)}`);
+}
+
+/** Each character changed, dropped and doubled, each bit of each byte flipped, and shortened to each length. */
+function mutations(text: string): string[] {
+  const changed = text.split('').flatMap((character, at) => {
+    const [head, tail] = [text.slice(0, at), text.slice(at + 1)];
+    const other = character === 'A' ? 'B' : 'A';
+    const turned = /[a-z]/.test(character) ? character.toUpperCase() : character.toLowerCase();
+    return [head + other + tail, head + turned + tail, head + tail, head + character + character + tail, head];
+  });
+  const bytes = Buffer.from(text, 'base64url');
+  const flipped = Array.from({ length: bytes.length * 8 }, (_, bit) => {
+    const copy = Buffer.from(bytes);
+    copy.writeUInt8(copy.readUInt8(bit >> 3) ^ (1 << (bit & 7)), bit >> 3);
+    return copy.toString('base64url');
+  });
+  const around = [
+    `${text}=`,
+    ` ${text}`,
+    `${text}\n`,
+    `${text}${text}`,
+    `"${text}"`,
+    `${text}%`,
+    text.split('').toReversed().join(''),
+  ];
+  return [...new Set([...changed, ...flipped, ...around])].filter((mutation) => mutation !== text);
+}
+
+test('a cursor that was edited in any way is 422 at the cursor', { timeout: 60_000 }, async () => {
+  const damaged = mutations(cursor);
+  expect(damaged.length).toBeGreaterThan(1000);
+  await unchanged(server, async () => {
+    for (const text of damaged) {
+      const answer = await get(`/v1/providers?limit=1&cursor=${encodeURIComponent(text)}`);
+      expect(answer.status, text).toBe(422);
+      expect(locs(answer.body)).toEqual(['value_error ["query","cursor"]']);
+    }
+  });
+  expect((await get(`/v1/providers?limit=1&cursor=${cursor}`)).status).toBe(200);
+});
+
+test.each(['', 'null', '0', 'eyJvZmZzZXQiOjB9', 'AAAA', '../../etc', "' or 1=1 --", '💩'.repeat(512)])(
+  'a cursor that never was one is 422: %#',
+  async (text) => {
+    await unchanged(server, async () => {
+      for (const { operation } of LISTS) {
+        const answer = await get(`${pathWith(operation, records)}?cursor=${encodeURIComponent(text)}`);
+        expect(answer.status, operation.operationId).toBe(422);
+        expect(locs(answer.body)).toEqual(['value_error ["query","cursor"]']);
+      }
+      for (const { operation } of SEARCHES) {
+        const answer = await server.call('POST', operation.path, { as: server.admin, body: { cursor: text } });
+        expect(locs(answer.body)).toEqual(['value_error ["body","cursor"]']);
+      }
+    });
+  },
+);
+
+test('a cursor of another list, with other filters, of another caller or another path is 422', async () => {
+  const foreign = await accountWithKey(server, { tenantId: 'elsewhere' });
+  const local = await accountWithKey(server, { tenantId: TENANT });
+  const body = { limit: 1 };
+  const ofSearch = (await server.ok('POST', '/v1/service-accounts/search', { as: server.admin, body })).nextCursor;
+  expect(ofSearch).toEqual(expect.any(String));
+  const refused = [
+    await get(`/v1/gateways?limit=1&cursor=${cursor}`),
+    await get(`/v1/providers?limit=1&cursor=${ofSearch}`),
+    await get(`/v1/providers?limit=1&kind=mcp&cursor=${cursor}`),
+    await get(`/v1/providers?limit=1&tenant_id=${TENANT}&cursor=${cursor}`),
+    await get(`/v1/providers?limit=1&cursor=${cursor}`, foreign),
+    await get(`/v1/providers?limit=1&cursor=${cursor}`, local),
+  ];
+  for (const answer of refused) expect(locs(answer.body)).toEqual(['value_error ["query","cursor"]']);
+  const turned = await server.call('POST', '/v1/credentials/search', { as: server.admin, body: { cursor: ofSearch } });
+  expect(locs(turned.body)).toEqual(['value_error ["body","cursor"]']);
+  // A page may have another size than the one before.
+  expect((await get(`/v1/providers?limit=2&cursor=${cursor}`)).status).toBe(200);
+});
+
+const LIMITS: [string, string][] = [
+  ['0', 'greater_than_equal'],
+  ['-1', 'greater_than_equal'],
+  ['1001', 'less_than_equal'],
+  ['99999999999999999999', 'less_than_equal'],
+  ['abc', 'int_parsing'],
+  ['1.5', 'int_parsing'],
+  ['', 'int_parsing'],
+  ['1e2', 'int_parsing'],
+  ['0x10', 'int_parsing'],
+  ['null', 'int_parsing'],
+  ['NaN', 'int_parsing'],
+  ['Infinity', 'int_parsing'],
+  ['1,2', 'int_parsing'],
+  ['٣', 'int_parsing'],
+];
+
+test.each(LIMITS)('limit=%s is 422 %s for every list', async (limit, type) => {
+  for (const { operation } of LISTS) {
+    const answer = await get(`${pathWith(operation, records)}?limit=${encodeURIComponent(limit)}`);
+    expect(answer.status, operation.operationId).toBe(422);
+    expect(locs(answer.body)).toEqual([`${type} ["query","limit"]`]);
+    expect(answer.body.detail[0].input).toBe(limit);
+  }
+});
+
+test('limit goes to 100, and to 1,000 for the spans of a trace', async () => {
+  for (const { operation } of LISTS) {
+    const most = operation.operationId === 'list_trace_spans' ? 1000 : 100;
+    const path = pathWith(operation, records);
+    expect((await get(`${path}?limit=${most}`)).status).toBe(200);
+    expect(locs((await get(`${path}?limit=${most + 1}`)).body)).toEqual(['less_than_equal ["query","limit"]']);
+  }
+});
+
+test.each([' 5 ', '+5', '5.0', '05'])('limit=%j is read as pydantic reads it', async (limit) => {
+  for (const { operation } of LISTS) {
+    const answer = await get(`${pathWith(operation, records)}?limit=${encodeURIComponent(limit)}`);
+    expect(answer.status, operation.operationId).toBe(200);
+  }
+});
+
+test('of a repeated parameter the last one counts', async () => {
+  expect((await server.ok('GET', '/v1/providers?limit=abc&limit=1', { as: server.admin })).items).toHaveLength(1);
+  expect((await get('/v1/providers?limit=1&limit=abc')).status).toBe(422);
+});
+
+const BODY_LIMITS: [unknown, string][] = [
+  [0, 'greater_than_equal'],
+  [-1, 'greater_than_equal'],
+  [101, 'less_than_equal'],
+  [1.5, 'int_from_float'],
+  ['abc', 'int_parsing'],
+  ['25', 'int_type'],
+  [null, 'int_type'],
+  [[], 'int_type'],
+  [true, 'int_type'],
+];
+
+test.each(BODY_LIMITS)('a limit of %j in a search is 422 %s: bodies are not coerced', async (limit, type) => {
+  for (const { operation } of SEARCHES) {
+    const answer = await server.call('POST', operation.path, { as: server.admin, body: { limit } });
+    expect(answer.status).toBe(422);
+    expect(locs(answer.body)).toEqual([`${type} ["body","limit"]`]);
+  }
+});
+
+test('unknown query parameters are ignored, whatever their names', async () => {
+  const strange =
+    '?nonsense=1&__proto__=x&constructor=y&limit[]=0&a[b][c]=d&tenantId=nobody&%00=%00&=&&api_key=x&%ff=%fe';
+  await unchanged(server, async () => {
+    for (const { operation } of OPERATIONS.filter((one) => one.operation.method === 'GET')) {
+      const path = pathWith(operation, records);
+      const plain = await get(path);
+      const answer = await get(path + strange);
+      expect(answer.status, operation.operationId).toBe(200);
+      if (!operation.query || !('cursor' in operation.query.shape)) expect(answer.body).toEqual(plain.body);
+      else expect(answer.body.items).toEqual(plain.body.items);
+    }
+  });
+});
+
+test.each(['%00', '%ED%A0%80', 'a%2Fb', '..', '%C3%28', '-', '%20', '%F0%9F%92%A9'])(
+  'a tenant_id that no tenant can have never is a failure: %s',
+  async (value) => {
+    for (const { operation } of OPERATIONS) {
+      if (!operation.query || !('tenant_id' in operation.query.shape) || operation.method !== 'GET') continue;
+      const answer = await get(`${pathWith(operation, records)}?tenant_id=${value}`);
+      expect(answer.status, operation.operationId).toBe(422);
+      expect(answer.body.detail[0].loc).toEqual(['query', 'tenant_id']);
+    }
+  },
+);
+
+test('a filter value that matches nothing answers an empty list', async () => {
+  for (const { operation } of LISTS) {
+    if (!('status' in (operation.query?.shape ?? {}))) continue;
+    const answer = await server.ok('GET', `${pathWith(operation, records)}?status=no-such-status`, {
+      as: server.admin,
+    });
+    expect(answer.items, operation.operationId).toEqual([]);
+  }
+});

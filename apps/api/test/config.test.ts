@@ -1,0 +1,243 @@
+import { fileURLToPath } from 'node:url';
+import SqliteDatabase from 'better-sqlite3';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { ConfigError, readConfig } from '../src/config.ts';
+import { databaseFile, freePort, newBootstrapKey } from './support/environment.ts';
+import { runProgram, startProcess } from './support/process.ts';
+import { startTestServer } from './support/server.ts';
+
+const ADMIN_KEY = fileURLToPath(new URL('../src/commands/admin-key.ts', import.meta.url));
+const SECRET_KEY = Buffer.alloc(32, 7).toString('base64');
+
+function refusal(environment: Record<string, string>): string {
+  try {
+    readConfig(environment);
+  } catch (error) {
+    if (error instanceof ConfigError) return error.message;
+    throw error;
+  }
+  throw new Error('it was accepted');
+}
+
+test('with nothing set the service listens on loopback, on an embedded database, without development helpers', () => {
+  expect(readConfig({})).toEqual({
+    host: '127.0.0.1',
+    port: 8080,
+    publicUrl: null,
+    trustedProxies: [],
+    databaseUrl: 'sqlite:data/quartermaster.db',
+    bootstrapApiKey: null,
+    oidc: { issuer: null, audience: 'quartermaster', emailClaim: 'email', tokenTypes: ['at+jwt'] },
+    secretKey: null,
+    metricsPort: 9464,
+    rateLimits: true,
+    otlpMaxBytes: 64 * 1024 * 1024,
+    logLevel: 'info',
+    devIdentity: false,
+  });
+});
+
+test('an empty variable counts as unset', () => {
+  const names = ['HOST', 'PORT', 'QM_PUBLIC_URL', 'QM_TRUSTED_PROXIES', 'DATABASE_URL', 'QM_BOOTSTRAP_API_KEY'];
+  const more = ['QM_OIDC_ISSUER', 'QM_SECRET_KEY', 'QM_METRICS_PORT', 'QM_RATE_LIMITS', 'QM_DEV_IDENTITY'];
+  expect(readConfig(Object.fromEntries([...names, ...more].map((name) => [name, ''])))).toEqual(readConfig({}));
+});
+
+test('what is set is read', () => {
+  const config = readConfig({
+    QM_PUBLIC_URL: 'https://qm.example.com/',
+    QM_TRUSTED_PROXIES: '10.0.0.0/8, ::1 ,loopback,',
+    QM_OIDC_TOKEN_TYPES: 'at+jwt, JWT',
+    QM_SECRET_KEY: SECRET_KEY,
+    QM_METRICS_PORT: 'off',
+    QM_RATE_LIMITS: 'off',
+  });
+  expect(config).toMatchObject({ publicUrl: 'https://qm.example.com', metricsPort: null, rateLimits: false });
+  expect(config.trustedProxies).toEqual(['10.0.0.0/8', '::1', 'loopback']);
+  expect(config.oidc.tokenTypes).toEqual(['at+jwt', 'JWT']);
+  expect(config.secretKey).toEqual(Buffer.alloc(32, 7));
+});
+
+const BAD: [string, string][] = [
+  ['PORT', '65536'],
+  ['PORT', '-1'],
+  ['PORT', 'hunter2'],
+  ['PORT', '80.5'],
+  ['QM_PUBLIC_URL', 'qm.hunter2.example'],
+  ['QM_PUBLIC_URL', 'ftp://hunter2.example'],
+  ['QM_TRUSTED_PROXIES', 'hunter2'],
+  ['QM_TRUSTED_PROXIES', '10.0.0.0/8,10.0.0.0/99'],
+  ['DATABASE_URL', 'postgres://user:hunter2@localhost/qm'],
+  ['DATABASE_URL', 'sqlite:'],
+  ['QM_OIDC_ISSUER', 'hunter2'],
+  ['QM_OIDC_ISSUER', 'javascript:hunter2'],
+  ['QM_SECRET_KEY', 'hunter2'],
+  ['QM_SECRET_KEY', Buffer.from('hunter2').toString('base64')],
+  ['QM_SECRET_KEY', Buffer.alloc(33).toString('base64')],
+  ['QM_METRICS_PORT', 'hunter2'],
+  ['QM_METRICS_PORT', '70000'],
+  ['QM_RATE_LIMITS', 'hunter2'],
+  ['QM_RATE_LIMITS', '0'],
+  ['QM_OTLP_MAX_BYTES', '10'],
+  ['QM_OTLP_MAX_BYTES', 'hunter2'],
+  ['QM_LOG_LEVEL', 'hunter2'],
+  ['QM_DEV_IDENTITY', 'hunter2'],
+  ['QM_DEV_IDENTITY', 'true'],
+];
+
+test.each(BAD)('a bad %s is refused by its name, and not repeated: %s', (name, value) => {
+  const message = refusal({ [name]: value });
+  expect(message).toMatch(new RegExp(`^${name}`));
+  expect(message).not.toContain('hunter2');
+});
+
+test('every bad setting is named at once, each on its line', () => {
+  const message = refusal({ PORT: 'x', QM_RATE_LIMITS: 'x', QM_SECRET_KEY: 'x' });
+  expect(message.split('\n').map((line) => line.split(':')[0])).toEqual(['PORT', 'QM_SECRET_KEY', 'QM_RATE_LIMITS']);
+});
+
+describe('the development identity provider', () => {
+  test.each([
+    '0.0.0.0',
+    '::',
+    '192.168.1.2',
+    'example.com',
+    '127.0.0.1.example.com',
+    'localhost.example.com',
+    '1270.0.0.1',
+    '::ffff:10.0.0.1',
+  ])('is refused where HOST is not loopback: %s', (HOST) => {
+    expect(refusal({ HOST, QM_DEV_IDENTITY: '1' })).toMatch(/^QM_DEV_IDENTITY/);
+    expect(readConfig({ HOST }).devIdentity).toBe(false);
+  });
+
+  test.each(['127.0.0.1', '127.8.8.8', '::1', 'localhost'])('runs where it is: %s', (HOST) => {
+    expect(readConfig({ HOST, QM_DEV_IDENTITY: '1' }).devIdentity).toBe(true);
+  });
+
+  test('stays away where an issuer is configured', () => {
+    const issuer = { QM_OIDC_ISSUER: 'https://id.example.com' };
+    expect(readConfig({ ...issuer, QM_DEV_IDENTITY: '1' }).devIdentity).toBe(false);
+    expect(readConfig({ ...issuer, QM_DEV_IDENTITY: '1', HOST: '0.0.0.0' }).devIdentity).toBe(false);
+  });
+});
+
+describe('the program', () => {
+  test('ends with code 2 and says what is wrong, without a stack, where a setting is bad', async () => {
+    const { output, ended } = runProgram({ PORT: 'hunter2', DATABASE_URL: `sqlite:${await databaseFile()}` });
+    expect(await ended).toEqual({ code: 2, signal: null });
+    expect(output()).toMatch(/^PORT: [^\n]+\n$/);
+    expect(output()).not.toContain('hunter2');
+  });
+
+  test.each(['hunter2', 'qm_hunter2', `qm_key_${'0'.repeat(26)}_${'0'.repeat(49)}`])(
+    'refuses a malformed QM_BOOTSTRAP_API_KEY at start, and does not repeat it: %#',
+    async (key) => {
+      const environment = { PORT: '0', DATABASE_URL: `sqlite:${await databaseFile()}`, QM_BOOTSTRAP_API_KEY: key };
+      const { output, ended } = runProgram(environment);
+      expect(await ended).toEqual({ code: 2, signal: null });
+      expect(output()).toMatch(/^QM_BOOTSTRAP_API_KEY: /);
+      expect(output()).not.toContain(key);
+    },
+  );
+});
+
+async function status(url: string, key: string): Promise<number> {
+  return (await fetch(`${url}/v1/tenants`, { headers: { 'x-api-key': key } })).status;
+}
+
+describe('the bootstrap key', () => {
+  test('is made and printed once on an empty database, and not at the next start', async () => {
+    const file = await databaseFile();
+    const first = await startProcess({ DATABASE_URL: `sqlite:${file}` });
+    const [, key = ''] = /^bootstrap API key: (qm_\S+)$/m.exec(first.output()) ?? [];
+    expect(await status(first.url, key)).toBe(200);
+    first.child.kill('SIGTERM');
+    await first.ended;
+    const second = await startProcess({ DATABASE_URL: `sqlite:${file}` });
+    expect(second.output()).not.toContain('bootstrap API key');
+    expect(await status(second.url, key)).toBe(200);
+  });
+
+  test('given, it works and is not printed; another one is ignored once there is an administrator', async () => {
+    const file = await databaseFile();
+    const [given, later] = [newBootstrapKey(), newBootstrapKey()];
+    const first = await startProcess({ DATABASE_URL: `sqlite:${file}`, QM_BOOTSTRAP_API_KEY: given });
+    expect(first.output()).not.toContain('qm_');
+    expect(await status(first.url, given)).toBe(200);
+    first.child.kill('SIGTERM');
+    await first.ended;
+    const second = await startProcess({ DATABASE_URL: `sqlite:${file}`, QM_BOOTSTRAP_API_KEY: later });
+    expect([await status(second.url, given), await status(second.url, later)]).toEqual([200, 401]);
+  });
+
+  test('is not lost to a start that fails because the port is taken', async () => {
+    const DATABASE_URL = `sqlite:${await databaseFile()}`;
+    const taken = await startTestServer();
+    onTestFinished(() => taken.stop());
+    const failed = runProgram({ DATABASE_URL, PORT: new URL(taken.url).port });
+    expect((await failed.ended).code).not.toBe(0);
+    expect(failed.output()).toContain('EADDRINUSE');
+    const { url, output } = await startProcess({ DATABASE_URL, PORT: String(await freePort()) });
+    const [, key = ''] = /^bootstrap API key: (qm_\S+)$/m.exec(output()) ?? [];
+    expect(await status(url, key)).toBe(200);
+  });
+
+  test('of an administrator who was deleted does not come back, and a new one is made at the next start', async () => {
+    const file = await databaseFile();
+    const environment = { DATABASE_URL: `sqlite:${file}`, QM_BOOTSTRAP_API_KEY: newBootstrapKey() };
+    const { QM_BOOTSTRAP_API_KEY: given } = environment;
+    const first = await startProcess(environment);
+    const headers = { 'x-api-key': given };
+    const deleted = await fetch(`${first.url}/v1/service-accounts/bootstrap`, { method: 'DELETE', headers });
+    expect(deleted.status).toBe(200);
+    first.child.kill('SIGTERM');
+    await first.ended;
+    const second = await startProcess(environment);
+    const [, key = ''] = /^bootstrap API key: (qm_\S+)$/m.exec(second.output()) ?? [];
+    expect([await status(second.url, given), await status(second.url, key)]).toEqual([401, 200]);
+  });
+});
+
+describe('the admin-key program', () => {
+  async function recovered(file: string): Promise<string> {
+    const { output, ended } = runProgram({ DATABASE_URL: `sqlite:${file}` }, ADMIN_KEY);
+    expect(await ended, output()).toEqual({ code: 0, signal: null });
+    expect(output()).toMatch(/^qm_\S+\n$/);
+    return output().trim();
+  }
+
+  test('prints another key, beside a server that runs, and leaves an audit event', async () => {
+    const file = await databaseFile();
+    const { url } = await startProcess({ DATABASE_URL: `sqlite:${file}`, QM_BOOTSTRAP_API_KEY: newBootstrapKey() });
+    const key = await recovered(file);
+    expect(await status(url, key)).toBe(200);
+    const audited = await fetch(`${url}/v1/audit-events?operation=bootstrap`, { headers: { 'x-api-key': key } });
+    const { items } = (await audited.json()) as { items: object[] };
+    expect(items).toHaveLength(2);
+    expect(items[0]).toMatchObject({ actor: { type: 'system' }, target: { type: 'api_key', id: key.slice(3, 33) } });
+  });
+
+  test('works before the first start', async () => {
+    const file = await databaseFile();
+    const key = await recovered(file);
+    const { url, output } = await startProcess({ DATABASE_URL: `sqlite:${file}` });
+    expect(output()).not.toContain('bootstrap API key');
+    expect(await status(url, key)).toBe(200);
+  });
+
+  test.each([
+    ['disabled', `update service_accounts set status = 'disabled'`],
+    ['deleted', `update service_accounts set status = 'deleted'`],
+    ['demoted', `update service_accounts set platform_administrator = 0`],
+  ])('makes an administrator of its own where the bootstrap account was %s', async (_, sql) => {
+    const file = await databaseFile();
+    await recovered(file);
+    const db = new SqliteDatabase(file);
+    db.prepare(sql).run();
+    db.close();
+    const key = await recovered(file);
+    const { url } = await startProcess({ DATABASE_URL: `sqlite:${file}` });
+    expect(await status(url, key)).toBe(200);
+  });
+});

@@ -1,0 +1,179 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { contractFaults, document } from './support/contract-check.ts';
+import { makeRecords, OPERATIONS, pathWith, TENANT } from './support/records.ts';
+import { type Body, startTestServer, type TestServer } from './support/server.ts';
+
+type Schema = {
+  $ref?: string;
+  type?: string | string[];
+  anyOf?: Schema[];
+  oneOf?: Schema[];
+  allOf?: Schema[];
+  enum?: unknown[];
+  const?: unknown;
+  items?: Schema;
+  properties?: Record<string, Schema>;
+  required?: string[];
+  additionalProperties?: boolean | Schema;
+  pattern?: string;
+  format?: string;
+};
+
+/** Properties that hold free objects: what callers and spans put there is theirs. */
+const FREE = new Set(['metadata', 'attributes', 'resource', 'spec', 'before', 'after']);
+
+/** What an answer may leave out. */
+const OPTIONAL = new Set(['partialSuccess']);
+
+const ANSWERS = Object.entries(document.paths).flatMap(([path, methods]) =>
+  Object.entries(methods).map(([method, { operationId, responses }]) => {
+    const media = responses['200']?.content?.['application/json'];
+    return { operationId, method: method.toUpperCase(), path, schema: media?.schema as Schema };
+  }),
+);
+
+function resolved(schema: Schema): Schema {
+  if (schema.$ref === undefined) return schema;
+  return document.components.schemas[schema.$ref.split('/').at(-1) ?? ''] as Schema;
+}
+
+/** What is loose in a schema that should pin its answers down. */
+function looseness(schema: Schema, at: string, name: string): string[] {
+  if (FREE.has(name)) return [];
+  const here = resolved(schema);
+  const options = here.anyOf ?? here.oneOf ?? here.allOf;
+  const faults: string[] = [];
+  if ('default' in here) faults.push(`${at} has a default`);
+  if (options) return [...faults, ...options.flatMap((option) => looseness(option, at, name))];
+  const types = [here.type ?? []].flat();
+  if (types.length === 0 && !('const' in here) && !here.enum) faults.push(`${at} has no type`);
+  if (types.includes('object')) {
+    const properties = Object.entries(here.properties ?? {});
+    if (here.additionalProperties !== false) faults.push(`${at} is open`);
+    if (properties.length === 0) faults.push(`${at} is empty`);
+    for (const [key, value] of properties) {
+      if (!here.required?.includes(key) && !OPTIONAL.has(key)) faults.push(`${at}.${key} is not required`);
+      faults.push(...looseness(value, `${at}.${key}`, key));
+    }
+  }
+  if (types.includes('array'))
+    faults.push(...(here.items ? looseness(here.items, `${at}[]`, name) : [`${at} has no items`]));
+  return faults;
+}
+
+test.each(ANSWERS)('$operationId answers closed records whose every field has a type', ({ operationId, schema }) => {
+  expect(looseness(schema, operationId, '')).toEqual([]);
+});
+
+test('a problem is a closed record too', () => {
+  const { scope: _scope, ...properties } = resolved({ $ref: '#/components/schemas/Problem' }).properties ?? {};
+  expect(Object.keys(properties)).toEqual(['type', 'title', 'status', 'detail', 'instance', 'code']);
+  expect(resolved({ $ref: '#/components/schemas/Problem' })).toMatchObject({
+    additionalProperties: false,
+    required: Object.keys(properties),
+  });
+});
+
+/** Every way to add a field to, or to leave one out of, an object in an answer that is not free. */
+function damagedCopies(value: unknown): { what: string; copy: unknown }[] {
+  const found: { what: string; copy: unknown }[] = [];
+  const visit = (part: unknown, at: string, put: (part: unknown) => unknown) => {
+    if (Array.isArray(part)) {
+      for (const [index, item] of part.entries())
+        visit(item, `${at}[${index}]`, (changed) => put(part.with(index, changed)));
+      return;
+    }
+    if (typeof part !== 'object' || part === null) return;
+    found.push({ what: `${at} with a field more`, copy: put({ ...part, unheardOf: 1 }) });
+    for (const [key, member] of Object.entries(part)) {
+      const { [key]: _left, ...rest } = part as Record<string, unknown>;
+      if (!OPTIONAL.has(key)) found.push({ what: `${at} without ${key}`, copy: put(rest) });
+      if (member !== null)
+        found.push({ what: `${at}.${key} of another type`, copy: put({ ...part, [key]: { odd: [] } }) });
+      if (FREE.has(key)) found.pop();
+      else visit(member, `${at}.${key}`, (changed) => put({ ...part, [key]: changed }));
+    }
+  };
+  visit(value, '', (part) => part);
+  return found;
+}
+
+function faultsOf(answer: { method: string; path: string }, body: unknown): string[] {
+  return contractFaults({ ...answer, status: 200, contentType: 'application/json', body });
+}
+
+function unnoticed(answer: { method: string; path: string }, body: unknown): string[] {
+  return damagedCopies(body)
+    .filter(({ copy }) => faultsOf(answer, copy).length === 0)
+    .map(({ what }) => what);
+}
+
+const TEXTS = ['x', '2026-03-01T12:00:00.000Z', '2026-03-01T12:00:00.000000000Z', 'user:x'];
+
+/** An answer that the schema allows, with every field and one item in every list. */
+function sample(schema: Schema, name = ''): unknown {
+  const here = resolved(schema);
+  const [option] = here.anyOf ?? here.oneOf ?? [];
+  if (option) return sample(option, name);
+  if ('const' in here) return here.const;
+  if (here.enum) return here.enum[0];
+  switch ([here.type].flat()[0]) {
+    case 'object':
+      return FREE.has(name)
+        ? {}
+        : Object.fromEntries(Object.entries(here.properties ?? {}).map(([key, value]) => [key, sample(value, key)]));
+    case 'array':
+      return [sample(here.items ?? {}, name)];
+    case 'integer':
+    case 'number':
+      return 100;
+    case 'boolean':
+      return true;
+    case 'null':
+      return null;
+    default:
+      return TEXTS.find((text) => new RegExp(here.pattern ?? '').test(text)) ?? '';
+  }
+}
+
+test.each(ANSWERS)(
+  'a field too many, too few or of another type is noticed in any answer of $operationId',
+  ({ method, path, schema }) => {
+    const body = sample(schema);
+    expect(faultsOf({ method, path }, body)).toEqual([]);
+    const damaged = damagedCopies(body);
+    expect(damaged.length).toBeGreaterThan(0);
+    expect(unnoticed({ method, path }, body)).toEqual([]);
+  },
+);
+
+describe('answers of a running service', () => {
+  let server: TestServer;
+  let records: Record<string, string>;
+
+  beforeAll(async () => {
+    server = await startTestServer();
+    records = await makeRecords(server);
+  });
+  afterAll(() => server.stop());
+
+  const READS = OPERATIONS.map(({ operation }) => operation).filter(
+    ({ method, operationId }) => method === 'GET' || operationId.startsWith('search_'),
+  );
+
+  test.each(READS)('a field too many or too few is noticed in a real answer of $operationId', async (operation) => {
+    const path = pathWith(operation, records);
+    const body: Body = await server.ok(operation.method, path, { as: server.admin });
+    if ('items' in body) expect(body.items.length).toBeGreaterThan(0);
+    const damaged = damagedCopies(body);
+    expect(damaged.length).toBeGreaterThan(3);
+    expect(unnoticed({ method: operation.method, path }, body)).toEqual([]);
+  });
+
+  test('a status, a media type or a path that the document does not have is noticed', () => {
+    const good = { method: 'GET', path: `/v1/tenants/${TENANT}`, contentType: 'application/json', body: {} };
+    expect(contractFaults({ ...good, status: 418 })).toEqual(['GET /v1/tenants/{tenant_id} does not declare 418']);
+    expect(contractFaults({ ...good, status: 200, contentType: 'text/html' })).toHaveLength(1);
+    expect(contractFaults({ ...good, status: 200, path: '/v1/nothing' })).toHaveLength(1);
+  });
+});

@@ -1,0 +1,205 @@
+import { execFile } from 'node:child_process';
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { isOperation, type Operation } from '@quartermaster/contracts/operation.ts';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { VERSION } from '../src/config.ts';
+import { document } from './support/contract-check.ts';
+import { OPERATIONS } from './support/records.ts';
+import { startTestServer, type TestServer } from './support/server.ts';
+
+const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
+
+/** The endpoints of the specification, in its order. */
+const SPECIFIED = [
+  'GET /v1/providers/{provider_id}/observations list_provider_runtime_observations',
+  'POST /v1/service-accounts create_service_account',
+  'PUT /v1/service-accounts/{service_account_id} update_service_account',
+  'POST /v1/providers/{provider_id}/recommendations/apply apply_provider_recommendations',
+  'POST /v1/gateways/{gateway_id}/sessions create_gateway_session',
+  'PUT /v1/providers/{provider_id} update_provider',
+  'POST /v1/service-accounts/search search_service_accounts',
+  'PUT /v1/me/profile update_my_profile',
+  'POST /v1/credentials/search search_credentials',
+  'POST /v1/onboarding/register register_user',
+  'GET /v1/operator/tasks list_operator_tasks',
+  'GET /v1/manifests list_manifests',
+  'GET /v1/providers/{provider_id}/inventory get_provider_inventory',
+  'DELETE /v1/manifests/{manifest_id} delete_manifest',
+  'GET /v1/traces/{trace_id}/spans list_trace_spans',
+  'DELETE /v1/users/{user_id} delete_user',
+  'GET /v1/users/{user_id} get_user',
+  'GET /v1/providers list_providers',
+];
+
+/** What was built beyond it. */
+const FURTHER = [
+  'GET /v1/runtime-observations list_runtime_observations',
+  'PUT /v1/runtime-observations/{observation_id} update_runtime_observation',
+  'POST /v1/runtime-observations/{observation_id}/review review_runtime_observation',
+  'POST /v1/tenants create_tenant',
+  'GET /v1/tenants list_tenants',
+  'GET /v1/tenants/{tenant_id} get_tenant',
+  'PUT /v1/tenants/{tenant_id} update_tenant',
+  'POST /v1/tenants/{tenant_id}/memberships create_membership',
+  'GET /v1/tenants/{tenant_id}/memberships list_memberships',
+  'PUT /v1/tenants/{tenant_id}/memberships/{user_id} update_membership',
+  'DELETE /v1/tenants/{tenant_id}/memberships/{user_id} delete_membership',
+  'GET /v1/users list_users',
+  'POST /v1/users/{user_id}/disable disable_user',
+  'POST /v1/users/{user_id}/enable enable_user',
+  'GET /v1/service-accounts/{service_account_id} get_service_account',
+  'DELETE /v1/service-accounts/{service_account_id} delete_service_account',
+  'POST /v1/service-accounts/{service_account_id}/disable disable_service_account',
+  'POST /v1/service-accounts/{service_account_id}/enable enable_service_account',
+  'POST /v1/service-accounts/{service_account_id}/keys create_service_account_key',
+  'GET /v1/service-accounts/{service_account_id}/keys list_service_account_keys',
+  'POST /v1/service-accounts/{service_account_id}/keys/{key_id}/rotate rotate_service_account_key',
+  'DELETE /v1/service-accounts/{service_account_id}/keys/{key_id} revoke_service_account_key',
+  'POST /v1/providers create_provider',
+  'GET /v1/providers/{provider_id} get_provider',
+  'DELETE /v1/providers/{provider_id} delete_provider',
+  'POST /v1/providers/{provider_id}/inventory create_inventory_item',
+  'PUT /v1/providers/{provider_id}/inventory/{item_id} update_inventory_item',
+  'DELETE /v1/providers/{provider_id}/inventory/{item_id} delete_inventory_item',
+  'GET /v1/providers/{provider_id}/recommendations list_provider_recommendations',
+  'POST /v1/gateways create_gateway',
+  'GET /v1/gateways list_gateways',
+  'GET /v1/gateways/{gateway_id} get_gateway',
+  'PUT /v1/gateways/{gateway_id} update_gateway',
+  'DELETE /v1/gateways/{gateway_id} delete_gateway',
+  'GET /v1/gateways/{gateway_id}/sessions list_gateway_sessions',
+  'GET /v1/gateways/{gateway_id}/sessions/{session_id} get_gateway_session',
+  'DELETE /v1/gateways/{gateway_id}/sessions/{session_id} revoke_gateway_session',
+  'POST /v1/manifests create_manifest',
+  'GET /v1/manifests/{manifest_id} get_manifest',
+  'GET /v1/operator/tasks/{task_id} get_operator_task',
+  'POST /v1/traces ingest_traces',
+  'GET /v1/traces list_traces',
+  'GET /v1/audit-events list_audit_events',
+];
+
+type Served = typeof document & { openapi: string; info: { version: string }; servers: object[] };
+
+let server: TestServer;
+let served: Served;
+
+beforeAll(async () => {
+  server = await startTestServer();
+  served = (await server.call('GET', '/openapi.json')).body;
+});
+afterAll(() => server.stop());
+
+test('what is served is what is committed, but for the server address', async () => {
+  const { servers, ...rest } = served;
+  const committed = JSON.parse(await readFile(join(ROOT, 'packages/client/openapi.json'), 'utf8'));
+  const { servers: _address, ...expected } = committed;
+  expect(rest).toEqual(expected);
+  expect(Object.keys(served)).toEqual(Object.keys(committed));
+  expect(servers).toEqual([{ url: server.url }]);
+});
+
+test('it is OpenAPI 3.1.0, of this version of the product', async () => {
+  expect([served.openapi, served.info.version]).toEqual(['3.1.0', VERSION]);
+  expect(VERSION).toBe('0.1.0');
+});
+
+test('behind a proxy it names the public address', async () => {
+  const other = await startTestServer({ QM_PUBLIC_URL: 'https://qm.example.com/base/' });
+  const { body } = await other.call('GET', '/openapi.json');
+  await other.stop();
+  expect(body.servers).toEqual([{ url: 'https://qm.example.com/base' }]);
+});
+
+function described(): string[] {
+  return Object.entries(served.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, { operationId }]) => `${method.toUpperCase()} ${path} ${operationId}`),
+  );
+}
+
+test('the 18 endpoints of the specification are there, with the names that clients call them by', () => {
+  expect(SPECIFIED).toHaveLength(18);
+  expect(described()).toEqual(expect.arrayContaining(SPECIFIED));
+});
+
+test('beyond them there is what the design lists, and nothing else', () => {
+  expect(described().toSorted()).toEqual([...SPECIFIED, ...FURTHER].toSorted());
+});
+
+test('both security schemes stand on every operation, and none on registration', () => {
+  for (const [path, methods] of Object.entries(served.paths)) {
+    for (const { operationId, security } of Object.values(methods)) {
+      if (operationId === 'register_user') expect(security).toEqual([]);
+      else
+        expect(
+          security.map((one) => Object.keys(one)),
+          path,
+        ).toEqual([['bearerAuth'], ['apiKeyAuth']]);
+    }
+  }
+});
+
+test('every operation declares 200 and, but for the OTLP receiver, 422 with the body of the specification', () => {
+  for (const methods of Object.values(served.paths)) {
+    for (const { operationId, responses } of Object.values(methods)) {
+      expect(responses['200']?.content?.['application/json'], operationId).toBeDefined();
+      if (operationId === 'ingest_traces') continue;
+      const schema = { $ref: '#/components/schemas/HTTPValidationError' };
+      expect(responses['422']?.content, operationId).toEqual({ 'application/json': { schema } });
+    }
+  }
+});
+
+test('the body of a 422 has the fields and the required ones of the specification', () => {
+  const { HTTPValidationError, ValidationError } = served.components.schemas as Record<string, Record<string, object>>;
+  expect(HTTPValidationError).toMatchObject({ type: 'object', properties: { detail: { type: 'array' } } });
+  expect(HTTPValidationError?.['required']).toBeUndefined();
+  expect(Object.keys(ValidationError?.['properties'] ?? {}).toSorted()).toEqual(['ctx', 'input', 'loc', 'msg', 'type']);
+  expect(ValidationError?.['required']).toEqual(['loc', 'msg', 'type']);
+});
+
+test('every operation that the contracts export is served, and every one that is served is from there', async () => {
+  const folder = join(ROOT, 'packages/contracts/src');
+  const exported = new Set<Operation>();
+  for (const file of await readdir(folder)) {
+    const contract = (await import(join(folder, file))) as Record<string, unknown>;
+    for (const value of Object.values(contract)) if (isOperation(value)) exported.add(value);
+  }
+  const names = (operations: Iterable<Operation>) => [...operations].map(({ operationId }) => operationId).toSorted();
+  expect(names(exported)).toEqual(names(OPERATIONS.map(({ operation }) => operation)));
+  for (const { operation } of OPERATIONS)
+    expect(described()).toContain(`${operation.method} ${operation.path} ${operation.operationId}`);
+});
+
+test('each one is answered by its own procedure: without credentials it is 401, never 404 or 405', async () => {
+  for (const { operation } of OPERATIONS) {
+    if (operation.scope === 'public') continue;
+    const path = operation.path.replaceAll(/\{\w+\}/g, 'x');
+    const answer = await server.call(operation.method, path);
+    // The OTLP receiver's errors have no code of ours.
+    if (operation.transport === 'otlp') expect(answer.status).toBe(401);
+    else expect([answer.status, answer.body.code], operation.operationId).toEqual([401, 'credentials_missing']);
+  }
+});
+
+test("the document passes Redocly's recommended rules without error or warning", { timeout: 60_000 }, async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'quartermaster-document-'));
+  try {
+    const file = join(folder, 'openapi.json');
+    await writeFile(file, JSON.stringify(served));
+    const { stdout } = await promisify(execFile)(
+      join(ROOT, 'node_modules/.bin/redocly'),
+      ['lint', '--extends', 'recommended', '--format', 'json', file],
+      { cwd: folder, env: { ...process.env, REDOCLY_TELEMETRY: 'off', REDOCLY_SUPPRESS_UPDATE_NOTICE: 'true' } },
+    );
+    const { totals, problems } = JSON.parse(stdout);
+    // A server on loopback is what a development server has.
+    expect(problems).toEqual([]);
+    expect(totals).toMatchObject({ errors: 0, warnings: 0 });
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+});

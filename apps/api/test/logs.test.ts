@@ -1,0 +1,175 @@
+import { obtainToken } from '@quartermaster/dev-identity/sign-in.ts';
+import SqliteDatabase from 'better-sqlite3';
+import { expect, test } from 'vitest';
+import { mintApiKey } from '../src/access/api-key-format.ts';
+import { databaseFile, newBootstrapKey } from './support/environment.ts';
+import { type ServiceProcess, startProcess } from './support/process.ts';
+import { wire } from './support/wire.ts';
+
+type Line = Record<string, unknown>;
+
+/** The log lines of a process that has ended. */
+async function linesOf(service: ServiceProcess): Promise<Line[]> {
+  service.child.kill('SIGTERM');
+  await service.ended;
+  return service
+    .output()
+    .split('\n')
+    .filter((line) => line.startsWith('{'))
+    .map((line) => JSON.parse(line) as Line);
+}
+
+test('no key, token, password or other value of a request gets into the output, whatever comes of the request', async () => {
+  const file = await databaseFile();
+  const admin = newBootstrapKey();
+  const environment = {
+    DATABASE_URL: `sqlite:${file}`,
+    QM_BOOTSTRAP_API_KEY: admin,
+    QM_DEV_IDENTITY: '1',
+    QM_LOG_LEVEL: 'debug',
+  };
+  const service = await startProcess(environment);
+  const { accessToken } = await obtainToken({ issuer: `${service.url}/oidc`, email: 'admin@example.com' });
+  const unknownKey = mintApiKey('key_00000000000000000000000001').key;
+  const [head, payload] = accessToken.split('.');
+  const forged = `${head}.${payload}.c2VjcmV0LXNpZ25hdHVyZQ`;
+  const secrets = {
+    ...{ admin, accessToken, unknownKey, forged, payload: payload ?? '' },
+    ...{
+      password: 'correct-horse-battery',
+      cookie: 'c00kie-s3cret',
+      query: 'qu3ry-s3cret',
+      email: 'private@example.com',
+    },
+    ...{ metadata: 'm3tadata-s3cret', basic: 'YmFzaWM6czNjcmV0', header: 'h3ader-s3cret' },
+  };
+  const statuses: number[] = [];
+  const send = async (method: string, target: string, credentials: Record<string, string>, body?: string) => {
+    const headers = {
+      ...credentials,
+      cookie: `session=${secrets.cookie}`,
+      'x-custom': secrets.header,
+      'content-type': 'application/json',
+    };
+    const mark = target.includes('?') ? '&' : '?';
+    const marked = `${target}${mark}access_token=${secrets.query}&api_key=${unknownKey}&password=${secrets.password}`;
+    statuses.push(
+      (await wire(service.url, { method, target: marked, headers, ...(body !== undefined && { body }) })).status,
+    );
+  };
+  const callers = [
+    { 'x-api-key': admin },
+    { 'x-api-key': unknownKey },
+    { authorization: `Bearer ${accessToken}` },
+    { authorization: `Bearer ${forged}` },
+    { authorization: `Basic ${secrets.basic}` },
+    { 'x-api-key': admin, authorization: `Bearer ${accessToken}` },
+    {},
+  ];
+  const account = { name: 'x', metadata: { token: secrets.metadata } };
+  const person = { user: { email: secrets.email, displayName: secrets.metadata } };
+  const bodies = [
+    ...[account, { ...account, password: secrets.password }, { name: [secrets.password] }, person].map((body) =>
+      JSON.stringify(body),
+    ),
+    ...[`{"name":"${secrets.password}`, `"${secrets.password}"`, `{"${secrets.password}":"\\u0000"}`],
+  ];
+  const everything = async () => {
+    for (const credentials of callers) {
+      await send('GET', '/v1/providers', credentials);
+      await send('GET', `/v1/providers?cursor=${secrets.query}&limit=${secrets.query}`, credentials);
+      await send(
+        'GET',
+        `/trpc/providers.list?input=${encodeURIComponent(`{"query":{"name":"${secrets.query}"}}`)}`,
+        credentials,
+      );
+      for (const body of bodies) {
+        await send('POST', '/v1/service-accounts', credentials, body);
+        await send('POST', '/v1/onboarding/register', credentials, body);
+        await send('POST', '/trpc/serviceAccounts.create', credentials, `{"body":${body}}`);
+        await send('POST', '/v1/traces', credentials, body);
+      }
+    }
+  };
+  await everything();
+  // Bugs and failures further in: tables are missing.
+  const db = new SqliteDatabase(file);
+  db.exec(
+    'drop table service_account_metadata; drop table audit_events; drop table inventory_items; drop table providers',
+  );
+  db.close();
+  await everything();
+  expect(new Set(statuses)).toEqual(new Set([200, 400, 401, 422, 500]));
+
+  const lines = await linesOf(service);
+  expect(lines.filter(({ msg }) => msg === 'request failed').length).toBeGreaterThan(0);
+  const output = service.output();
+  for (const [name, secret] of Object.entries(secrets)) expect(output.includes(secret), name).toBe(false);
+  // Nor in parts: the secret of a key, the signature of a token.
+  expect(output).not.toContain(admin.slice(-40));
+  expect(output).not.toContain(accessToken.split('.')[2]);
+});
+
+test('every request has one line, with its id, operation, status and duration', async () => {
+  const admin = newBootstrapKey();
+  const service = await startProcess({ DATABASE_URL: `sqlite:${await databaseFile()}`, QM_BOOTSTRAP_API_KEY: admin });
+  const asked: [string, string, number, string | undefined][] = [
+    ['GET', '/healthz', 200, undefined],
+    ['GET', '/v1/providers', 200, 'list_providers'],
+    ['HEAD', '/v1/providers', 200, 'list_providers'],
+    ['GET', '/v1/providers/none', 404, 'get_provider'],
+    ['POST', '/v1/providers', 422, 'create_provider'],
+    ['PATCH', '/v1/providers', 405, undefined],
+    ['GET', '/v1/nothing', 404, undefined],
+    ['GET', '/nothing', 404, undefined],
+    ['GET', '/docs/', 200, undefined],
+    ['GET', '/trpc/providers.list', 200, 'list_providers'],
+    ['GET', '/trpc/nothing', 404, undefined],
+    ['GET', '/%', 404, undefined],
+  ];
+  for (const [index, [method, target, status]] of asked.entries()) {
+    const headers = { 'x-api-key': admin, 'x-request-id': `request-${index}` };
+    expect((await wire(service.url, { method, target: `${target}?secret=1`, headers })).status).toBe(status);
+  }
+  const lines = (await linesOf(service)).filter(({ msg }) => msg === 'request');
+  expect(lines).toHaveLength(asked.length);
+  for (const [index, [method, path, status, operationId]] of asked.entries()) {
+    const found = lines.filter(({ requestId }) => requestId === `request-${index}`);
+    expect(found).toEqual([
+      expect.objectContaining({
+        level: 30,
+        method,
+        path,
+        status,
+        durationMs: expect.any(Number),
+        time: expect.any(Number),
+      }),
+    ]);
+    expect(found[0]?.['operationId']).toBe(operationId);
+  }
+});
+
+test('a failure is logged once with its cause under the request id, and its answer says nothing of it', async () => {
+  const file = await databaseFile();
+  const admin = newBootstrapKey();
+  const service = await startProcess({ DATABASE_URL: `sqlite:${file}`, QM_BOOTSTRAP_API_KEY: admin });
+  const db = new SqliteDatabase(file);
+  db.exec('drop table inventory_items; drop table gateway_providers; drop table providers');
+  db.close();
+  for (const [index, target] of ['/v1/providers', '/trpc/providers.list'].entries()) {
+    const headers = { 'x-api-key': admin, 'x-request-id': `failing-${index}` };
+    const answer = await wire(service.url, { target, headers });
+    expect(answer.status).toBe(500);
+    expect(answer.text).not.toMatch(/sqlite|table|stack|\.ts|select/i);
+    const body = JSON.parse(answer.text);
+    expect(body.error?.data ?? body).toMatchObject({ code: 'internal_error', instance: headers['x-request-id'] });
+  }
+  const failed = (await linesOf(service)).filter(({ msg }) => msg === 'request failed');
+  expect(failed.map(({ requestId }) => requestId)).toEqual(['failing-0', 'failing-1']);
+  for (const line of failed) {
+    expect(line).toMatchObject({
+      level: 50,
+      err: { message: expect.stringContaining('no such table'), stack: expect.any(String) },
+    });
+  }
+});

@@ -1,0 +1,208 @@
+import { connect } from 'node:net';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { freePort } from './support/environment.ts';
+import { startTestServer, type TestServer } from './support/server.ts';
+import { wire } from './support/wire.ts';
+
+let server: TestServer;
+
+beforeAll(async () => {
+  server = await startTestServer();
+});
+afterAll(() => server.stop());
+
+const PUBLIC = ['/healthz', '/readyz', '/.well-known/jwks.json', '/openapi.json', '/docs/', '/docs/init.js'];
+const ASSETS = ['/docs/swagger-ui.css', '/docs/swagger-ui-bundle.js', '/docs/favicon-32x32.png'];
+
+test.each([...PUBLIC, ...ASSETS])(
+  '%s is answered without credentials, and whatever credentials are sent',
+  async (path) => {
+    expect((await server.call('GET', path)).status).toBe(200);
+    const wrong = { 'x-api-key': 'wrong', authorization: 'Basic wrong' };
+    expect((await server.call('GET', path, { headers: wrong })).status).toBe(200);
+    expect((await server.call('HEAD', path)).status).toBe(200);
+  },
+);
+
+test('health and readiness say so', async () => {
+  expect((await server.call('GET', '/healthz')).body).toEqual({ status: 'ok' });
+  expect((await server.call('GET', '/readyz')).body).toEqual({ status: 'ready' });
+});
+
+test('it is alive but not ready while its database is away', async () => {
+  const other = await startTestServer();
+  onTestFinished(() => other.stop());
+  await other.services.db.destroy();
+  const answer = await other.call('GET', '/readyz');
+  expect([answer.status, answer.body]).toEqual([503, { status: 'not ready' }]);
+  expect((await other.call('GET', '/healthz')).status).toBe(200);
+});
+
+test('it is not ready while it shuts down', async () => {
+  const other = await startTestServer();
+  const { hostname, port } = new URL(other.url);
+  const socket = connect(Number(port), hostname);
+  let text = '';
+  const until = (enough: () => boolean) =>
+    new Promise<void>((resolve, reject) => {
+      const look = () => enough() && resolve();
+      socket.on('data', look).on('error', reject);
+      look();
+    });
+  socket.setEncoding('utf8').on('data', (chunk: string) => {
+    text += chunk;
+  });
+  // The answer to the first request proves that the beginning of the second has come in too.
+  socket.write('GET /healthz HTTP/1.1\r\nHost: x\r\n\r\nGET /readyz HTTP/1.1\r\nHost: x\r\n');
+  await until(() => text.includes('"ok"'));
+  const stopped = other.stop();
+  socket.write('\r\n');
+  await until(() => text.includes('"not ready"'));
+  expect(text).toContain('HTTP/1.1 503');
+  await stopped;
+});
+
+test('the key set has public keys alone, and may be cached', async () => {
+  const { body, headers } = await server.call('GET', '/.well-known/jwks.json');
+  expect(body.keys.length).toBeGreaterThan(0);
+  for (const key of body.keys) {
+    expect(key).toMatchObject({ kty: 'EC', crv: 'P-256', alg: 'ES256', use: 'sig', kid: expect.any(String) });
+    expect(Object.keys(key)).not.toContain('d');
+  }
+  expect(headers.get('cache-control')).toMatch(/max-age=\d+/);
+});
+
+describe('headers', () => {
+  const answers = [
+    ...[
+      ...PUBLIC,
+      ...ASSETS,
+      '/docs',
+      '/nothing',
+      '/v1/nothing',
+      '/v1/providers',
+      '/trpc/providers.list',
+      '/trpc/nothing',
+    ],
+    ...['/%', '//', '/docs/package.json', '/v1/providers?limit=abc'],
+  ];
+
+  test.each(answers)('%s carries the security headers, and does not say what it runs on', async (path) => {
+    const { headers } = await server.call('GET', path, { as: server.admin });
+    expect(headers.get('x-content-type-options')).toBe('nosniff');
+    expect(headers.get('x-frame-options')).toBe('DENY');
+    expect(headers.get('referrer-policy')).toBe('no-referrer');
+    expect(headers.get('strict-transport-security')).toMatch(/^max-age=\d{7,}/);
+    expect(headers.get('cross-origin-opener-policy')).toBe('same-origin');
+    const policy = headers.get('content-security-policy') ?? '';
+    expect(policy).toContain("default-src 'self'");
+    expect(policy).toContain("frame-ancestors 'none'");
+    expect(policy).not.toMatch(/https?:|\*|unsafe-eval/);
+    expect(policy).not.toMatch(/script-src[^;]*unsafe-inline/);
+    expect(headers.get('x-powered-by')).toBeNull();
+    expect(headers.get('server')).toBeNull();
+    expect(headers.get('access-control-allow-origin')).toBeNull();
+  });
+
+  test('what the interface answers is never cached', async () => {
+    for (const path of ['/v1/providers', '/v1/nothing']) {
+      expect((await server.call('GET', path, { as: server.admin })).headers.get('cache-control')).toBe('no-store');
+    }
+  });
+
+  test.each(['abc', 'A.b_c-1', 'x'.repeat(128), '0'])('a well-formed X-Request-Id is kept: %.20s', async (id) => {
+    for (const path of ['/healthz', '/v1/providers', '/v1/nothing', '/trpc/providers.list']) {
+      const answer = await server.call('GET', path, { headers: { 'x-request-id': id } });
+      expect(answer.headers.get('x-request-id')).toBe(id);
+      const problem = answer.body.error?.data ?? answer.body;
+      if (answer.status !== 200) expect(problem.instance).toBe(id);
+    }
+  });
+
+  test.each(['', ' ', 'a b', 'é', 'x'.repeat(129), '{}', 'a,b', '<script>'])(
+    'a malformed X-Request-Id is replaced: %#',
+    async (id) => {
+      const { headers } = await wire(server.url, { target: '/healthz', headers: { 'x-request-id': id } });
+      expect(headers['x-request-id']).toMatch(/^[0-9a-f-]{36}$/);
+    },
+  );
+
+  test('a repeated X-Request-Id is replaced, and each request has its own', async () => {
+    const twice = await wire(server.url, { target: '/healthz', headers: { 'x-request-id': ['a', 'b'] } });
+    expect(twice.headers['x-request-id']).toMatch(/^[0-9a-f-]{36}$/);
+    const ids = await Promise.all(
+      Array.from({ length: 20 }, async () => (await server.call('GET', '/healthz')).headers.get('x-request-id')),
+    );
+    expect(new Set(ids).size).toBe(20);
+  });
+});
+
+test.each(['/', '/nothing', '/metrics', '/.well-known/openid-configuration', '/.env', '/data/quartermaster.db'])(
+  'there is nothing at %s, and a problem says so',
+  async (path) => {
+    const answer = await server.call('GET', path);
+    expect(answer.status).toBe(404);
+    expect(answer.headers.get('content-type')).toBe('application/problem+json');
+    expect(answer.body).toEqual({
+      type: 'urn:quartermaster:problem:route_not_found',
+      title: 'No such path',
+      status: 404,
+      detail: 'There is nothing at this path.',
+      instance: answer.headers.get('x-request-id'),
+      code: 'route_not_found',
+    });
+  },
+);
+
+test('the reference page and all that it loads come from this server', async () => {
+  const page = await server.call('GET', '/docs/');
+  expect(page.headers.get('content-type')).toMatch(/^text\/html/);
+  const loaded = [...page.text.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, address = '']) => address);
+  expect(loaded).toHaveLength(4);
+  expect(page.text).not.toMatch(/https?:|\/\/|<style|\son\w+=/);
+  for (const address of loaded) {
+    const asset = await server.call('GET', new URL(address, `${server.url}/docs/`).pathname);
+    expect(asset.status, address).toBe(200);
+    // Links and namespaces may name other hosts; what loads by itself may not.
+    expect(asset.text).not.toMatch(
+      /(?:\bsrc=|fetch\(|import\(|importScripts\(|WebSocket\(|EventSource\()\s*["'`]https?:/,
+    );
+    expect(asset.text).not.toMatch(/@import\s|url\(\s*["']?(?:https?:)?\/\//);
+  }
+  expect((await server.call('GET', '/docs/init.js')).text).toContain('"url":"/openapi.json"');
+});
+
+describe('metrics', () => {
+  test('are served on a port of their own, by operation and status, and not where the interface is', async () => {
+    const port = await freePort();
+    const other = await startTestServer({ QM_METRICS_PORT: String(port) });
+    onTestFinished(() => other.stop());
+    await other.ok('GET', '/v1/providers', { as: other.admin });
+    await other.call('GET', '/v1/providers');
+    const { status, text, headers } = await wire(`http://127.0.0.1:${port}`, { target: '/metrics' });
+    expect([status, headers['content-type']]).toEqual([200, 'text/plain; version=0.0.4; charset=utf-8']);
+    const count = 'quartermaster_http_request_duration_seconds_count';
+    expect(text).toContain(`${count}{operation="list_providers",status="200"} 1`);
+    expect(text).toContain(`${count}{operation="list_providers",status="401"} 1`);
+    expect(text).toContain('quartermaster_refused_credentials_total{reason="credentials_missing"} 1');
+    expect(text).toContain('process_cpu_seconds_total');
+    expect((await wire(`http://127.0.0.1:${port}`, { target: '/v1/providers' })).status).toBe(404);
+    expect((await other.call('GET', '/metrics')).status).toBe(404);
+  });
+
+  test('a port that is taken costs the metrics, not the service', async () => {
+    const { port } = new URL(server.url);
+    const other = await startTestServer({ QM_METRICS_PORT: port });
+    onTestFinished(() => other.stop());
+    expect((await other.call('GET', '/readyz')).status).toBe(200);
+  });
+
+  test('their port is closed with the service', async () => {
+    const port = await freePort();
+    const other = await startTestServer({ QM_METRICS_PORT: String(port) });
+    await other.stop();
+    await expect(wire(`http://127.0.0.1:${port}`, { target: '/metrics' })).rejects.toMatchObject({
+      code: 'ECONNREFUSED',
+    });
+  });
+});
