@@ -10,7 +10,10 @@ export type HttpSession = {
 export function createHttpSession(signal?: AbortSignal): HttpSession {
   const cookies = new Map<string, Cookie>();
 
-  async function send(url: string, init: RequestInit & { headers?: Record<string, string> }): Promise<Response> {
+  async function send(
+    url: string,
+    init: Omit<RequestInit, 'headers'> & { headers?: Record<string, string> },
+  ): Promise<Response> {
     const { pathname } = new URL(url);
     const cookie = [...cookies.values()].filter(({ path }) => covers(path, pathname)).map(({ pair }) => pair);
     const timeout = AbortSignal.timeout(REQUEST_TIMEOUT_MS);
@@ -18,7 +21,7 @@ export function createHttpSession(signal?: AbortSignal): HttpSession {
       ...init,
       headers: {
         accept: 'text/html',
-        ...(init.headers as Record<string, string> | undefined),
+        ...init.headers,
         cookie: cookie.join('; '),
       },
       redirect: 'manual',
