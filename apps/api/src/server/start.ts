@@ -45,7 +45,10 @@ export async function startServer(config: Config, parts: Parts = {}): Promise<Ru
   const log = parts.log ?? pino({ level: config.logLevel });
   const db = await openDatabase(config.databaseUrl, ROOT);
   const opened: (() => Promise<void>)[] = [() => db.destroy()];
+  let stopServing = async () => {};
   const close = async () => {
+    // Requests first: what they still need is closed after them.
+    await stopServing();
     for (const end of opened.toReversed()) await end();
   };
   try {
@@ -60,10 +63,10 @@ export async function startServer(config: Config, parts: Parts = {}): Promise<Ru
     );
     const port = await listen(server, config.port, config.host);
     let ready = true;
-    opened.push(async () => {
+    stopServing = async () => {
       ready = false;
       await drained(server);
-    });
+    };
     const url = `http://${config.host.includes(':') ? `[${config.host}]` : config.host}:${port}`;
     const publicUrl = config.publicUrl ?? url;
 
