@@ -1,4 +1,4 @@
-import { ConfigError, readConfig } from './config.ts';
+import { type Config, ConfigError, readConfig } from './config.ts';
 import { startServer } from './server/start.ts';
 
 try {
@@ -23,7 +23,7 @@ try {
   const lines = [
     `Quartermaster listens on ${server.url}`,
     `API reference:     ${server.publicUrl}/docs`,
-    `bearer token:      ${config.devIdentity ? 'npm run --silent dev-token' : tokenHint(server.services.issuer)}`,
+    `bearer token:      ${config.devIdentity ? devTokenCommand(config) : tokenHint(server.services.issuer)}`,
   ];
   if (server.bootstrapKey !== null) lines.push(`bootstrap API key: ${server.bootstrapKey}`);
   process.stdout.write(`${lines.join('\n')}\n`);
@@ -31,6 +31,12 @@ try {
   if (!(error instanceof ConfigError)) throw error;
   process.stderr.write(`${error.message}\n`);
   process.exitCode = 2;
+}
+
+/** The command finds the server by the same variables. */
+function devTokenCommand({ host, port }: Config): string {
+  const where = `${host === '127.0.0.1' ? '' : `HOST=${host} `}${port === 8080 ? '' : `PORT=${port} `}`;
+  return `${where}npm run --silent dev-token`;
 }
 
 function tokenHint(issuer: string | null): string {

@@ -70,7 +70,7 @@ test('the first sight of an identity links it to the user of its verified email,
   const id = await register(db, { email: 'Ada@Example.com' });
   const [first, second] = await Promise.all([enter(), enter()]);
   expect(first).toEqual({
-    ...{ kind: 'user', id, tenantId: null, scheme: 'bearer', keyId: null },
+    ...{ kind: 'user', id, tenantId: null, scheme: 'bearer', keyId: null, keyExpiresAt: null },
     ...{ platformAdministrator: false, platformScopes: [], grants: [], termsAccepted: true },
   });
   expect(second).toEqual(first);
@@ -81,7 +81,7 @@ test('the first sight of an identity links it to the user of its verified email,
     expect.objectContaining({
       ...{
         tenantId: null,
-        actor: { type: 'user', id },
+        actor: { type: 'user', id, tenantId: null },
         scheme: 'bearer',
         operation: 'link_identity',
         outcome: 'success',

@@ -46,7 +46,7 @@ test('a gateway verifies the token with the published keys, its id and the publi
   expect(payload).toEqual({
     iss: 'https://quartermaster.example.com',
     aud: gatewayId,
-    sub: 'service_account:bot',
+    sub: 'service_account:acme/bot',
     jti: session.id,
     iat,
     exp: iat + 90,
@@ -101,7 +101,7 @@ test('grants leave out what is blocked or retired, and providers that are not ac
 test('a session of another subject needs the scope to impersonate, and says who opened it', async () => {
   const services = await setUp();
   const gatewayId = await gateway(services.db, {}, EU);
-  const body = { subject: 'service_account:other' };
+  const body = { subject: 'service_account:acme/other' };
   const plain = callerOf(services, ['gateway_sessions:write']);
   await expect(createGatewaySession(plain, gatewayId, body)).rejects.toMatchObject({
     reason: 'scope_missing',
@@ -109,18 +109,18 @@ test('a session of another subject needs the scope to impersonate, and says who 
   });
   const trusted = callerOf(services, ['gateway_sessions:write', 'gateway_sessions:impersonate']);
   const session = await createGatewaySession(trusted, gatewayId, body);
-  expect(session).toMatchObject({ subject: 'service_account:other', actor: 'service_account:bot', ...EU });
+  expect(session).toMatchObject({ subject: 'service_account:acme/other', actor: 'service_account:acme/bot', ...EU });
   expect(decodeJwt(session.token)).toMatchObject({
-    sub: 'service_account:other',
-    act: { sub: 'service_account:bot' },
+    sub: 'service_account:acme/other',
+    act: { sub: 'service_account:acme/bot' },
     sub_tenant_id: 'eu',
   });
-  for (const subject of ['service_account:us-bot', 'service_account:nobody', 'user:nobody']) {
+  for (const subject of ['service_account:acme/us-bot', 'service_account:acme/nobody', 'user:nobody']) {
     await expect(createGatewaySession(trusted, gatewayId, { subject })).rejects.toMatchObject({
       details: [{ loc: ['body', 'subject'], type: 'value_error', input: subject }],
     });
   }
-  const own = await createGatewaySession(plain, gatewayId, { subject: 'service_account:bot' });
+  const own = await createGatewaySession(plain, gatewayId, { subject: 'service_account:acme/bot' });
   expect(own.actor).toBeNull();
 });
 
@@ -234,6 +234,7 @@ function callerOf(services: Services, scopes: Scope[] = ['*']): CallerContext {
     platformAdministrator: false,
     platformScopes: [],
     grants: [{ ...ACME, scopes }],
+    keyExpiresAt: null,
     termsAccepted: true,
   };
   const operation = createContract as Operation;

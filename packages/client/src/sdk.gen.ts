@@ -607,6 +607,8 @@ export const createMembership = <ThrowOnError extends boolean = false>(options: 
 
 /**
  * Remove a member
+ *
+ * Users leave by themselves without any scope.
  */
 export const deleteMembership = <ThrowOnError extends boolean = false>(options: Options<DeleteMembershipData, ThrowOnError>): RequestResult<DeleteMembershipResponses, DeleteMembershipErrors, ThrowOnError> => (options.client ?? client).delete<DeleteMembershipResponses, DeleteMembershipErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],

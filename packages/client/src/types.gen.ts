@@ -383,7 +383,7 @@ export type SearchServiceAccountsInput = {
      */
     status?: string | null;
     /**
-     * Only accounts whose metadata has these top-level values.
+     * Only accounts whose metadata has these top-level values, at most 20.
      */
     metadata?: {
         [key: string]: unknown;
@@ -527,6 +527,10 @@ export type AuditEvent = {
     actor: {
         type: 'service_account' | 'user' | 'anonymous' | 'system';
         id: string | null;
+        /**
+         * A service account's own tenant: its id is unique there only.
+         */
+        tenantId: string | null;
     };
     /**
      * How the actor proved who they are.
@@ -683,7 +687,7 @@ export type Credential = {
      */
     lastUsedAt: string | null;
     /**
-     * `user:<id>` or `service_account:<id>`; null where the service made it.
+     * `user:<id>` or `service_account:<tenant>/<id>`; null where the service made it.
      */
     createdBy: string | null;
     revokedAt: string | null;
@@ -922,7 +926,7 @@ export type Manifest = {
     digest: string;
     spec: ManifestSpec;
     /**
-     * `user:<id>` or `service_account:<id>`.
+     * `user:<id>` or `service_account:<tenant>/<id>`.
      */
     createdBy: string;
     /**
@@ -1124,7 +1128,7 @@ export type OperatorTask = {
         id: string;
     };
     /**
-     * `user:<id>` or `service_account:<id>`.
+     * `user:<id>` or `service_account:<tenant>/<id>`.
      */
     assignee: string | null;
     priority: 'low' | 'normal' | 'high';
@@ -1355,7 +1359,7 @@ export type RuntimeObservation = {
         decision: 'approved' | 'rejected' | 'ignored';
         note: string | null;
         /**
-         * `user:<id>` or `service_account:<id>`.
+         * `user:<id>` or `service_account:<tenant>/<id>`.
          */
         reviewedBy: string;
         /**
@@ -1433,7 +1437,7 @@ export type Recommendation = {
         } | null;
     };
     /**
-     * `user:<id>` or `service_account:<id>`.
+     * `user:<id>` or `service_account:<tenant>/<id>`.
      */
     appliedBy: string | null;
     appliedAt: string | null;
@@ -1523,7 +1527,7 @@ export type CreatedKey = {
      */
     lastUsedAt: string | null;
     /**
-     * `user:<id>` or `service_account:<id>`; null where the service made it.
+     * `user:<id>` or `service_account:<tenant>/<id>`; null where the service made it.
      */
     createdBy: string | null;
     revokedAt: string | null;
@@ -1800,7 +1804,7 @@ export type Span = {
      */
     updatedAt: string;
     /**
-     * The account that sent it: `user:<id>` or `service_account:<id>`.
+     * The account that sent it: `user:<id>` or `service_account:<tenant>/<id>`.
      */
     receivedFrom: string;
 };

@@ -15,7 +15,11 @@ export const AuditEventSchema = z
     tenantId: TenantIdSchema.nullable().describe("The tenant that it happened in; null for the platform's own."),
     subTenantId: SubTenantIdSchema,
     actor: z
-      .strictObject({ type: z.enum(['service_account', 'user', 'anonymous', 'system']), id: z.string().nullable() })
+      .strictObject({
+        type: z.enum(['service_account', 'user', 'anonymous', 'system']),
+        id: z.string().nullable(),
+        tenantId: TenantIdSchema.nullable().describe("A service account's own tenant: its id is unique there only."),
+      })
       .describe('Who did it. `anonymous` registers; `system` is the service itself.'),
     scheme: z.enum(['api_key', 'bearer']).nullable().describe('How the actor proved who they are.'),
     keyId: z.string().nullable().describe("The API key's id, where one was used."),

@@ -32,7 +32,10 @@ export const credentialFields = {
     .describe(`An active one that ends within ${EXPIRING_DAYS} days is expiring.`),
   expiresAt: TimestampSchema.nullable(),
   lastUsedAt: TimestampSchema.nullable().describe('To the minute.'),
-  createdBy: z.string().nullable().describe('`user:<id>` or `service_account:<id>`; null where the service made it.'),
+  createdBy: z
+    .string()
+    .nullable()
+    .describe('`user:<id>` or `service_account:<tenant>/<id>`; null where the service made it.'),
   revokedAt: TimestampSchema.nullable(),
   rotationCount: z.int().describe('How many keys this one followed.'),
   ...timeFields,

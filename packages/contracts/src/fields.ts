@@ -27,11 +27,20 @@ export const TimestampSchema = z.iso.datetime({ precision: 3 }).describe('RFC 33
 
 /** RFC 3339 with any offset, as callers write it; becomes UTC with milliseconds. */
 export const TimestampInputSchema = z.iso
-  .datetime({ offset: true })
-  .overwrite((text) => new Date(text).toISOString())
+  .datetime({ offset: true, abort: true })
+  .refine((text) => /^\d{4}-/.test(utc(text)), { error: 'the year should be one of 0000 to 9999 in UTC', abort: true })
+  .overwrite(utc)
   .describe('RFC 3339 with any offset.');
 
 export const NameSchema = z.string().min(1).max(200);
+
+/** A name that looks like what it is: no spaces around it, no control characters, nothing that reorders or hides text. */
+export const NameInputSchema = NameSchema.refine(
+  (text) => text === text.trim() && !/[\p{Cc}\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]/u.test(text),
+  {
+    error: 'name should have no spaces around it, no control characters and no invisible ones',
+  },
+);
 export const DisplayNameSchema = z.string().max(200);
 export const DescriptionSchema = z.string().max(2000);
 
@@ -76,3 +85,9 @@ export const tenancySearchFields = {
   tenantId: tenancyQueryFields.tenant_id,
   subTenantId: tenancyQueryFields.sub_tenant_id,
 };
+
+/** The same moment in UTC with milliseconds; as it stands where it is no moment, which the format refuses. */
+function utc(text: string): string {
+  const moment = new Date(text);
+  return Number.isNaN(moment.getTime()) ? text : moment.toISOString();
+}

@@ -7,9 +7,11 @@ import { page, pageFields } from './pages.ts';
 
 export const SubjectSchema = z
   .string()
-  .max(200)
-  .regex(/^(user|service_account):[A-Za-z0-9][A-Za-z0-9._:-]*$/)
-  .describe('`user:<id>` or `service_account:<id>`.');
+  .max(300)
+  .regex(
+    /^(user:[A-Za-z0-9][A-Za-z0-9._:-]*|service_account:[A-Za-z0-9][A-Za-z0-9._:-]*\/[A-Za-z0-9][A-Za-z0-9._:-]*)$/,
+  )
+  .describe('`user:<id>` or `service_account:<tenant>/<id>`.');
 
 export const GrantSchema = z
   .strictObject({
@@ -108,7 +110,7 @@ export const listGatewaySessions = operation({
   params: gateway,
   query: {
     status: z.string().max(64).nullish().describe('Only sessions of this status.'),
-    subject: z.string().max(200).nullish().describe('Only sessions of this subject.'),
+    subject: z.string().max(300).nullish().describe('Only sessions of this subject.'),
     ...pageFields,
   },
   output: page('GatewaySessionPage', GatewaySessionSchema),

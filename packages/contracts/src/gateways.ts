@@ -2,6 +2,7 @@ import { z } from 'zod';
 import {
   DisplayNameSchema,
   LookupIdSchema,
+  NameInputSchema,
   NameSchema,
   tenancyFields,
   tenancyInputFields,
@@ -39,7 +40,7 @@ export type Gateway = z.infer<typeof GatewaySchema>;
 
 export const CreateGatewayInputSchema = z
   .strictObject({
-    name: NameSchema,
+    name: NameInputSchema,
     displayName: DisplayNameSchema.nullish(),
     url: BaseUrlSchema.nullish(),
     status: z.enum(['active', 'disabled']).default('active'),
@@ -53,7 +54,7 @@ export type CreateGatewayInput = z.infer<typeof CreateGatewayInputSchema>;
 
 export const UpdateGatewayInputSchema = z
   .strictObject({
-    name: NameSchema.optional(),
+    name: NameInputSchema.optional(),
     displayName: DisplayNameSchema.nullish(),
     url: BaseUrlSchema.nullish(),
     status: z.enum(['active', 'disabled']).optional().describe('Disabling ends its sessions at once.'),

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import {
   LookupIdSchema,
+  NameInputSchema,
   NameSchema,
   tenancyFields,
   tenancyInputFields,
@@ -48,7 +49,7 @@ export const ManifestSchema = z
     status: z.enum(['active', 'superseded', 'deleted']).describe('The newest version is active.'),
     digest: z.string().describe('`sha256:` and the digest of the RFC 8785 form of `spec`.'),
     spec: ManifestSpecSchema,
-    createdBy: z.string().describe('`user:<id>` or `service_account:<id>`.'),
+    createdBy: z.string().describe('`user:<id>` or `service_account:<tenant>/<id>`.'),
     ...timeFields,
   })
   .meta({ id: 'Manifest', description: 'What an agent, gateway or channel declares to use.' });
@@ -56,7 +57,7 @@ export type Manifest = z.infer<typeof ManifestSchema>;
 
 export const CreateManifestInputSchema = z
   .strictObject({
-    name: NameSchema,
+    name: NameInputSchema,
     kind: ManifestKindSchema,
     spec: ManifestSpecSchema,
     ...tenancyInputFields,

@@ -21,7 +21,7 @@ export const OperatorTaskSchema = z
     subject: z
       .strictObject({ type: z.enum(['runtime_observation', 'provider', 'credential']), id: z.string() })
       .describe('What it is about. One open task for each subject and kind.'),
-    assignee: z.string().nullable().describe('`user:<id>` or `service_account:<id>`.'),
+    assignee: z.string().nullable().describe('`user:<id>` or `service_account:<tenant>/<id>`.'),
     priority: z.enum(['low', 'normal', 'high']),
     dueAt: TimestampSchema.nullable(),
     attempts: z.int(),
@@ -45,7 +45,7 @@ export const listOperatorTasks = operation({
     ...tenancyQueryFields,
     status: z.string().max(64).nullish().describe('Only tasks of this status.'),
     kind: z.string().max(64).nullish().describe('Only tasks of this kind.'),
-    assignee: z.string().max(200).nullish().describe('Only tasks of this assignee.'),
+    assignee: z.string().max(300).nullish().describe('Only tasks of this assignee.'),
     ...pageFields,
   },
   output: page('OperatorTaskPage', OperatorTaskSchema),

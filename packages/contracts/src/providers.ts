@@ -4,6 +4,7 @@ import {
   DisplayNameSchema,
   LookupIdSchema,
   MetadataSchema,
+  NameInputSchema,
   NameSchema,
   TimestampSchema,
   tenancyFields,
@@ -50,7 +51,7 @@ export type Provider = z.infer<typeof ProviderSchema>;
 
 export const CreateProviderInputSchema = z
   .strictObject({
-    name: NameSchema,
+    name: NameInputSchema,
     displayName: DisplayNameSchema.nullish(),
     description: DescriptionSchema.nullish(),
     kind: ProviderKindSchema,
@@ -64,7 +65,7 @@ export type CreateProviderInput = z.infer<typeof CreateProviderInputSchema>;
 
 export const UpdateProviderInputSchema = z
   .strictObject({
-    name: NameSchema.optional(),
+    name: NameInputSchema.optional(),
     displayName: DisplayNameSchema.nullish(),
     description: DescriptionSchema.nullish(),
     kind: ProviderKindSchema.optional(),

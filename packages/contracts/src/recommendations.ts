@@ -38,7 +38,7 @@ export const RecommendationSchema = z
         after: z.record(z.string(), z.unknown()).nullable().describe('The fields as they will be; null: nothing left.'),
       })
       .describe('What applying it changes.'),
-    appliedBy: z.string().nullable().describe('`user:<id>` or `service_account:<id>`.'),
+    appliedBy: z.string().nullable().describe('`user:<id>` or `service_account:<tenant>/<id>`.'),
     appliedAt: TimestampSchema.nullable(),
     ...timeFields,
   })

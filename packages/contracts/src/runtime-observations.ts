@@ -53,7 +53,7 @@ export const RuntimeObservationSchema = z
       .strictObject({
         decision: DecisionSchema,
         note: NoteSchema.nullable(),
-        reviewedBy: z.string().describe('`user:<id>` or `service_account:<id>`.'),
+        reviewedBy: z.string().describe('`user:<id>` or `service_account:<tenant>/<id>`.'),
         reviewedAt: TimestampSchema,
       })
       .nullable(),

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { CredentialSchema, credentialFields } from './credentials.ts';
-import { LookupIdSchema, NameSchema, TimestampInputSchema, tenancyQueryFields } from './fields.ts';
+import { LookupIdSchema, NameInputSchema, TimestampInputSchema, tenancyQueryFields } from './fields.ts';
 import { operation } from './operation.ts';
 import { page, pageFields } from './pages.ts';
 import { ScopeSchema } from './scopes.ts';
@@ -17,7 +17,7 @@ export type CreatedKey = z.infer<typeof CreatedKeySchema>;
 
 export const CreateKeyInputSchema = z
   .strictObject({
-    name: NameSchema.nullish(),
+    name: NameInputSchema.nullish(),
     scopes: z.array(ScopeSchema).min(1).max(64).describe('What the key may do: nothing that its maker may not.'),
     expiresAt: TimestampInputSchema.nullish().describe('When it stops working, in the future; never where left out.'),
   })

@@ -5,6 +5,7 @@ import {
   IdentifierSchema,
   LookupIdSchema,
   MetadataSchema,
+  NameInputSchema,
   NameSchema,
   TimestampInputSchema,
   TimestampSchema,
@@ -40,7 +41,7 @@ export type ServiceAccount = z.infer<typeof ServiceAccountSchema>;
 
 export const CreateServiceAccountInputSchema = z
   .strictObject({
-    name: NameSchema,
+    name: NameInputSchema,
     displayName: DisplayNameSchema.nullish(),
     id: IdentifierSchema.nullish().describe('Made where it is left out. An id is never given twice in a tenant.'),
     ...tenancyInputFields,
@@ -75,7 +76,11 @@ export const SearchServiceAccountsInputSchema = z
       .nullish()
       .describe('Only accounts that have this text, in any case, in id, name, display name or description.'),
     status: z.string().max(64).nullish().describe('Only accounts of this status; deleted ones are shown by it alone.'),
-    metadata: MetadataSchema.nullish().describe('Only accounts whose metadata has these top-level values.'),
+    metadata: MetadataSchema.refine((value) => Object.keys(value).length <= 20, {
+      error: 'at most 20 members of the metadata can be searched for at once',
+    })
+      .nullish()
+      .describe('Only accounts whose metadata has these top-level values, at most 20.'),
     createdAfter: TimestampInputSchema.nullish().describe('Only accounts made after this time.'),
     createdBefore: TimestampInputSchema.nullish().describe('Only accounts made before this time.'),
     ...pageFields,

@@ -43,7 +43,7 @@ export const SpanSchema = z
       .describe("What the span says in OpenTelemetry's GenAI conventions; null where it says nothing."),
     createdAt: TimestampSchema.describe('When it came in.'),
     updatedAt: TimestampSchema.describe('The same: spans do not change.'),
-    receivedFrom: z.string().describe('The account that sent it: `user:<id>` or `service_account:<id>`.'),
+    receivedFrom: z.string().describe('The account that sent it: `user:<id>` or `service_account:<tenant>/<id>`.'),
   })
   .meta({
     id: 'Span',

@@ -58,6 +58,8 @@ export type Tables = {
       created_by: string | null;
       revoked_at: Time | null;
       rotation_count: number;
+      /** The key that followed this one. */
+      replaced_by: string | null;
       search_text: string;
     };
   users: Times & {
@@ -161,10 +163,9 @@ export type Tables = {
       gateway_id: string;
       subject: string;
       actor: string | null;
-      /** Who opened it: `user:<id>` or `service_account:<id>`. */
+      /** Who opened it: `user:<id>` or `service_account:<tenant>/<id>`. */
       opened_by: string;
       /** The tenant of the account that opened it, which may not be the session's; '' for a user. */
-      opener_tenant_id: string;
       issued_at: Time;
       expires_at: Time;
       revoked_at: Time | null;
@@ -231,6 +232,7 @@ export type Tables = {
     created_at: Time;
     actor_type: 'service_account' | 'user' | 'anonymous' | 'system';
     actor_id: string | null;
+    actor_tenant_id: string | null;
     scheme: 'api_key' | 'bearer' | null;
     key_id: string | null;
     operation: string;

@@ -87,10 +87,10 @@ describe('ending the sessions of a principal', () => {
   test('ends what it is the subject of, and what it opened for others', async () => {
     const db = await temporaryDatabase(ACME);
     const gatewayId = await gateway(db, ACME);
-    const own = await session(db, ACME, gatewayId, { subject: 'service_account:bot' });
-    const forOther = await session(db, ACME, gatewayId, { subject: 'user:1', openedBy: 'service_account:bot' });
+    const own = await session(db, ACME, gatewayId, { subject: 'service_account:acme/bot' });
+    const forOther = await session(db, ACME, gatewayId, { subject: 'user:1', openedBy: 'service_account:acme/bot' });
     const another = await session(db, ACME, gatewayId, { subject: 'user:1', openedBy: 'user:1' });
-    expect(await revokeSessionsOf(db, [ACME], 'service_account:bot', NOW)).toBe(2);
+    expect(await revokeSessionsOf(db, [ACME], 'service_account:acme/bot', NOW)).toBe(2);
     expect(await statusOf(db, gatewayId, own)).toBe('revoked');
     expect(await statusOf(db, gatewayId, forOther)).toBe('revoked');
     expect(await statusOf(db, gatewayId, another)).toBe('active');
@@ -100,23 +100,21 @@ describe('ending the sessions of a principal', () => {
     const db = await temporaryDatabase(ACME, GLOBEX);
     const acme = await gateway(db, ACME);
     const globex = await gateway(db, GLOBEX);
-    const ours = await session(db, ACME, acme, { subject: 'service_account:bot' });
-    const theirs = await session(db, GLOBEX, globex, { subject: 'service_account:bot' });
-    expect(await revokeSessionsOf(db, [ACME], 'service_account:bot', NOW)).toBe(1);
+    const ours = await session(db, ACME, acme, { subject: 'service_account:acme/bot' });
+    const theirs = await session(db, GLOBEX, globex, { subject: 'service_account:globex/bot' });
+    expect(await revokeSessionsOf(db, [ACME], 'service_account:acme/bot', NOW)).toBe(1);
     expect(await statusOf(db, acme, ours)).toBe('revoked');
     expect(await statusOf(db, globex, theirs)).toBe('active');
   });
 
   test('ends what a platform administrator’s account opened in other tenants', async () => {
     const db = await temporaryDatabase(ACME, GLOBEX);
-    const globex = await gateway(db, GLOBEX);
-    const from = { subject: 'service_account:root', openerTenant: 'acme' };
-    const opened = await session(db, GLOBEX, globex, from);
-    expect(await revokeSessionsOf(db, [{ tenantId: 'initech', subTenantId: null }], 'service_account:root', NOW)).toBe(
-      0,
-    );
-    expect(await revokeSessionsOf(db, [ACME], 'service_account:root', NOW)).toBe(1);
-    expect(await statusOf(db, globex, opened)).toBe('revoked');
+    const gatewayId = await gateway(db, GLOBEX);
+    const subject = 'service_account:acme/root';
+    const opened = await session(db, GLOBEX, gatewayId, { subject });
+    expect(await revokeSessionsOf(db, [ACME], subject, NOW)).toBe(0);
+    expect(await revokeSessionsOf(db, EVERYWHERE, subject, NOW)).toBe(1);
+    expect(await statusOf(db, gatewayId, opened)).toBe('revoked');
   });
 
   test('ends a user’s sessions in the places of the scope', async () => {
@@ -141,14 +139,14 @@ test('a subject is active, of the tenant, and not of a sibling sub-tenant', asyn
   await user(db, 'usr_2', 'disabled', EU);
   await user(db, 'usr_3', 'active', GLOBEX);
   const cases: [string, TenantPlace, boolean][] = [
-    ['service_account:wide', ACME, true],
-    ['service_account:wide', EU, true],
-    ['service_account:wide', GLOBEX, false],
-    ['service_account:eu:bot', EU, true],
-    ['service_account:eu:bot', ACME, true],
-    ['service_account:eu:bot', US, false],
-    ['service_account:off', ACME, false],
-    ['service_account:nobody', ACME, false],
+    ['service_account:acme/wide', ACME, true],
+    ['service_account:acme/wide', EU, true],
+    ['service_account:acme/wide', GLOBEX, false],
+    ['service_account:acme/eu:bot', EU, true],
+    ['service_account:acme/eu:bot', ACME, true],
+    ['service_account:acme/eu:bot', US, false],
+    ['service_account:acme/off', ACME, false],
+    ['service_account:acme/nobody', ACME, false],
     ['user:usr_1', EU, true],
     ['user:usr_1', ACME, true],
     ['user:usr_1', US, false],
@@ -179,16 +177,15 @@ async function statusOf(db: Database, gatewayId: string, id: string, seconds = 1
   return (await findGatewaySession(db, EVERYWHERE, gatewayId, id, later(seconds)))?.status;
 }
 
-type SessionFields = { subject?: string; openedBy?: string; openerTenant?: string; ttl?: number; at?: number };
+type SessionFields = { subject?: string; openedBy?: string; ttl?: number; at?: number };
 
 async function session(db: Database, place: TenantPlace, gatewayId: string, fields: SessionFields): Promise<string> {
   const { subject = 'user:1', openedBy = subject, ttl = 600, at = 0 } = fields;
-  const tenantId = openedBy.startsWith('user:') ? null : (fields.openerTenant ?? place.tenantId);
   const values = {
     gatewayId,
     subject,
     actor: openedBy === subject ? null : openedBy,
-    openedBy: { name: openedBy, tenantId },
+    openedBy,
     expiresAt: later(at + ttl).toISOString(),
     gatewayUrl: null,
     grants: [],

@@ -17,7 +17,8 @@ export async function principalOfApiKey(services: Services, text: string): Promi
   const time = now.toISOString();
   if (key.revokedAt !== null || (key.expiresAt !== null && key.expiresAt <= time)) throw refused();
   if (key.account.status !== 'active') throw refused();
-  await touch(services, key, now);
+  // Not waited for: whoever only reads need not wait until others have written.
+  void touch(services, key, now);
   const { account, scopes } = key;
   return {
     kind: 'service_account',
@@ -25,6 +26,7 @@ export async function principalOfApiKey(services: Services, text: string): Promi
     tenantId: account.tenantId,
     scheme: 'api_key',
     keyId: key.id,
+    keyExpiresAt: key.expiresAt,
     platformAdministrator: account.platformAdministrator,
     platformScopes: account.platformAdministrator ? scopes : [],
     grants: [{ tenantId: account.tenantId, subTenantId: account.subTenantId, scopes }],

@@ -23,8 +23,9 @@ export function authorise(
     throw new ApiError('terms_required', 'Accept the terms first: PUT /v1/me/profile with terms.accepted true.');
   }
   const scope = operation.scope === 'public' ? null : operation.scope;
-  const reach = reachOf(principal, scope);
-  if (scope !== null && reach.length === 0 && !isOwnRecord(operation, principal, raw)) {
+  const own = isOwnRecord(operation, principal, raw);
+  const reach = reachOf(principal, own ? null : scope);
+  if (scope !== null && reach.length === 0 && !own) {
     throw new ApiError('scope_missing', `This operation needs the scope ${scope}.`, {
       scope,
       headers: { 'WWW-Authenticate': `Bearer error="insufficient_scope", scope="${scope}"` },

@@ -14,6 +14,8 @@ export type Principal = {
   scheme: 'api_key' | 'bearer';
   /** The API key's id; null for a bearer token. */
   keyId: string | null;
+  /** When that key ends; null: never, or no key. */
+  keyExpiresAt: string | null;
   platformAdministrator: boolean;
   /** What a platform administrator holds in every tenant; nothing for others. */
   platformScopes: readonly Scope[];
@@ -38,7 +40,15 @@ export function scopesAt(principal: Principal, place: TenantPlace): Scope[] {
   return [...new Set([...principal.platformScopes, ...here.flatMap((grant) => grant.scopes)])];
 }
 
-/** How tokens, audit events and records name a principal: `user:<id>` or `service_account:<id>`. */
-export function principalName(principal: Pick<Principal, 'kind' | 'id'>): string {
-  return `${principal.kind}:${principal.id}`;
+/**
+ * How tokens and records name a principal: `user:<id>` or `service_account:<tenant>/<id>`, since an account's id is unique
+ * in its tenant only.
+ */
+export function principalName(principal: Pick<Principal, 'kind' | 'id' | 'tenantId'>): string {
+  return principal.kind === 'user' ? `user:${principal.id}` : accountName(principal.tenantId ?? '', principal.id);
+}
+
+/** The same, of a service account. */
+export function accountName(tenantId: string, id: string): string {
+  return `service_account:${tenantId}/${id}`;
 }

@@ -97,6 +97,7 @@ function principalOf(account: Account, grants: readonly Grant[]): Principal {
     tenantId: null,
     scheme: 'bearer',
     keyId: null,
+    keyExpiresAt: null,
     platformAdministrator: account.platformAdministrator,
     platformScopes: account.platformAdministrator ? ['*'] : [],
     grants,

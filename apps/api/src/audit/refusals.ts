@@ -46,7 +46,15 @@ export function refusalLog(db: Database, now: () => Date, onDropped: () => void)
     flush,
     note({ principal, operationId, reason, status, requestId }) {
       const minute = Math.floor(now().getTime() / MINUTE_MS);
-      const key = JSON.stringify([principal.kind, principal.tenantId, principal.id, operationId, reason, minute]);
+      const key = JSON.stringify([
+        principal.kind,
+        principal.tenantId,
+        principal.id,
+        principal.keyId,
+        operationId,
+        reason,
+        minute,
+      ]);
       const noted = waiting.get(key);
       if (noted) {
         noted.event.count += 1;

@@ -59,8 +59,12 @@ function eventOf(ctx: WriteContext, change: Change): NewAuditEvent {
 
 /** Who acts, as audit events have it. */
 export function actorOf(principal: Principal | null): Pick<AuditEvent, 'actor' | 'scheme' | 'keyId'> {
-  if (principal === null) return { actor: { type: 'anonymous', id: null }, scheme: null, keyId: null };
-  return { actor: { type: principal.kind, id: principal.id }, scheme: principal.scheme, keyId: principal.keyId };
+  if (principal === null) return { actor: { type: 'anonymous', id: null, tenantId: null }, scheme: null, keyId: null };
+  return {
+    actor: { type: principal.kind, id: principal.id, tenantId: principal.tenantId },
+    scheme: principal.scheme,
+    keyId: principal.keyId,
+  };
 }
 
 /** The fields of an update that would change the record: an update of nothing writes nothing. */

@@ -45,7 +45,7 @@ export async function createGatewaySession(
       gatewayId: gateway.id,
       subject,
       actor,
-      openedBy: { name: principalName(ctx.principal), tenantId: ctx.principal.tenantId },
+      openedBy: principalName(ctx.principal),
       expiresAt: new Date(now.getTime() + ttlSeconds * 1000).toISOString(),
       gatewayUrl: gateway.url,
       grants: await grantsOf(trx, gateway, providerIds),

@@ -44,7 +44,9 @@ export function toDetails(error: z.ZodError, raw: RawInput, operation?: Operatio
 
 /** What a procedure threw; where its input broke the contract, as the failure that says so in detail. */
 export function explained(error: TRPCError, operation: Operation, raw: unknown): TRPCError {
-  if (error.code !== 'BAD_REQUEST' || !(error.cause instanceof z.ZodError)) return error;
+  if (error.code !== 'BAD_REQUEST' || error.cause === undefined) return error;
+  // What broke while the input was parsed is a bug of ours, and no fault of the caller's.
+  if (!(error.cause instanceof z.ZodError)) return new TRPCError({ code: 'INTERNAL_SERVER_ERROR', cause: error.cause });
   const sent = typeof raw === 'object' && raw !== null ? (raw as RawInput) : {};
   return new ValidationFailure(toDetails(error.cause, sent, operation));
 }

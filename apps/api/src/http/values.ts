@@ -8,7 +8,7 @@ type Loc = (string | number)[];
 /**
  * Refuses values that no schema looks at, and that no record should hold: NUL (Postgres has no place for it), lone
  * surrogates (they are not Unicode, and UTF-8 replaces them silently), a key `__proto__` (a free-form object would
- * drop it silently), and nesting deeper than {@link MAX_DEPTH}, which would overflow stacks further in.
+ * drop it silently), numbers out of range (JSON has no infinity to keep them as), and nesting deeper than {@link MAX_DEPTH}, which would overflow stacks further in.
  *
  * @param raw `{ path, query, body }` as sent.
  * @throws ValidationFailure with the first of them.
@@ -25,6 +25,9 @@ function check(value: unknown, loc: Loc, depth: number): void {
     const fault = faultOf(value);
     if (fault !== null) throw valueError([...loc], fault);
     return;
+  }
+  if (typeof value === 'number' && !Number.isFinite(value)) {
+    throw valueError([...loc], 'a number should be within the range of a double');
   }
   if (typeof value !== 'object' || value === null) return;
   if (depth > MAX_DEPTH) throw valueError(loc.slice(0, 1), `should nest at most ${MAX_DEPTH} levels deep`);

@@ -150,7 +150,7 @@ function wrongFormat(issue: IssueOf<'invalid_format'>, value: unknown): Wording 
       };
     }
     case 'url': {
-      const error = URL.canParse(text) ? 'of a kind that is not allowed' : 'relative URL without a base';
+      const error = URL.canParse(text) ? 'with a scheme that is allowed here' : 'relative URL without a base';
       return { type: 'url_parsing', msg: `Input should be a valid URL, ${error}`, ctx: { error } };
     }
     case 'uuid': {

@@ -20,6 +20,7 @@ import {
 } from '@quartermaster/db/repositories/runtime-observations.ts';
 import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
 import { changedFields } from '../audit/write.ts';
+import { registerItemChange } from '../recommendations/register-item.ts';
 import { riskOf } from './risk.ts';
 
 /** What is declared of a subject at a provider. */
@@ -69,12 +70,8 @@ export async function settle(
   const recommendation = {
     ...registrationOf(observation),
     reason: `Agents use the ${kind} ${name} at ${provider.name}; no inventory item and no active manifest declares it.`,
-    change: {
-      target: { type: 'inventory_item', id: null },
-      before: null,
-      after: { providerId: provider.id, kind, name, status: 'available', source: 'recommendation' },
-    },
-  } as const;
+    change: await registerItemChange(db, provider, observation),
+  };
   await openRecommendation(db, provider, recommendation, id, now);
   if (observation.status === 'approved') return;
   const title = `Review the ${kind} ${name}, seen at ${provider.name} and declared by nobody`;
@@ -121,7 +118,9 @@ export async function recomputeUnknown(db: Database, provider: Provider, now: Da
     if (index % OF_TURN === OF_TURN - 1) await breathe();
     const declared = await declaredAt(db, observation, provider, observation);
     const risk = riskOf({ provider, declared, evidence: observation.evidence });
-    const change = { unknown: declared.unknown, ...statusAfter(observation, declared), risk };
+    // Of a deleted provider nothing is left to decide.
+    const status = provider.status === 'deleted' ? observation.status : statusAfter(observation, declared).status;
+    const change = { unknown: declared.unknown, status, risk };
     const inventoryItemId = declared.unknown ? null : (declared.item?.id ?? null);
     const isSame = changedFields(observation, { ...change, inventoryItemId }).length === 0;
     if (isSame && provider.status !== 'deleted') continue;

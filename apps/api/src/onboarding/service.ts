@@ -77,7 +77,7 @@ export async function removeUnclaimedUsers(services: Pick<Services, 'db' | 'now'
 
 const REMOVAL = {
   place: null,
-  actor: { type: 'system', id: null },
+  actor: { type: 'system', id: null, tenantId: null },
   scheme: null,
   keyId: null,
   operation: 'remove_unclaimed_user',

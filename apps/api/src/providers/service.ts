@@ -37,7 +37,9 @@ export async function changeProvider(ctx: CallerContext, id: string, body: Updat
       nameTaken(change.name ?? provider.name),
     );
     if (!updated) throw notFound();
-    if (changed.includes('name')) await recomputeUnknown(trx, updated, now);
+    // Manifests name it, and risk depends on where it is and whether it is declared.
+    if (['name', 'status', 'baseUrl'].some((field) => changed.includes(field)))
+      await recomputeUnknown(trx, updated, now);
     record({ place: updated, target: { type: 'provider', id }, changed });
     return updated;
   });

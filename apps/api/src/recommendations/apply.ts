@@ -8,11 +8,6 @@ import {
 import type { Provider } from '@quartermaster/contracts/providers.ts';
 import { CreateInventoryItemInputSchema, type InventoryItem } from '@quartermaster/contracts/inventory.ts';
 import type { Database } from '@quartermaster/db/database.ts';
-import {
-  findInventoryItemByName,
-  insertInventoryItem,
-  updateInventoryItem,
-} from '@quartermaster/db/repositories/inventory.ts';
 import { findProvider } from '@quartermaster/db/repositories/providers.ts';
 import {
   findApproved,
@@ -27,6 +22,7 @@ import { write } from '../audit/write.ts';
 import { recomputeUnknown, scopeOf } from '../observations/unknown.ts';
 import { notFound } from '../providers/service.ts';
 import type { CallerContext } from '../trpc.ts';
+import { registerItem, registerItemChange } from './register-item.ts';
 
 type Skipped = { id: string; reason: z.infer<typeof SkipReasonSchema> };
 
@@ -48,14 +44,21 @@ export async function applyRecommendations(
     const provider = await findProvider(trx, ctx.reach, providerId);
     if (!provider) throw notFound();
     const { chosen, skipped } = await choose(trx, ctx.reach, provider, body);
-    if (dryRun) return { providerId, dryRun, applied: chosen, skipped };
+    if (dryRun) {
+      const shown: Recommendation[] = [];
+      for (const recommendation of chosen) {
+        shown.push({ ...recommendation, change: await registerItemChange(trx, provider, itemOf(recommendation)) });
+      }
+      return { providerId, dryRun, applied: shown, skipped };
+    }
     const applied: Recommendation[] = [];
     const applying = { appliedBy: principalName(ctx.principal), appliedAt: now.toISOString() };
     for (const recommendation of chosen) {
-      const { change, subject } = await carryOut(trx, provider, recommendation, now);
+      const item = itemOf(recommendation);
+      const change = await registerItem(trx, provider, item, now);
       // Before the observations are looked at again: what is open and needed no more is closed as superseded there.
       applied.push(await markApplied(trx, ctx.reach, recommendation, { ...applying, change }, now));
-      await recomputeUnknown(trx, provider, now, subject);
+      await recomputeUnknown(trx, provider, now, item);
       record({ place: recommendation, target: { type: 'recommendation', id: recommendation.id }, changed: ['status'] });
       const { type, id } = change.target;
       if (id !== null) record({ place: provider, target: { type, id }, changed: Object.keys(change.after ?? {}) });
@@ -93,31 +96,8 @@ async function choose(
   return { chosen, skipped };
 }
 
-/** Makes the change that a recommendation describes. Answers it with the id of what was made. */
-async function carryOut(
-  trx: Database,
-  provider: Provider,
-  recommendation: Recommendation,
-  now: Date,
-): Promise<{ change: Recommendation['change']; subject: { kind: InventoryItem['kind']; name: string } }> {
-  if (recommendation.kind !== 'register_item') throw new Error(`no rule opens a ${recommendation.kind} yet`);
-  const { kind, name } = CreateInventoryItemInputSchema.pick({ kind: true, name: true })
-    .strip()
-    .parse(recommendation.change.after);
-  const retired = await findInventoryItemByName(trx, [scopeOf(provider)], { providerId: provider.id, kind, name });
-  if (retired && retired.status !== 'retired') throw new Error(`the ${kind} is ${retired.status} already`);
-  const item = retired
-    ? await updateInventoryItem(trx, [scopeOf(provider)], retired.id, { status: 'available' }, now)
-    : await insertInventoryItem(
-        trx,
-        provider,
-        {
-          ...{ providerId: provider.id, kind, name, status: 'available', source: 'recommendation' },
-          ...{ title: null, description: null, schemaDigest: null, attributes: {} },
-        },
-        now,
-      );
-  const before = retired ? { status: retired.status } : null;
-  const target = { type: 'inventory_item', id: item?.id ?? null } as const;
-  return { change: { target, before, after: recommendation.change.after }, subject: { kind, name } };
+/** What a recommendation is about: the rules open one kind alone. */
+function itemOf({ kind, change }: Recommendation): Pick<InventoryItem, 'kind' | 'name'> {
+  if (kind !== 'register_item') throw new Error(`no rule opens a ${kind} yet`);
+  return CreateInventoryItemInputSchema.pick({ kind: true, name: true }).strip().parse(change.after);
 }

@@ -1,7 +1,7 @@
 import type { Database } from '@quartermaster/db/database.ts';
 import { newId } from '@quartermaster/db/ids.ts';
 import { insertAuditEvents } from '@quartermaster/db/repositories/audit-events.ts';
-import { findApiKey, insertApiKey } from '@quartermaster/db/repositories/credentials.ts';
+import { insertApiKey } from '@quartermaster/db/repositories/credentials.ts';
 import {
   findServiceAccounts,
   hasPlatformAdministrator,
@@ -17,10 +17,10 @@ export const BOOTSTRAP_PLACE = { tenantId: 'default', subTenantId: null };
 const ACCOUNT_ID = 'bootstrap';
 
 /**
- * Makes the first platform administrator where there is none: the tenant `default`, in it the account `bootstrap`, and
+ * Makes the first platform administrator where there never was one: the tenant `default`, in it the account `bootstrap`, and
  * a key for it.
  *
- * @param given the key to use; one is made where it is null, or was in use before
+ * @param given the key to use; one is made where it is null
  * @returns the key where it was made here, to be shown once; null where nothing is to be shown
  * @throws {ConfigError} for a given key that is not well-formed, even where it is not needed
  */
@@ -32,11 +32,8 @@ export async function bootstrap(db: Database, given: string | null, now: Date): 
     if (await hasPlatformAdministrator(trx)) return null;
     await ensurePlace(trx, BOOTSTRAP_PLACE, now);
     const accountId = await insertAdministrator(trx, now);
-    // A key that was known before has ended, and stays so.
-    const used = given !== null && (await findApiKey(trx, parseApiKey(given)?.keyId ?? '')) !== undefined;
-    const wanted = used ? null : given;
-    const key = await insertAdministratorKey(trx, accountId, wanted, now);
-    return wanted === null ? key : null;
+    const key = await insertAdministratorKey(trx, accountId, given, now);
+    return given === null ? key : null;
   });
 }
 
@@ -96,7 +93,7 @@ async function insertAdministratorKey(
   await insertApiKey(trx, BOOTSTRAP_PLACE, { id, prefix, digest, accountId, ...values }, now);
   const event = {
     place: BOOTSTRAP_PLACE,
-    actor: { type: 'system' as const, id: null },
+    actor: { type: 'system' as const, id: null, tenantId: null },
     scheme: null,
     keyId: null,
     operation: 'bootstrap',

@@ -26,13 +26,14 @@ export async function createKey(
     requireActive(account);
     requireHeld(ctx, account, body.scopes);
     requireFuture(body.expiresAt, now);
+    requireWithinOwn(ctx, body.expiresAt ?? null);
     const values = {
       name: body.name ?? null,
       scopes: [...new Set(body.scopes)],
       expiresAt: body.expiresAt ?? null,
       rotationCount: 0,
     };
-    const created = await insertKey(ctx, trx, account, values, now);
+    const created = await insertKey(ctx, trx, account, { id: newId('key', now), ...values }, now);
     record({ place: account, target: { type: 'api_key', id: created.id }, changed: Object.keys(body) });
     return created;
   });
@@ -55,12 +56,15 @@ export async function rotateKey(
     }
     requireHeld(ctx, account, old.scopes);
     requireFuture(body.expiresAt, now);
+    if (body.expiresAt !== undefined) requireWithinOwn(ctx, body.expiresAt);
+    const id = newId('key', now);
     const overlapEnd = new Date(now.getTime() + body.overlapSeconds * 1000).toISOString();
     const end =
       body.overlapSeconds === 0
         ? { revokedAt: now.toISOString() }
         : { expiresAt: old.expiresAt !== null && old.expiresAt < overlapEnd ? old.expiresAt : overlapEnd };
-    await endApiKey(trx, scope, old, end, now);
+    const ended = await endApiKey(trx, scope, old, { ...end, replacedBy: id }, now);
+    if (!ended) throw new ApiError('key_not_active', 'The key was rotated already: rotate the one that followed it.');
     record({ place: account, target: { type: 'api_key', id: old.id }, changed: Object.keys(end) });
     const values = {
       name: old.name,
@@ -68,8 +72,8 @@ export async function rotateKey(
       expiresAt: body.expiresAt === undefined ? sameLifetime(old, now) : body.expiresAt,
       rotationCount: old.rotationCount + 1,
     };
-    const created = await insertKey(ctx, trx, account, values, now);
-    record({ place: account, target: { type: 'api_key', id: created.id }, changed: ['scopes', 'expiresAt'] });
+    const created = await insertKey(ctx, trx, account, { id, ...values }, now);
+    record({ place: account, target: { type: 'api_key', id }, changed: ['scopes', 'expiresAt'] });
     return created;
   });
 }
@@ -91,7 +95,7 @@ export async function revokeKey(
   });
 }
 
-type KeyValues = { name: string | null; scopes: Scope[]; expiresAt: string | null; rotationCount: number };
+type KeyValues = { id: string; name: string | null; scopes: Scope[]; expiresAt: string | null; rotationCount: number };
 
 async function insertKey(
   ctx: CallerContext,
@@ -100,15 +104,9 @@ async function insertKey(
   values: KeyValues,
   now: Date,
 ): Promise<CreatedKey> {
-  const id = newId('key', now);
-  const { key, prefix, digest } = mintApiKey(id);
+  const { key, prefix, digest } = mintApiKey(values.id);
   const createdBy = principalName(ctx.principal);
-  const stored = await insertApiKey(
-    trx,
-    account,
-    { id, prefix, digest, accountId: account.id, createdBy, ...values },
-    now,
-  );
+  const stored = await insertApiKey(trx, account, { ...values, prefix, digest, accountId: account.id, createdBy }, now);
   return { ...stored, key };
 }
 
@@ -118,6 +116,13 @@ function requireHeld(ctx: CallerContext, account: ServiceAccount, wanted: readon
   if (holdsScopes(held, wanted)) return;
   const beyond = wanted.filter((scope) => !holdsScopes(held, [scope]));
   throw new ApiError('grant_exceeds_own', `You do not hold ${beyond.join(', ')} yourself.`);
+}
+
+/** A key that ends grants nothing that outlives it. */
+function requireWithinOwn(ctx: CallerContext, expiresAt: string | null): void {
+  const own = ctx.principal.keyExpiresAt;
+  if (own === null || (expiresAt !== null && expiresAt <= own)) return;
+  throw new ApiError('grant_exceeds_own', `Your own key ends at ${own}: name an earlier expiresAt.`);
 }
 
 function requireActive(account: ServiceAccount): void {

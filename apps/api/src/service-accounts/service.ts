@@ -15,8 +15,9 @@ import {
   updateServiceAccount,
 } from '@quartermaster/db/repositories/service-accounts.ts';
 import { ensurePlace } from '@quartermaster/db/repositories/tenants.ts';
-import type { TenantScope } from '@quartermaster/db/tenancy.ts';
+import { EVERYWHERE, type TenantScope } from '@quartermaster/db/tenancy.ts';
 import { placeOfBody, scopeOfQuery } from '../access/places.ts';
+import { accountName } from '../access/principal.ts';
 import { type Change, changedFields, write } from '../audit/write.ts';
 import { ApiError } from '../errors.ts';
 import type { CallerContext } from '../trpc.ts';
@@ -80,7 +81,7 @@ export async function setServiceAccountStatus(
     const scope = scopeOfQuery(ctx, query);
     const account = await requireTouchable(ctx, trx, scope, id);
     const inTenant = [{ tenantId: account.tenantId, subTenantId: null }];
-    if (status !== 'active') await revokeSessionsOf(trx, inTenant, `service_account:${id}`, now);
+    if (status !== 'active') await revokeSessionsOf(trx, EVERYWHERE, accountName(account.tenantId, id), now);
     if (status === 'deleted') await revokeKeysOfAccount(trx, inTenant, account, now);
     return applyChange({ trx, record, now, scope, account }, { status });
   });

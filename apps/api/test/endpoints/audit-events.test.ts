@@ -23,7 +23,11 @@ test('an event says who did what to which record how, where and in which request
   expectFields(event, 'actor scheme operation target outcome changedFields requestId');
   expect(event).toEqual({
     ...{ id: expect.stringMatching(/^aud_/), tenantId: 'event-1', subTenantId: 'eu' },
-    ...{ actor: { type: 'service_account', id: account.id }, scheme: 'api_key', keyId: account.keyId },
+    ...{
+      actor: { type: 'service_account', id: account.id, tenantId: 'event-1' },
+      scheme: 'api_key',
+      keyId: account.keyId,
+    },
     ...{ operation: 'create_provider', target: { type: 'provider', id: created.body.id } },
     ...{ outcome: 'success', reason: null, changedFields: ['kind', 'name', 'status'], count: 1 },
     ...{

@@ -40,7 +40,7 @@ test('a session token is verified with the published keys alone, and says what t
   await server.ok('POST', `/v1/providers/${providerId}/inventory`, { as, body: item });
   const { token, tokenType, ...session } = await open(path, as, { metadata: { run: 7 } });
   expect(tokenType).toBe('Bearer');
-  const subject = `service_account:${accountId}`;
+  const subject = `service_account:token-1/${accountId}`;
   expect(session).toMatchObject({
     ...{ gatewayId: id, subject, actor: null, status: 'active', revokedAt: null, tenantId: 'token-1' },
     ...{ gatewayUrl: 'https://edge.example.com/', metadata: { run: 7 } },
@@ -123,13 +123,18 @@ test('a session for another subject needs gateway_sessions:impersonate, and its 
   expectProblem(refused, 403, 'scope_missing');
   expect(refused.body.scope).toBe('gateway_sessions:impersonate');
   const session = await open(path, as, { subject });
-  const actor = `service_account:${accountId}`;
+  const actor = `service_account:act-1/${accountId}`;
   expect(session).toMatchObject({ subject, actor });
   expect((await verified(session.token, id)).payload).toMatchObject({ sub: subject, act: { sub: actor } });
-  const own = await open(path, { key: plain.key }, { subject: `service_account:${plain.id}` });
+  const own = await open(path, { key: plain.key }, { subject: plain.principal });
   expect(own.actor).toBeNull();
   expect(decodeJwt(own.token)).not.toHaveProperty('act');
-  for (const unknown of [`service_account:${stranger.id}`, 'service_account:nobody', 'user:nobody']) {
+  for (const unknown of [
+    stranger.principal,
+    `service_account:act-1/${stranger.id}`,
+    'service_account:act-1/nobody',
+    'user:nobody',
+  ]) {
     const answered = await server.call('POST', path, { as, body: { subject: unknown } });
     expectInvalid(answered, { loc: ['body', 'subject'], type: 'value_error' });
   }
@@ -187,8 +192,8 @@ test('list_gateway_sessions filters by status and subject, and shows no token', 
     [{ status: 'expired' }, [expired.id]],
     [{ status: 'revoked' }, [revoked.id]],
     [{ status: 'unheard-of' }, []],
-    [{ subject: `service_account:${other.id}` }, [revoked.id]],
-    [{ subject: `service_account:${accountId}`, status: 'active' }, [active.id]],
+    [{ subject: other.principal }, [revoked.id]],
+    [{ subject: `service_account:list-1/${accountId}`, status: 'active' }, [active.id]],
     [{ subject: 'user:nobody' }, []],
   ];
   await expectFilters(server, { path, as }, rows);

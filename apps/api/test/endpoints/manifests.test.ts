@@ -26,7 +26,7 @@ test('create_manifest answers version 1 with the digest of the canonical content
   const manifest = await publish(as, { name: 'support', spec });
   expect(manifest).toMatchObject({
     ...{ tenantId: 'create-1', subTenantId: null, name: 'support', kind: 'agent', version: 1, status: 'active', spec },
-    createdBy: `service_account:${as.id}`,
+    createdBy: `service_account:create-1/${as.id}`,
   });
   const canonical = '{"a":{"b":null,"é":"€"},"declares":[{"kind":"model","name":"gpt-5","provider":"openai"}],"z":1}';
   expect(manifest.digest).toBe(`sha256:${createHash('sha256').update(canonical).digest('hex')}`);

@@ -31,7 +31,7 @@ test('create_service_account_key shows the key in its own answer, and nowhere ag
   expect(record).toMatchObject({
     ...{ tenantId: 'create-1', subTenantId: 'eu', kind: 'api_key', name: 'ci', ownerType: 'service_account' },
     ...{ ownerId: id, scopes: ['providers:read', 'traces:write'], status: 'active', expiresAt, lastUsedAt: null },
-    ...{ createdBy: 'service_account:bootstrap', revokedAt: null, rotationCount: 0 },
+    ...{ createdBy: 'service_account:default/bootstrap', revokedAt: null, rotationCount: 0 },
   });
   expect(key.startsWith(record.prefix)).toBe(true);
   expect(key.length - record.prefix.length).toBeGreaterThan(40);

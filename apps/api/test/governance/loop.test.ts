@@ -106,7 +106,7 @@ describe('applying', () => {
     });
 
     const reviewed = await tenant.review(id, 'approved', tenant.operator, 'the planner needs it');
-    const by = `service_account:${tenant.operator.id}`;
+    const by = tenant.operator.principal;
     expect(reviewed).toMatchObject({
       status: 'approved',
       unknown: true,

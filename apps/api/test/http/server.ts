@@ -140,6 +140,7 @@ async function authenticate(req: IncomingMessage): Promise<Principal | null> {
     tenantId: 'acme',
     scheme: 'bearer',
     keyId: null,
+    keyExpiresAt: null,
     platformAdministrator: false,
     platformScopes: [],
     grants: [{ tenantId: 'acme', subTenantId: null, scopes }],

@@ -16,12 +16,12 @@ export async function accountWithKey(
   server: TestServer,
   place: Place,
   scopes: Scope[] = ['*'],
-): Promise<{ id: string; key: string; keyId: string; place: Place }> {
+): Promise<{ id: string; key: string; keyId: string; place: Place; principal: string }> {
   const id = unique('account');
   await server.ok('POST', '/v1/service-accounts', { as: server.admin, body: { id, name: id, ...place } });
   const path = `/v1/service-accounts/${id}/keys?tenant_id=${place.tenantId}`;
   const created = await server.ok('POST', path, { as: server.admin, body: { scopes } });
-  return { id, key: created.key, keyId: created.id, place };
+  return { id, key: created.key, keyId: created.id, place, principal: `service_account:${place.tenantId}/${id}` };
 }
 
 /** A user who registered, accepted the terms, and is a member. */

@@ -174,15 +174,15 @@ describe.each(COMBINATIONS)('spans of the SDK as $encoding, compression $compres
       },
       createdAt: expect.any(String),
       updatedAt: expect.any(String),
-      receivedFrom: `service_account:${account.id}`,
+      receivedFrom: account.principal,
     });
 
     expect(await observed(account.key)).toEqual({
-      openai: [{ kind: 'model', name: 'gpt-5', ...seen(account.id, 'chat', { errors: 1 }) }],
+      openai: [{ kind: 'model', name: 'gpt-5', ...seen(account.principal, 'chat', { errors: 1 }) }],
       'mcp.example.com': [
-        { kind: 'tool', name: 'search', ...seen(account.id, 'execute_tool', { address: 'mcp.example.com' }) },
+        { kind: 'tool', name: 'search', ...seen(account.principal, 'execute_tool', { address: 'mcp.example.com' }) },
       ],
-      'travel-agent': [{ kind: 'agent', name: 'planner', ...seen(account.id, 'invoke_agent') }],
+      'travel-agent': [{ kind: 'agent', name: 'planner', ...seen(account.principal, 'invoke_agent') }],
     });
   });
 
@@ -258,7 +258,7 @@ function seen(account: string, operation: string, { address = '', errors = 0 } =
       serviceNames: ['travel-agent'],
       serverAddresses: address === '' ? [] : [address],
       operations: [operation],
-      accounts: [`service_account:${account}`],
+      accounts: [account],
       errors,
     },
   };

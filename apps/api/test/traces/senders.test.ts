@@ -34,9 +34,7 @@ describe('whose spans they are', () => {
     const body = { ...exportRequest([span]), tenantId: 'other' };
     await server.ok('POST', '/v1/traces', { as: sender, body });
     const { items } = await server.ok('GET', `/v1/traces/${traceId}/spans`, { as: server.admin });
-    expect(items).toMatchObject([
-      { tenantId: 'own', subTenantId: 'team', receivedFrom: `service_account:${sender.id}` },
-    ]);
+    expect(items).toMatchObject([{ tenantId: 'own', subTenantId: 'team', receivedFrom: sender.principal }]);
   });
 
   test('two tenants may have the same span', async () => {

@@ -18,6 +18,9 @@ const BUSY_TIMEOUT_MS = 50;
 /** How often a transaction asks again for another process's lock, without blocking anyone. */
 const BEGIN_ATTEMPTS = 20;
 
+/** How long a write waits for the writes of this process before it is refused, in milliseconds. */
+const WRITER_WAIT_MS = 5000;
+
 /** Prepared statements kept for each connection: preparing costs ten times what compiling does. */
 const STATEMENTS_KEPT = 500;
 
@@ -90,6 +93,10 @@ class Handle {
     }
   }
 
+  get inTransaction(): boolean {
+    return this.#db.inTransaction;
+  }
+
   close(): void {
     this.#db.close();
   }
@@ -109,8 +116,9 @@ class SqliteDriver implements Driver {
   readonly #path: string;
   #writer: Handle | undefined;
   #reader: Handle | undefined;
-  /** Resolves when the writing connection is free. */
-  #writerFree: Promise<void> = Promise.resolve();
+  #writing = false;
+  /** Who wants the writing connection next, in their order. */
+  readonly #waiting: (() => void)[] = [];
 
   constructor(path: string) {
     this.#path = path;
@@ -147,20 +155,37 @@ class SqliteDriver implements Driver {
   }
 
   async destroy(): Promise<void> {
-    await this.#writerFree;
+    if (this.#writing) await this.#acquireWriter();
     this.#reader?.close();
     this.#writer?.close();
   }
 
-  /** Waits for its turn at the writing connection. Answers the function that gives it back. */
-  async #acquireWriter(): Promise<() => void> {
-    const before = this.#writerFree;
-    let free = () => {};
-    this.#writerFree = new Promise((resolve) => {
-      free = resolve;
+  /**
+   * Waits for its turn at the writing connection. Answers the function that gives it back.
+   *
+   * @throws {DatabaseUnavailableError} after {@link WRITER_WAIT_MS}
+   */
+  #acquireWriter(): Promise<() => void> {
+    const giveBack = () => {
+      const next = this.#waiting.shift();
+      if (next) next();
+      else this.#writing = false;
+    };
+    if (!this.#writing) {
+      this.#writing = true;
+      return Promise.resolve(giveBack);
+    }
+    return new Promise((resolve, reject) => {
+      const turn = () => {
+        clearTimeout(timer);
+        resolve(giveBack);
+      };
+      const timer = setTimeout(() => {
+        this.#waiting.splice(this.#waiting.indexOf(turn), 1);
+        reject(new DatabaseUnavailableError({ cause: new Error('the writing connection was not free in time') }));
+      }, WRITER_WAIT_MS);
+      this.#waiting.push(turn);
     });
-    await before;
-    return free;
   }
 }
 
@@ -213,7 +238,8 @@ class SqliteConnection implements DatabaseConnection {
   }
 
   end(how: 'commit' | 'rollback'): void {
-    this.#writer.run(how, []);
+    // On a full disk SQLite has rolled back by itself; to ask again would hide why.
+    if (how === 'commit' || this.#writer.inTransaction) this.#writer.run(how, []);
     this.release();
   }
 

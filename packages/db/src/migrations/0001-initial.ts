@@ -64,6 +64,7 @@ async function up(db: Kysely<unknown>): Promise<void> {
     .addColumn('created_by', 'text')
     .addColumn('revoked_at', 'text')
     .addColumn('rotation_count', 'integer', required)
+    .addColumn('replaced_by', 'text')
     .addColumn('search_text', 'text', required)
     .$call(times)
     .execute();
@@ -286,7 +287,6 @@ async function up(db: Kysely<unknown>): Promise<void> {
     .addColumn('subject', 'text', required)
     .addColumn('actor', 'text')
     .addColumn('opened_by', 'text', required)
-    .addColumn('opener_tenant_id', 'text', required)
     .addColumn('issued_at', 'text', required)
     .addColumn('expires_at', 'text', required)
     .addColumn('revoked_at', 'text')
@@ -356,6 +356,7 @@ async function up(db: Kysely<unknown>): Promise<void> {
     .addColumn('created_at', 'text', required)
     .addColumn('actor_type', 'text', required)
     .addColumn('actor_id', 'text')
+    .addColumn('actor_tenant_id', 'text')
     .addColumn('scheme', 'text')
     .addColumn('key_id', 'text')
     .addColumn('operation', 'text', required)

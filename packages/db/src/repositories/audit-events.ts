@@ -22,7 +22,15 @@ export type AuditEventFilter = {
 
 /** Appends events, in the transaction of the write that they record. Nothing changes or removes one. */
 export async function insertAuditEvents(db: Database, events: readonly NewAuditEvent[], now: Date): Promise<void> {
-  if (events.length === 0) return;
+  for (let start = 0; start < events.length; start += ROWS_OF_INSERT) {
+    await insertBatch(db, events.slice(start, start + ROWS_OF_INSERT), now);
+  }
+}
+
+/** Rows of one insert: SQLite takes 32,766 parameters a statement. */
+const ROWS_OF_INSERT = 500;
+
+async function insertBatch(db: Database, events: readonly NewAuditEvent[], now: Date): Promise<void> {
   await db
     .insertInto('audit_events')
     .values(
@@ -32,6 +40,7 @@ export async function insertAuditEvents(db: Database, events: readonly NewAuditE
         created_at: now.toISOString(),
         actor_type: event.actor.type,
         actor_id: event.actor.id,
+        actor_tenant_id: event.actor.tenantId,
         scheme: event.scheme,
         key_id: event.keyId,
         operation: event.operation,
@@ -69,7 +78,7 @@ function toAuditEvent(row: Selectable<Tables['audit_events']>): AuditEvent {
     id: row.id,
     tenantId: row.tenant_id === '' ? null : row.tenant_id,
     subTenantId: row.sub_tenant_id === '' ? null : row.sub_tenant_id,
-    actor: { type: row.actor_type, id: row.actor_id },
+    actor: { type: row.actor_type, id: row.actor_id, tenantId: row.actor_tenant_id },
     scheme: row.scheme,
     keyId: row.key_id,
     operation: row.operation,

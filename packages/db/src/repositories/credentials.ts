@@ -120,6 +120,7 @@ export async function insertApiKey(db: Database, place: TenantPlace, key: NewApi
       created_by: key.createdBy,
       revoked_at: null,
       rotation_count: key.rotationCount,
+      replaced_by: null,
       search_text: folded([key.id, key.name, key.prefix].filter(Boolean).join('\n')),
       created_at: now.toISOString(),
       updated_at: now.toISOString(),
@@ -149,15 +150,18 @@ export async function findKeyOfAccount(
   return row && toCredential(row, now);
 }
 
-/** Sets when a key ends, or ended. */
+/**
+ * Sets when a key ends, or ended. A key that another follows is replaced once: the second time is undefined, so that a
+ * repeated rotation does not leave keys behind that nobody saw.
+ */
 export async function endApiKey(
   db: Database,
   scope: TenantScope,
   key: { tenantId: string | null; id: string },
-  end: { revokedAt: string } | { expiresAt: string },
+  end: ({ revokedAt: string } | { expiresAt: string }) & { replacedBy?: string },
   now: Date,
 ): Promise<Credential | undefined> {
-  const row = await db
+  let query = db
     .updateTable('credentials')
     .set({
       ...('revokedAt' in end ? { revoked_at: end.revokedAt } : { expires_at: end.expiresAt }),
@@ -166,9 +170,11 @@ export async function endApiKey(
     .where('tenant_id', '=', key.tenantId ?? '')
     .where('id', '=', key.id)
     .where('kind', '=', 'api_key')
-    .where(within(scope))
-    .returningAll()
-    .executeTakeFirst();
+    .where(within(scope));
+  if (end.replacedBy !== undefined) {
+    query = query.set({ replaced_by: end.replacedBy }).where('replaced_by', 'is', null);
+  }
+  const row = await query.returningAll().executeTakeFirst();
   return row && toCredential(row, now);
 }
 

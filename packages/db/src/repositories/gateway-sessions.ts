@@ -21,8 +21,8 @@ export type NewGatewaySession = Pick<
   GatewaySession,
   'gatewayId' | 'subject' | 'actor' | 'expiresAt' | 'gatewayUrl' | 'grants' | 'metadata'
 > & {
-  /** `user:<id>` or `service_account:<id>`, with the account's tenant: ids are unique in a tenant only. */
-  openedBy: { name: string; tenantId: string | null };
+  /** `user:<id>` or `service_account:<tenant>/<id>`. */
+  openedBy: string;
 };
 export type GatewaySessionFilter = {
   gatewayId: string;
@@ -87,8 +87,7 @@ export async function insertGatewaySession(
       gateway_id: session.gatewayId,
       subject: session.subject,
       actor: session.actor,
-      opened_by: session.openedBy.name,
-      opener_tenant_id: session.openedBy.tenantId ?? '',
+      opened_by: session.openedBy,
       issued_at: now.toISOString(),
       expires_at: session.expiresAt,
       revoked_at: null,
@@ -141,11 +140,9 @@ export async function revokeSessionsOfGateway(
 }
 
 /**
- * Ends the active sessions whose subject or opener is a principal. Answers how many there were.
+ * Ends the active sessions in `scope` whose subject or opener is a principal. Answers how many there were.
  *
- * @param scope where its sessions end. For a service account it names the account's tenant, since ids are unique in a
- *   tenant only; what the account opened in other tenants, as a platform administrator can, ends with it
- * @param principalName `user:<id>` or `service_account:<id>`
+ * @param principalName `user:<id>` or `service_account:<tenant>/<id>`
  */
 export async function revokeSessionsOf(
   db: Database,
@@ -156,15 +153,8 @@ export async function revokeSessionsOf(
   const result = await db
     .updateTable('gateway_sessions')
     .set(revoked(now))
-    .where((eb) =>
-      eb.or([
-        eb.and([eb('subject', '=', principalName), within(scope)]),
-        eb.and([
-          eb('opened_by', '=', principalName),
-          principalName.startsWith('user:') ? within(scope) : openedFrom(scope),
-        ]),
-      ]),
-    )
+    .where((eb) => eb.or([eb('subject', '=', principalName), eb('opened_by', '=', principalName)]))
+    .where(within(scope))
     .where(hasStatus('active', now))
     .executeTakeFirst();
   return Number(result.numUpdatedRows);
@@ -174,13 +164,14 @@ export async function revokeSessionsOf(
  * Whether somebody can be the subject of a session at a place: an active account, or an active user with a membership,
  * of the place's tenant. One that is bound to a sub-tenant is no subject in a sibling.
  *
- * @param subject `user:<id>` or `service_account:<id>`
+ * @param subject `user:<id>` or `service_account:<tenant>/<id>`
  */
 export async function subjectExists(db: Database, place: TenantPlace, subject: string): Promise<boolean> {
-  const [, kind, id = ''] = /^(user|service_account):(.*)$/.exec(subject) ?? [];
+  const [, kind, tenantId, id = ''] = /^(user|service_account):(?:([^/]*)\/)?(.*)$/.exec(subject) ?? [];
   const { tenant_id, sub_tenant_id } = placeColumns(place);
   const subTenants = sub_tenant_id === '' ? null : ['', sub_tenant_id];
   if (kind === 'service_account') {
+    if (tenantId !== tenant_id) return false;
     let query = db
       .selectFrom('service_accounts')
       .select('id')
@@ -221,14 +212,6 @@ export async function listGrantedItems(
     .limit(limit)
     .execute();
   return rows.map((row) => ({ providerId: row.provider_id, kind: row.kind, name: row.name }));
-}
-
-/** Sessions that an account of a tenant in `scope` opened, wherever they stand. */
-function openedFrom(scope: TenantScope): Expression<SqlBool> {
-  const tenants = scope.map((place) => place.tenantId);
-  if (tenants.length === 0) return sql<SqlBool>`1 = 0`;
-  if (tenants.includes(null)) return sql<SqlBool>`1 = 1`;
-  return sql<SqlBool>`opener_tenant_id in (${sql.join(tenants)})`;
 }
 
 function revoked(now: Date) {

@@ -141,13 +141,12 @@ export async function updateServiceAccount(
   return updated;
 }
 
-/** Whether any account is a platform administrator: then there was a first one. */
+/** Whether there is, or ever was, an account that is a platform administrator. */
 export async function hasPlatformAdministrator(db: Database): Promise<boolean> {
   const row = await db
     .selectFrom('service_accounts')
     .select('id')
     .where('platform_administrator', '=', 1)
-    .where('status', '<>', 'deleted')
     .limit(1)
     .executeTakeFirst();
   return row !== undefined;

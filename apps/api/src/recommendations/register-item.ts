@@ -1,0 +1,63 @@
+import type { InventoryItem } from '@quartermaster/contracts/inventory.ts';
+import type { Provider } from '@quartermaster/contracts/providers.ts';
+import type { Recommendation } from '@quartermaster/contracts/recommendations.ts';
+import type { Database } from '@quartermaster/db/database.ts';
+import {
+  findInventoryItemByName,
+  insertInventoryItem,
+  updateInventoryItem,
+} from '@quartermaster/db/repositories/inventory.ts';
+
+type Item = Pick<InventoryItem, 'kind' | 'name'>;
+
+/**
+ * What registering something at a provider changes: a new item, or a retired one that comes back. The same for whoever
+ * is shown a recommendation, tries it, and applies it.
+ */
+export async function registerItemChange(
+  db: Database,
+  provider: Provider,
+  { kind, name }: Item,
+): Promise<Recommendation['change']> {
+  const scope = [{ tenantId: provider.tenantId, subTenantId: provider.subTenantId }];
+  const item = await findInventoryItemByName(db, scope, { providerId: provider.id, kind, name });
+  if (item) {
+    return {
+      target: { type: 'inventory_item', id: item.id },
+      before: { status: item.status },
+      after: { kind, name, status: 'available' },
+    };
+  }
+  return {
+    target: { type: 'inventory_item', id: null },
+    before: null,
+    after: { kind, name, status: 'available', source: 'recommendation' },
+  };
+}
+
+/** Makes that change. Answers it with the id of what was made. */
+export async function registerItem(
+  trx: Database,
+  provider: Provider,
+  { kind, name }: Item,
+  now: Date,
+): Promise<Recommendation['change']> {
+  const change = await registerItemChange(trx, provider, { kind, name });
+  const { id } = change.target;
+  if (id !== null) {
+    // Anything else than a retired item is declared, and its recommendation closed.
+    if (change.before?.['status'] !== 'retired') throw new Error(`the ${kind} is declared already`);
+    await updateInventoryItem(
+      trx,
+      [{ tenantId: provider.tenantId, subTenantId: provider.subTenantId }],
+      id,
+      { status: 'available' },
+      now,
+    );
+    return change;
+  }
+  const values = { providerId: provider.id, kind, name, status: 'available', source: 'recommendation' } as const;
+  const none = { title: null, description: null, schemaDigest: null, attributes: {} };
+  const item = await insertInventoryItem(trx, provider, { ...values, ...none }, now);
+  return { ...change, target: { type: 'inventory_item', id: item.id } };
+}
