@@ -336,6 +336,8 @@ export const updateInventoryItem = <ThrowOnError extends boolean = false>(option
 
 /**
  * List the runtime observations of a provider
+ *
+ * Newest first, by when they were first received: `firstSeenAt` may still move back when late spans come in.
  */
 export const listProviderRuntimeObservations = <ThrowOnError extends boolean = false>(options: Options<ListProviderRuntimeObservationsData, ThrowOnError>): RequestResult<ListProviderRuntimeObservationsResponses, ListProviderRuntimeObservationsErrors, ThrowOnError> => (options.client ?? client).get<ListProviderRuntimeObservationsResponses, ListProviderRuntimeObservationsErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],

@@ -1587,7 +1587,7 @@ export type TenantSettings = {
      */
     captureContent: boolean;
     /**
-     * After how many days spans are removed; null: never.
+     * After how many days without a new span a trace is removed; null: never.
      */
     spanRetentionDays: number | null;
 };

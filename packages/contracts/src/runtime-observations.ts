@@ -99,6 +99,8 @@ export const listProviderRuntimeObservations = operation({
   scope: 'runtime_observations:read',
   tag,
   summary: 'List the runtime observations of a provider',
+  description:
+    'Newest first, by when they were first received: `firstSeenAt` may still move back when late spans come in.',
   params: { provider_id: LookupIdSchema.describe("The provider's id.") },
   query: { ...filters, ...pageFields },
   output,

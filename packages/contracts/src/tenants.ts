@@ -11,7 +11,7 @@ export const TenantSettingsSchema = z
       .min(1)
       .max(3650)
       .nullable()
-      .describe('After how many days spans are removed; null: never.'),
+      .describe('After how many days without a new span a trace is removed; null: never.'),
   })
   .meta({ id: 'TenantSettings' });
 export type TenantSettings = z.infer<typeof TenantSettingsSchema>;

@@ -26,8 +26,8 @@ export function sendAnswer(req: IncomingMessage, res: ServerResponse, answer: An
  * overtakes the answer. So the answer goes out whole, and the connection is closed when the client has ended, or has
  * sent {@link LINGER_BYTES} more, or after {@link LINGER_MS}. What is left of a small body Node itself takes in.
  */
-export function sendText(req: IncomingMessage, res: ServerResponse, text: string): void {
-  res.setHeader('Content-Length', Buffer.byteLength(text));
+export function sendText(req: IncomingMessage, res: ServerResponse, text: string | Uint8Array): void {
+  res.setHeader('Content-Length', typeof text === 'string' ? Buffer.byteLength(text) : text.length);
   const length = Number(req.headers['content-length'] ?? Number.POSITIVE_INFINITY);
   if (req.complete || req.destroyed || !hasBody(req) || length <= BODY_LIMIT || req.method === 'HEAD') {
     res.end(text);

@@ -6,6 +6,7 @@ import { authorise } from '../access/authorise.ts';
 import type { Principal } from '../access/principal.ts';
 import { ApiError } from '../errors.ts';
 import { type Answer, answerOf } from '../http/problems.ts';
+import { sendText } from '../http/send.ts';
 import type { Services } from '../services.ts';
 import { ingestSpans } from '../traces/ingest.ts';
 import { decodeJson, jsonResponse } from './json.ts';
@@ -66,7 +67,7 @@ export function otlpReceiver({ services, maxBytes, readTimeoutMs = READ_TIMEOUT_
       if (!encoding) throw new ApiError('media_type_unsupported', 'Send application/x-protobuf or application/json.');
       const decoded = encoding.decode(await readBody(req, maxBytes, readTimeoutMs));
       const refused = await ingestSpans({ services, principal }, decoded);
-      send(res, encoding, 200, encoding.response(refused));
+      send(req, res, encoding, { status: 200, body: encoding.response(refused) });
     } catch (error) {
       const known = error instanceof OtlpDecodeError ? new ApiError('request_malformed', error.message) : error;
       const answer = answerOf(known, receipt.requestId);
@@ -74,9 +75,8 @@ export function otlpReceiver({ services, maxBytes, readTimeoutMs = READ_TIMEOUT_
       for (const [name, value] of Object.entries(answer.headers)) res.setHeader(name, value);
       const message = detailOf(answer.body);
       const spoken = encoding ?? JSON_ENCODING;
-      // What is left of the body is not read: the connection ends with the answer.
-      if (!req.complete) res.setHeader('Connection', 'close');
-      send(res, spoken, answer.status, spoken.status({ code: RPC_CODES[answer.status] ?? 2, message }));
+      const body = spoken.status({ code: RPC_CODES[answer.status] ?? 2, message });
+      send(req, res, spoken, { status: answer.status, body });
     }
   };
 }
@@ -161,9 +161,13 @@ function detailOf(body: unknown): string {
   return 'The request is not valid.';
 }
 
-function send(res: ServerResponse, encoding: Encoding, status: number, body: Uint8Array): void {
+function send(
+  req: IncomingMessage,
+  res: ServerResponse,
+  encoding: Encoding,
+  { status, body }: { status: number; body: Uint8Array },
+): void {
   res.statusCode = status;
   res.setHeader('Content-Type', encoding.mediaType);
-  res.setHeader('Content-Length', body.length);
-  res.end(body);
+  sendText(req, res, body);
 }

@@ -1,5 +1,6 @@
 import { removeUnclaimedUsers } from '../onboarding/service.ts';
 import type { Services } from '../services.ts';
+import { removeOldTraces } from '../traces/retention.ts';
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
@@ -17,9 +18,11 @@ export function startHousekeeping(services: Services): () => Promise<void> {
   const timers = [
     setInterval(() => run('writing refusals', () => refusals.flush('over')), MINUTE_MS),
     setInterval(() => run('removing unclaimed users', () => removeUnclaimedUsers(services)), HOUR_MS),
+    setInterval(() => run('removing old traces', () => removeOldTraces(services)), HOUR_MS),
   ];
   for (const timer of timers) timer.unref();
   run('removing unclaimed users', () => removeUnclaimedUsers(services));
+  run('removing old traces', () => removeOldTraces(services));
   return async () => {
     for (const timer of timers) clearInterval(timer);
     await running;

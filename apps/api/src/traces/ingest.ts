@@ -1,4 +1,5 @@
 import { setImmediate as breathe } from 'node:timers/promises';
+import type { Database } from '@quartermaster/db/database.ts';
 import { addToTraces, insertSpans, type NewSpan, type TraceAddition } from '@quartermaster/db/repositories/traces.ts';
 import { findTenantSettings } from '@quartermaster/db/repositories/tenants.ts';
 import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
@@ -14,10 +15,16 @@ import { type GenAi, readGenAi, subjectsOf } from './genai.ts';
 /** Spans prepared before the event loop gets a turn. */
 const SPANS_OF_TURN = 500;
 
+/**
+ * Spans stored and folded in one transaction, ten times what exporters send at once. A larger request takes several, so
+ * that nobody else's write waits for all of it; what is stored when one fails is not counted twice by a retry.
+ */
+const SPANS_OF_TRANSACTION = 5000;
+
 type Prepared = { document: NewSpan; folded: FoldedSpan | null };
 
 /**
- * Stores spans and folds them into observations, in one transaction. The tenant is the credential's alone: nothing in
+ * Stores spans, and folds each into observations in the transaction that stores it. The tenant is the credential's alone: nothing in
  * the spans can say otherwise.
  *
  * @returns what was refused, or null
@@ -31,25 +38,31 @@ export async function ingestSpans(
   const sender = principalName(ctx.principal);
   const settings = await findTenantSettings(db, place.tenantId);
   const prepared = await prepare(decoded.spans, settings.captureContent);
-  const now = clock();
-  const stored = await db.transaction().execute(async (trx) => {
-    const documents = prepared.map(({ document }) => document);
-    const fresh = new Set(await insertSpans(trx, place, documents, sender, now));
-    await addToTraces(trx, place, additionsOf([...fresh]), now);
-    const folded = (items: Prepared[]) => items.flatMap((item) => item.folded ?? []);
-    const batch = {
-      batch: folded(prepared),
-      stored: folded(prepared.filter((item) => fresh.has(item.document))),
-      sender,
-    };
-    await foldSpans(trx, place, batch, now);
-    return fresh.size;
-  });
+  let stored = 0;
+  for (let start = 0; start < prepared.length; start += SPANS_OF_TRANSACTION) {
+    const batch = prepared.slice(start, start + SPANS_OF_TRANSACTION);
+    stored += await db.transaction().execute((trx) => store(trx, { place, sender, batch }, clock()));
+  }
   metrics.spans.inc({ outcome: 'stored' }, stored);
   metrics.spans.inc({ outcome: 'duplicate' }, prepared.length - stored);
   metrics.spans.inc({ outcome: 'rejected' }, decoded.rejected);
   if (decoded.rejected === 0) return null;
   return { rejectedSpans: decoded.rejected, errorMessage: decoded.reasons.join('; ') };
+}
+
+/** Stores what is new of a batch, and folds it. Answers how many spans were new. */
+async function store(
+  trx: Database,
+  { place, sender, batch }: { place: TenantPlace; sender: string; batch: Prepared[] },
+  now: Date,
+): Promise<number> {
+  const documents = batch.map(({ document }) => document);
+  const fresh = new Set(await insertSpans(trx, place, documents, sender, now));
+  await addToTraces(trx, place, additionsOf([...fresh]), now);
+  const folded = (items: Prepared[]) => items.flatMap((item) => item.folded ?? []);
+  const isFresh = (item: Prepared) => fresh.has(item.document);
+  await foldSpans(trx, place, { batch: folded(batch), stored: folded(batch.filter(isFresh)), sender }, now);
+  return fresh.size;
 }
 
 /** The one place where the sender may write traces. */

@@ -178,3 +178,13 @@ function toTenant(row: Row, subTenantIds: string[]): Tenant {
     ...timesOf(row),
   };
 }
+
+/** The tenants whose spans are removed after some days. */
+export async function listRetentions(db: Database): Promise<{ tenantId: string; days: number }[]> {
+  const rows = await db
+    .selectFrom('tenants')
+    .select(['id', 'span_retention_days'])
+    .where('span_retention_days', 'is not', null)
+    .execute();
+  return rows.flatMap(({ id, span_retention_days: days }) => (days === null ? [] : [{ tenantId: id, days }]));
+}

@@ -146,6 +146,35 @@ export async function listSpans(
   return pageOf(rows, page.limit, toSpan, (row) => [row.start_time, row.place_key]);
 }
 
+/** Removes the traces whose last span came in before a time, with their spans: at most `limit`. Answers how many. */
+export async function deleteTracesBefore(
+  db: Database,
+  scope: TenantScope,
+  time: string,
+  limit: number,
+): Promise<number> {
+  const old = await db
+    .selectFrom('traces')
+    .select(['tenant_id', 'sub_tenant_id', 'trace_id'])
+    .where(within(scope))
+    .where('created_at', '<', time)
+    .where('updated_at', '<', time)
+    .orderBy('created_at')
+    .limit(limit)
+    .execute();
+  for (const { tenant_id, sub_tenant_id, trace_id } of old) {
+    for (const table of ['spans', 'traces'] as const) {
+      await db
+        .deleteFrom(table)
+        .where('tenant_id', '=', tenant_id)
+        .where('sub_tenant_id', '=', sub_tenant_id)
+        .where('trace_id', '=', trace_id)
+        .execute();
+    }
+  }
+  return old.length;
+}
+
 function toTrace(row: Selectable<Tables['traces']>): Trace {
   return {
     traceId: row.trace_id,

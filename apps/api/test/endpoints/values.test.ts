@@ -1,0 +1,123 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { accountWithKey, memberWithToken, unique } from '../support/people.ts';
+import { startTestServer, type TestServer } from '../support/server.ts';
+import { expectProblem } from './harness.ts';
+
+let server: TestServer;
+beforeAll(async () => {
+  server = await startTestServer();
+});
+afterAll(() => server.stop());
+
+const SEARCH = '/v1/service-accounts/search';
+
+describe('times', () => {
+  test.each(['abc', 'tomorrow', '2024-02-30', '2026-01-01', '2026-01-01T00:00:00', '9999-12-31T23:59:59-05:00'])(
+    'of a search that are %s are 422 at their place',
+    async (createdAfter) => {
+      const { status, body } = await server.call('POST', SEARCH, { as: server.admin, body: { createdAfter } });
+      expect([status, body.detail[0].loc]).toEqual([422, ['body', 'createdAfter']]);
+    },
+  );
+
+  test.each(['yesterday', ''])('of a query that are %j are 422 at their place', async (text) => {
+    const { status, body } = await server.call('GET', `/v1/audit-events?created_after=${text}`, { as: server.admin });
+    expect([status, body.detail[0].loc]).toEqual([422, ['query', 'created_after']]);
+  });
+
+  test('with an offset are the same moment in UTC', async () => {
+    const place = { tenantId: unique('times') };
+    const account = await accountWithKey(server, place);
+    const { createdAt } = await server.ok('GET', `/v1/service-accounts/${account.id}`, { as: account });
+    const shifted = new Date(Date.parse(createdAt) - 1 + 3_600_000).toISOString().replace('Z', '+01:00');
+    const body = { ...place, createdAfter: shifted };
+    const { items } = await server.ok('POST', SEARCH, { as: account, body });
+    expect(items).toHaveLength(1);
+  });
+});
+
+describe('free JSON', () => {
+  test.each(['/v1/service-accounts', '/v1/manifests', '/v1/providers'])(
+    'numbers that no double can hold are 422 at their place: POST %s',
+    async (path) => {
+      const fields = '"name":"n","kind":"agent","spec":{},"metadata":{"a":1e999}';
+      const raw = path === '/v1/manifests' ? '{"name":"n","kind":"agent","spec":{"a":1e999}}' : `{${fields}}`;
+      const headers = { 'content-type': 'application/json' };
+      const answered = await server.call('POST', path, { as: server.admin, raw, headers });
+      expect(answered.status, answered.text).toBe(422);
+      expect(answered.body.detail[0].loc.at(-1)).toBe('a');
+    },
+  );
+
+  test('a metadata filter of 20 members searches, one of 21 is 422', async () => {
+    const filter = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, index) => [`k${index}`, 1]));
+    await server.ok('POST', SEARCH, { as: server.admin, body: { metadata: filter(20) } });
+    const { status } = await server.call('POST', SEARCH, { as: server.admin, body: { metadata: filter(21) } });
+    expect(status).toBe(422);
+  });
+});
+
+test.each([' openai', 'openai ', 'open\u200bai', '\u202eevil', 'tab\tbed'])(
+  'the name %j is refused: it would not look like what it is',
+  async (name) => {
+    const { status, body } = await server.call('POST', '/v1/providers', {
+      as: server.admin,
+      body: { name, kind: 'llm' },
+    });
+    expect([status, body.detail[0].loc]).toEqual([422, ['body', 'name']]);
+  },
+);
+
+describe('keys', () => {
+  test('one that was rotated is not rotated again, so that a retry leaves no key that nobody saw', async () => {
+    const account = await accountWithKey(server, { tenantId: unique('rotated') });
+    const path = `/v1/service-accounts/${account.id}/keys`;
+    const rotations = await Promise.all(
+      Array.from({ length: 4 }, () => server.call('POST', `${path}/${account.keyId}/rotate`, { as: account })),
+    );
+    expect(rotations.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([200, 409, 409, 409]);
+    const made = rotations.find(({ status }) => status === 200)?.body;
+    expect(made).toMatchObject({ status: 'active', expiresAt: null, rotationCount: 1 });
+    const { items } = await server.ok('GET', path, { as: account });
+    expect(items).toHaveLength(2);
+  });
+
+  test('one that ends makes none that ends later', async () => {
+    const account = await accountWithKey(server, { tenantId: unique('ending') });
+    const path = `/v1/service-accounts/${account.id}/keys`;
+    const inAnHour = new Date(Date.now() + 3_600_000).toISOString();
+    const body = { scopes: ['*'], expiresAt: inAnHour };
+    const ending = await server.ok('POST', path, { as: account, body });
+    const as = { key: ending.key };
+    for (const expiresAt of [null, new Date(Date.now() + 7_200_000).toISOString()]) {
+      const refused = await server.call('POST', path, { as, body: { scopes: ['traces:write'], expiresAt } });
+      expectProblem(refused, 403, 'grant_exceeds_own');
+    }
+    await server.ok('POST', path, { as, body: { scopes: ['traces:write'], expiresAt: inAnHour } });
+  });
+});
+
+test('users leave a tenant by themselves, without any scope, but never as its last owner', async () => {
+  const tenantId = unique('left');
+  await accountWithKey(server, { tenantId, subTenantId: 'eu' });
+  const viewer = await memberWithToken(server, { tenantId, subTenantId: 'eu' }, 'viewer');
+  const owner = await memberWithToken(server, { tenantId }, 'owner');
+  const pathOf = (id: string) => `/v1/tenants/${tenantId}/memberships/${id}`;
+  expectProblem(await server.call('DELETE', pathOf(owner.id), { as: viewer }), 403, 'scope_missing');
+  await server.ok('DELETE', `${pathOf(viewer.id)}?sub_tenant_id=eu`, { as: viewer });
+  expectProblem(await server.call('DELETE', pathOf(owner.id), { as: owner }), 409, 'last_owner');
+});
+
+test('accounts of one id in two tenants are told apart in sessions, tokens and the audit', async () => {
+  const tenantId = unique('named');
+  await server.ok('POST', '/v1/service-accounts', { as: server.admin, body: { id: 'bootstrap', name: 'b', tenantId } });
+  const gateway = await server.ok('POST', '/v1/gateways', { as: server.admin, body: { name: 'edge', tenantId } });
+  const path = `/v1/gateways/${gateway.id}/sessions`;
+  const session = await server.ok('POST', path, { as: server.admin });
+  expect(session.subject).toBe('service_account:default/bootstrap');
+  await server.ok('POST', `/v1/service-accounts/bootstrap/disable?tenant_id=${tenantId}`, { as: server.admin });
+  expect((await server.ok('GET', `${path}/${session.id}`, { as: server.admin })).status).toBe('active');
+  const query = `?tenant_id=${tenantId}&operation=create_gateway`;
+  const { items } = await server.ok('GET', `/v1/audit-events${query}`, { as: server.admin });
+  expect(items[0].actor).toEqual({ type: 'service_account', id: 'bootstrap', tenantId: 'default' });
+});

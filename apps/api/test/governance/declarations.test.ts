@@ -1,0 +1,63 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { removeOldTraces } from '../../src/traces/retention.ts';
+import { startTestServer, type TestServer } from '../support/server.ts';
+import { chat, newTraceId, sendSpans } from '../traces/sending.ts';
+import { newTenant } from './loop-support.ts';
+
+let server: TestServer;
+beforeAll(async () => {
+  server = await startTestServer();
+});
+afterAll(() => server.stop());
+
+test('adopting a discovered provider takes its factor from the risk of what was seen there', async () => {
+  const { operator: as, sender, observation } = await newTenant(server);
+  await sendSpans(server, sender, [chat('model-1', { 'gen_ai.provider.name': 'newcomer' })]);
+  const found = await observation('model-1');
+  expect(found.risk).toMatchObject({ level: 'high' });
+  await server.ok('PUT', `/v1/providers/${found.providerId}`, { as, body: { status: 'active' } });
+  const { level, factors } = (await observation('model-1')).risk;
+  expect([level, factors.map(({ factor }: { factor: string }) => factor)]).toEqual(['medium', ['unknown_item']]);
+});
+
+test('deleting a provider leaves what was decided of it, and opens nothing that nobody could close', async () => {
+  const { path, operator: as, see, observation, tasks } = await newTenant(server);
+  await server.ok('POST', `${path}/inventory`, { as, body: { kind: 'model', name: 'known' } });
+  await see('known');
+  expect(await observation('known')).toMatchObject({ unknown: false, status: 'resolved' });
+  await server.ok('DELETE', path, { as });
+  expect(await observation('known')).toMatchObject({ status: 'resolved' });
+  expect(await tasks()).toEqual([]);
+});
+
+test('for a retired item the recommendation, the dry run and the change say the same', async () => {
+  const { path, operator: as, see, recommendations, apply } = await newTenant(server);
+  const body = { kind: 'model', name: 'retired-1', status: 'retired' };
+  const item = await server.ok('POST', `${path}/inventory`, { as, body });
+  await see('retired-1');
+  const [recommendation] = await recommendations();
+  const change = { target: { type: 'inventory_item', id: item.id }, before: { status: 'retired' } };
+  expect(recommendation.change).toMatchObject(change);
+  const dry = await apply({ recommendationIds: [recommendation.id], dryRun: true });
+  const applied = await apply({ recommendationIds: [recommendation.id] });
+  expect(dry.applied[0].change).toEqual(recommendation.change);
+  expect(applied.applied[0].change).toEqual(recommendation.change);
+});
+
+test('traces are removed after their tenant’s days without a new span, and no other tenant’s', async () => {
+  const [short, long] = [await newTenant(server), await newTenant(server)];
+  const body = { settings: { spanRetentionDays: 30 } };
+  await server.ok('PUT', `/v1/tenants/${short.tenantId}`, { as: server.admin, body });
+  const traceIds = [newTraceId(), newTraceId()] as const;
+  for (const [index, { sender }] of [short, long].entries()) {
+    await sendSpans(server, sender, [{ traceId: traceIds[index] ?? '', name: 'kept for a while' }]);
+  }
+  const statuses = () =>
+    Promise.all(
+      traceIds.map(async (id) => (await server.call('GET', `/v1/traces/${id}/spans`, { as: server.admin })).status),
+    );
+  server.travel(29 * 86_400_000);
+  expect([await removeOldTraces(server.services), await statuses()]).toEqual([0, [200, 200]]);
+  server.travel(2 * 86_400_000);
+  expect([await removeOldTraces(server.services), await statuses()]).toEqual([1, [404, 200]]);
+});

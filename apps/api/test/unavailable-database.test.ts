@@ -1,0 +1,85 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { sql } from 'kysely';
+import { refusalLog } from '../src/audit/refusals.ts';
+import type { Principal } from '../src/access/principal.ts';
+import { startTestServer, type TestServer } from './support/server.ts';
+
+let server: TestServer;
+beforeAll(async () => {
+  server = await startTestServer();
+});
+afterAll(() => server.stop());
+
+test('a full disk answers 503 with Retry-After, to REST and to OTLP, and what it refused is not there', async () => {
+  const { db } = server.services;
+  const used = await sql<{ page_count: number }>`pragma page_count`.execute(db);
+  // A raw query takes the writing connection: the one whose file may not grow.
+  await sql.raw(`pragma max_page_count = ${used.rows[0]?.page_count ?? 1}`).execute(db);
+  const metadata = { text: 'x'.repeat(16_000) };
+  const before = await server.ok('GET', '/v1/providers', { as: server.admin });
+  const refused = [];
+  for (let attempt = 0; attempt < 5; attempt += 1) {
+    const body = { name: `full-${attempt}`, kind: 'llm', metadata };
+    refused.push(await server.call('POST', '/v1/providers', { as: server.admin, body }));
+  }
+  const last = refused.at(-1);
+  expect([last?.status, last?.body.code]).toEqual([503, 'database_unavailable']);
+  expect(Number(last?.headers.get('retry-after'))).toBeGreaterThan(0);
+  const attributes = [{ key: 'text', value: { stringValue: 'x'.repeat(900) } }];
+  const spans = Array.from({ length: 100 }, (_, index) => ({
+    ...{ traceId: 'f'.repeat(32), spanId: String(index + 1).padStart(16, '0'), name: 'full', attributes },
+    ...{ startTimeUnixNano: '1750000000000000000', endTimeUnixNano: '1750000001000000000' },
+  }));
+  const sent = { as: server.admin, body: { resourceSpans: [{ scopeSpans: [{ spans }] }] } };
+  const ingested = await server.call('POST', '/v1/traces', sent);
+  expect([ingested.status, ingested.body.code]).toEqual([503, 14]);
+  await sql.raw('pragma max_page_count = 1000000').execute(db);
+  const made = refused.filter(({ status }) => status === 200).length;
+  const after = await server.ok('GET', '/v1/providers', { as: server.admin });
+  expect(after.items).toHaveLength(before.items.length + made);
+  expect((await server.call('GET', `/v1/traces/${'f'.repeat(32)}/spans`, { as: server.admin })).status).toBe(404);
+  await server.ok('POST', '/v1/traces', sent);
+});
+
+test('readiness, reads and last use do not wait for an open transaction; a write waits, and is refused in the end', async () => {
+  let end = () => {};
+  const open = new Promise<void>((resolve) => {
+    end = resolve;
+  });
+  const begun = Promise.withResolvers<void>();
+  const transaction = server.services.db.transaction().execute(async () => {
+    begun.resolve();
+    await open;
+  });
+  await begun.promise;
+  // Last use of the key is due again.
+  server.travel(120_000);
+  expect((await server.call('GET', '/readyz')).status).toBe(200);
+  await server.ok('GET', '/v1/providers', { as: server.admin });
+  const refused = await server.call('POST', '/v1/service-accounts', { as: server.admin, body: { name: 'late' } });
+  expect([refused.status, refused.body.code]).toEqual([503, 'database_unavailable']);
+  end();
+  await transaction;
+  await server.ok('POST', '/v1/service-accounts', { as: server.admin, body: { name: 'in time' } });
+}, 20_000);
+
+test('the refusals of 3,000 callers in one minute are all written', async () => {
+  const { db, now } = server.services;
+  const log = refusalLog(db, now, () => {});
+  for (let index = 0; index < 3000; index += 1) {
+    const principal: Principal = {
+      ...{ kind: 'service_account', id: `many-${index}`, tenantId: 'default', scheme: 'api_key', keyId: 'key_1' },
+      ...{ keyExpiresAt: null, platformAdministrator: false, platformScopes: [], termsAccepted: true },
+      grants: [{ tenantId: 'default', subTenantId: null, scopes: [] }],
+    };
+    const refusal = { operationId: 'list_gateways', reason: 'scope_missing', status: 403, requestId: 'r' } as const;
+    log.note({ principal, ...refusal });
+  }
+  await log.flush('all');
+  const written = await db
+    .selectFrom('audit_events')
+    .select((eb) => eb.fn.countAll<number>().as('count'))
+    .where('operation', '=', 'list_gateways')
+    .executeTakeFirstOrThrow();
+  expect(written.count).toBe(3000);
+});
