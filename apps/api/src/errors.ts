@@ -1,5 +1,5 @@
 import { ERRORS, type ErrorCode, type Problem, type ValidationError } from '@quartermaster/contracts/errors.ts';
-import { TRPCError, type TRPC_ERROR_CODE_KEY } from '@trpc/server';
+import { type TRPC_ERROR_CODE_KEY, TRPCError } from '@trpc/server';
 
 type Extras = { headers?: Record<string, string>; scope?: string; cause?: unknown };
 

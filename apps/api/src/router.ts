@@ -1,16 +1,16 @@
-import { auditRouter } from './audit/router.ts';
+import { auditEventsRouter } from './audit-events/router.ts';
 import { credentialsRouter } from './credentials/router.ts';
 import { gatewaySessionsRouter } from './gateway-sessions/router.ts';
-import type { Procedures } from './http/rest.ts';
 import { gatewaysRouter } from './gateways/router.ts';
+import type { Procedures } from './http/rest.ts';
 import { inventoryRouter } from './inventory/router.ts';
 import { manifestsRouter } from './manifests/router.ts';
 import { membershipsRouter } from './memberships/router.ts';
-import { observationsRouter } from './observations/router.ts';
 import { onboardingRouter } from './onboarding/router.ts';
 import { operatorTasksRouter } from './operator-tasks/router.ts';
 import { providersRouter } from './providers/router.ts';
 import { recommendationsRouter } from './recommendations/router.ts';
+import { runtimeObservationsRouter } from './runtime-observations/router.ts';
 import { serviceAccountKeysRouter } from './service-account-keys/router.ts';
 import { serviceAccountsRouter } from './service-accounts/router.ts';
 import { tenantsRouter } from './tenants/router.ts';
@@ -24,7 +24,7 @@ export const appRouter = router({
   serviceAccountKeys: serviceAccountKeysRouter,
   providers: providersRouter,
   inventory: inventoryRouter,
-  observations: observationsRouter,
+  runtimeObservations: runtimeObservationsRouter,
   recommendations: recommendationsRouter,
   gateways: gatewaysRouter,
   gatewaySessions: gatewaySessionsRouter,
@@ -36,7 +36,7 @@ export const appRouter = router({
   onboarding: onboardingRouter,
   tenants: tenantsRouter,
   memberships: membershipsRouter,
-  audit: auditRouter,
+  auditEvents: auditEventsRouter,
 });
 
 export type AppRouter = typeof appRouter;

@@ -1,7 +1,7 @@
 import type { Database } from '@quartermaster/db/database.ts';
 import type { Logger } from 'pino';
-import type { RefusalLog } from './audit/refusals.ts';
 import type { TokenVerifier } from './access/bearer.ts';
+import type { RefusalLog } from './audit-events/refusal-log.ts';
 import type { SecretBox } from './crypto/secret-box.ts';
 import type { Metrics } from './metrics.ts';
 import type { CursorCodec } from './pages.ts';

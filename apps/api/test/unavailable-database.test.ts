@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { sql } from 'kysely';
-import { refusalLog } from '../src/audit/refusals.ts';
+import { refusalLog } from '../src/audit-events/refusal-log.ts';
 import type { Principal } from '../src/access/principal.ts';
 import { startTestServer, type TestServer } from './support/server.ts';
 

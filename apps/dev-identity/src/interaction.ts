@@ -1,8 +1,8 @@
 import type * as http from 'node:http';
-import { errors } from 'oidc-provider';
 import type { Provider } from 'oidc-provider';
-import { parseEmail } from './accounts.ts';
+import { errors } from 'oidc-provider';
 import type { Accounts } from './accounts.ts';
+import { parseEmail } from './accounts.ts';
 import { sendPage } from './page.ts';
 import { errorPage, signInPage } from './pages.ts';
 

@@ -1,6 +1,6 @@
 import type { DevAccount } from './accounts.ts';
-import { html } from './html.ts';
 import type { Html } from './html.ts';
+import { html } from './html.ts';
 import type { Page } from './page.ts';
 
 /** Forms without an action go to the page's own address. */

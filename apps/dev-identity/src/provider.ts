@@ -1,10 +1,10 @@
 import { generateKeyPair, randomBytes } from 'node:crypto';
 import type * as http from 'node:http';
 import { promisify } from 'node:util';
-import { errors, Provider } from 'oidc-provider';
 import type { Configuration, JWK } from 'oidc-provider';
-import { createAccounts } from './accounts.ts';
+import { errors, Provider } from 'oidc-provider';
 import type { Accounts, DevAccount } from './accounts.ts';
+import { createAccounts } from './accounts.ts';
 import { interactionPages } from './interaction.ts';
 import { memoryAdapter } from './memory-adapter.ts';
 import { sendPage } from './page.ts';

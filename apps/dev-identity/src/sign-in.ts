@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { createHttpSession } from './http-session.ts';
 import type { HttpSession } from './http-session.ts';
+import { createHttpSession } from './http-session.ts';
 
 export class SignInError extends Error {
   override readonly name = 'SignInError';

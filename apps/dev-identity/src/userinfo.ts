@@ -1,5 +1,5 @@
-import { verify } from 'node:crypto';
 import type { KeyObject } from 'node:crypto';
+import { verify } from 'node:crypto';
 import type { Provider } from 'oidc-provider';
 import type { Accounts } from './accounts.ts';
 

@@ -2,6 +2,7 @@ import { createRemoteJWKSet, decodeProtectedHeader, jwtVerify } from 'jose';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createHttpSession } from '../src/http-session.ts';
 import { obtainToken } from '../src/sign-in.ts';
+import type { DevServer } from './server.ts';
 import {
   AUDIENCE,
   authorizationUrl,
@@ -14,7 +15,6 @@ import {
   startServer,
   submit,
 } from './server.ts';
-import type { DevServer } from './server.ts';
 
 let server: DevServer;
 let issuer: string;

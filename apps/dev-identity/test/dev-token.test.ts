@@ -5,8 +5,8 @@ import { fileURLToPath } from 'node:url';
 import { decodeJwt } from 'jose';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { obtainToken } from '../src/sign-in.ts';
-import { startServer } from './server.ts';
 import type { DevServer } from './server.ts';
+import { startServer } from './server.ts';
 
 let server: DevServer;
 

@@ -1,8 +1,8 @@
 import { decodeJwt } from 'jose';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createHttpSession } from '../src/http-session.ts';
-import { AUDIENCE, CLIENT_ID, exchange, open, startServer, submit } from './server.ts';
 import type { DevServer } from './server.ts';
+import { AUDIENCE, CLIENT_ID, exchange, open, startServer, submit } from './server.ts';
 
 const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code';
 

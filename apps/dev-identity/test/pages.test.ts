@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createHttpSession } from '../src/http-session.ts';
-import { authorizationUrl, createPkce, open, startServer, submit } from './server.ts';
 import type { DevServer } from './server.ts';
+import { authorizationUrl, createPkce, open, startServer, submit } from './server.ts';
 
 let server: DevServer;
 let issuer: string;

@@ -2,8 +2,8 @@ import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createHttpSession } from '../src/http-session.ts';
-import { authorizationUrl, createPkce, open, rawRequest, startServer } from './server.ts';
 import type { DevServer } from './server.ts';
+import { authorizationUrl, createPkce, open, rawRequest, startServer } from './server.ts';
 
 let server: DevServer;
 let port: string;

@@ -2,10 +2,10 @@ import { createHash, randomBytes } from 'node:crypto';
 import * as http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import express from 'express';
-import { createHttpSession } from '../src/http-session.ts';
 import type { HttpSession } from '../src/http-session.ts';
-import { createDevIdentity } from '../src/provider.ts';
+import { createHttpSession } from '../src/http-session.ts';
 import type { DevIdentity } from '../src/provider.ts';
+import { createDevIdentity } from '../src/provider.ts';
 
 export const AUDIENCE = 'https://quartermaster.test/api';
 export const CLIENT_ID = 'quartermaster-dev';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { LookupIdSchema, tenancyFields, tenancyQueryFields, TimestampSchema } from './fields.ts';
+import { LookupIdSchema, TimestampSchema, tenancyFields, tenancyQueryFields } from './fields.ts';
 import { operation } from './operation.ts';
 import { cursorField, page, pageFields } from './pages.ts';
 

@@ -1,8 +1,8 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { z } from 'zod';
 import { expect, test } from 'vitest';
+import { z } from 'zod';
 import { ERRORS } from '../src/errors.ts';
 import { isOperation, type Operation, operation, TAGS } from '../src/operation.ts';
 import { ScopeSchema } from '../src/scopes.ts';

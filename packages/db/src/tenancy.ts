@@ -11,6 +11,14 @@ export type TenantScope = readonly { tenantId: string | null; subTenantId: strin
 /** What platform administrators see, and what the service itself sees where no caller asks. */
 export const EVERYWHERE: TenantScope = [{ tenantId: null, subTenantId: null }];
 
+/**
+ * A record's place as the scope of a query. Mind that a record of a tenant as a whole so covers all sub-tenants of it:
+ * in a place null means "of no sub-tenant", in a scope "of any".
+ */
+export function scopeOf(place: TenantPlace): TenantScope {
+  return [{ tenantId: place.tenantId, subTenantId: place.subTenantId }];
+}
+
 /** Whether all of `place` is within `scope`. */
 export function covers(scope: TenantScope, place: TenantPlace): boolean {
   return scope.some(

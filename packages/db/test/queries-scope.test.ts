@@ -9,17 +9,17 @@ import type * as manifestDeclarations from '../src/repositories/manifest-declara
 import type * as manifests from '../src/repositories/manifests.ts';
 import type * as memberships from '../src/repositories/memberships.ts';
 import type * as operatorTasks from '../src/repositories/operator-tasks.ts';
-import { findProvider, listProviders, updateProvider } from '../src/repositories/providers.ts';
 import type * as providers from '../src/repositories/providers.ts';
+import { findProvider, listProviders, updateProvider } from '../src/repositories/providers.ts';
 import type * as recommendations from '../src/repositories/recommendations.ts';
 import type * as runtimeObservations from '../src/repositories/runtime-observations.ts';
-import { searchServiceAccounts } from '../src/repositories/service-accounts.ts';
 import type * as serviceAccounts from '../src/repositories/service-accounts.ts';
+import { searchServiceAccounts } from '../src/repositories/service-accounts.ts';
 import type * as tenants from '../src/repositories/tenants.ts';
-import { listSpans } from '../src/repositories/traces.ts';
 import type * as traces from '../src/repositories/traces.ts';
-import { findUser } from '../src/repositories/users.ts';
+import { listSpans } from '../src/repositories/traces.ts';
 import type * as users from '../src/repositories/users.ts';
+import { findUser } from '../src/repositories/users.ts';
 import { EVERYWHERE, type TenantScope } from '../src/tenancy.ts';
 import { NOW } from './temporary-database.ts';
 

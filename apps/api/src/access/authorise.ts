@@ -1,4 +1,5 @@
 import type { Operation } from '@quartermaster/contracts/operation.ts';
+import type { Scope } from '@quartermaster/contracts/scopes.ts';
 import { narrowed, type TenantScope } from '@quartermaster/db/tenancy.ts';
 import { ApiError } from '../errors.ts';
 import { type Principal, reachOf } from './principal.ts';
@@ -20,18 +21,28 @@ export function authorise(
     });
   }
   if (!principal.termsAccepted && !operation.beforeTerms) {
-    throw new ApiError('terms_required', 'Accept the terms first: PUT /v1/me/profile with terms.accepted true.');
+    throw termsRequired();
   }
   const scope = operation.scope === 'public' ? null : operation.scope;
   const own = isOwnRecord(operation, principal, raw);
   const reach = reachOf(principal, own ? null : scope);
   if (scope !== null && reach.length === 0 && !own) {
-    throw new ApiError('scope_missing', `This operation needs the scope ${scope}.`, {
-      scope,
-      headers: { 'WWW-Authenticate': `Bearer error="insufficient_scope", scope="${scope}"` },
-    });
+    throw scopeMissing(scope, 'This operation');
   }
   return { principal, reach };
+}
+
+/** What is open before the terms are accepted is open for that alone. */
+export function termsRequired(): ApiError {
+  return new ApiError('terms_required', 'Accept the terms first: PUT /v1/me/profile with terms.accepted true.');
+}
+
+/** RFC 6750, section 3.1. */
+export function scopeMissing(scope: Scope, what: string): ApiError {
+  return new ApiError('scope_missing', `${what} needs the scope ${scope}.`, {
+    scope,
+    headers: { 'WWW-Authenticate': `Bearer error="insufficient_scope", scope="${scope}"` },
+  });
 }
 
 /** Refuses an input that names a tenant or sub-tenant out of reach (403), in its query or its body. */

@@ -9,7 +9,7 @@ import {
 import { listMembershipsOf } from '@quartermaster/db/repositories/memberships.ts';
 import { type Account, findAccountByEmail, touchUser, updateUser } from '@quartermaster/db/repositories/users.ts';
 import { EVERYWHERE } from '@quartermaster/db/tenancy.ts';
-import { write } from '../audit/write.ts';
+import { write } from '../audit-events/write.ts';
 import { ApiError } from '../errors.ts';
 import type { Services } from '../services.ts';
 import type { Grant, Principal } from './principal.ts';

@@ -15,8 +15,9 @@ import {
   subjectExists,
 } from '@quartermaster/db/repositories/gateway-sessions.ts';
 import { findProviders } from '@quartermaster/db/repositories/providers.ts';
+import { scopeMissing } from '../access/authorise.ts';
 import { principalName, scopesAt } from '../access/principal.ts';
-import { write } from '../audit/write.ts';
+import { write } from '../audit-events/write.ts';
 import { ApiError, ValidationFailure, valueError } from '../errors.ts';
 import { requireGateway } from '../gateways/service.ts';
 import { currentSigner } from '../signing-keys/service.ts';
@@ -90,14 +91,7 @@ async function subjectOf(
   if (named === null || named === caller) return { subject: caller, actor: null };
   const scope = 'gateway_sessions:impersonate';
   if (!holdsScopes(scopesAt(ctx.principal, gateway), [scope])) {
-    throw new ApiError(
-      'scope_missing',
-      `A session for another subject needs the scope ${scope} where the gateway stands.`,
-      {
-        scope,
-        headers: { 'WWW-Authenticate': `Bearer error="insufficient_scope", scope="${scope}"` },
-      },
-    );
+    throw scopeMissing(scope, 'A session for another subject');
   }
   if (!(await subjectExists(db, gateway, named))) {
     throw valueError(['body', 'subject'], "subject should be active and of the gateway's tenant", named);

@@ -12,7 +12,7 @@ import { findManifest } from '@quartermaster/db/repositories/manifests.ts';
 import { findProviders } from '@quartermaster/db/repositories/providers.ts';
 import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
 import { existingPlace } from '../access/places.ts';
-import { changedFields, write } from '../audit/write.ts';
+import { changedFields, write } from '../audit-events/write.ts';
 import { ApiError, ValidationFailure, valueError } from '../errors.ts';
 import type { CallerContext } from '../trpc.ts';
 

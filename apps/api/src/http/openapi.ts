@@ -4,7 +4,7 @@ import { initTRPC } from '@trpc/server';
 import { generateOpenApiDocument, type OpenApiMeta } from 'trpc-to-openapi';
 import { z } from 'zod';
 import type { ZodOpenApiOperationObject, ZodOpenApiPathsObject, ZodOpenApiResponsesObject } from 'zod-openapi';
-import { refusalsOf } from './refusals.ts';
+import { refusalsOf } from './declared-errors.ts';
 import { type Procedures, proceduresByOperation } from './rest.ts';
 
 type DocumentOptions = {

@@ -1,6 +1,6 @@
 import type { ErrorCode, Problem, ValidationError } from '@quartermaster/contracts/errors.ts';
 import { DatabaseUnavailableError } from '@quartermaster/db/errors.ts';
-import { TRPCError, type TRPC_ERROR_CODE_KEY, type TRPC_ERROR_CODE_NUMBER } from '@trpc/server';
+import { type TRPC_ERROR_CODE_KEY, type TRPC_ERROR_CODE_NUMBER, TRPCError } from '@trpc/server';
 import { z } from 'zod';
 import { ApiError, ValidationFailure } from '../errors.ts';
 import { shownInput } from './shown.ts';

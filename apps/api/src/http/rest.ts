@@ -1,6 +1,6 @@
 import { isOperation, type Operation } from '@quartermaster/contracts/operation.ts';
 import { type AnyTRPCProcedure, initTRPC } from '@trpc/server';
-import type { Request as ExpressRequest, RequestHandler, Response as ExpressResponse } from 'express';
+import type { Request as ExpressRequest, Response as ExpressResponse, RequestHandler } from 'express';
 import { createOpenApiNodeHttpHandler, type OpenApiMeta } from 'trpc-to-openapi';
 import { z } from 'zod';
 import { authorise, refuseForeignTenants } from '../access/authorise.ts';

@@ -1,6 +1,6 @@
 import * as contract from '@quartermaster/contracts/inventory.ts';
 import { listInventory } from '@quartermaster/db/repositories/inventory.ts';
-import { scopeOf } from '../observations/unknown.ts';
+import { scopeOf } from '@quartermaster/db/tenancy.ts';
 import { answerPage } from '../pages.ts';
 import { requireProvider } from '../providers/service.ts';
 import { endpoint, router } from '../trpc.ts';
@@ -9,7 +9,7 @@ import { changeItem, createItem, removeItem } from './service.ts';
 export const inventoryRouter = router({
   get: endpoint(contract.getProviderInventory).query(async ({ ctx, input }) => {
     const provider = await requireProvider(ctx, input.path.provider_id);
-    const scope = [scopeOf(provider)];
+    const scope = scopeOf(provider);
     const filter = { ...input.query, providerId: provider.id };
     const page = await answerPage(ctx, input, scope, (request) =>
       listInventory(ctx.services.db, scope, filter, request),

@@ -14,10 +14,11 @@ import {
   updateInventoryItem,
 } from '@quartermaster/db/repositories/inventory.ts';
 import { findProvider } from '@quartermaster/db/repositories/providers.ts';
-import { changedFields, write } from '../audit/write.ts';
+import { scopeOf } from '@quartermaster/db/tenancy.ts';
+import { changedFields, write } from '../audit-events/write.ts';
 import { ApiError } from '../errors.ts';
-import { recomputeUnknown, scopeOf } from '../observations/unknown.ts';
 import { notFound } from '../providers/service.ts';
+import { recomputeUnknown } from '../runtime-observations/unknown.ts';
 import type { CallerContext } from '../trpc.ts';
 
 type Path = { provider_id: string; item_id: string };
@@ -60,7 +61,7 @@ export async function changeItem(
     };
     const changed = changedFields(item, change);
     if (changed.length === 0) return item;
-    const updated = await updateInventoryItem(trx, [scopeOf(provider)], item.id, change, now);
+    const updated = await updateInventoryItem(trx, scopeOf(provider), item.id, change, now);
     if (!updated) throw itemNotFound();
     if (changed.includes('status')) await recomputeUnknown(trx, provider, now, { kind: item.kind, name: item.name });
     record({ place: provider, target: { type: 'inventory_item', id: item.id }, changed });
@@ -71,7 +72,7 @@ export async function changeItem(
 export async function removeItem(ctx: CallerContext, path: Path): Promise<InventoryItem> {
   return write(ctx, async (trx, record, now) => {
     const { provider, item } = await requireItem(ctx, trx, path);
-    await deleteInventoryItem(trx, [scopeOf(provider)], item.id);
+    await deleteInventoryItem(trx, scopeOf(provider), item.id);
     await recomputeUnknown(trx, provider, now, { kind: item.kind, name: item.name });
     record({ place: provider, target: { type: 'inventory_item', id: item.id } });
     return item;
@@ -85,7 +86,7 @@ async function requireItem(
 ): Promise<{ provider: Provider; item: InventoryItem }> {
   const provider = await findProvider(db, ctx.reach, path.provider_id);
   if (!provider) throw notFound();
-  const item = await findInventoryItem(db, [scopeOf(provider)], provider.id, path.item_id);
+  const item = await findInventoryItem(db, scopeOf(provider), provider.id, path.item_id);
   if (!item) throw itemNotFound();
   return { provider, item };
 }

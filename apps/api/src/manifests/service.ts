@@ -15,10 +15,10 @@ import {
 import { covers } from '@quartermaster/db/tenancy.ts';
 import { existingPlace } from '../access/places.ts';
 import { principalName } from '../access/principal.ts';
-import { write } from '../audit/write.ts';
+import { write } from '../audit-events/write.ts';
 import { canonicalDigest } from '../crypto/canonical-digest.ts';
 import { ApiError } from '../errors.ts';
-import { recomputeUnknownOfDeclarations } from '../observations/unknown.ts';
+import { recomputeUnknownOfDeclarations } from '../runtime-observations/unknown.ts';
 import type { CallerContext } from '../trpc.ts';
 
 /** How often a version is tried again, where others publish the same manifest at the same time. */

@@ -19,7 +19,7 @@ import {
 import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
 import { existingPlace } from '../access/places.ts';
 import { scopesAt } from '../access/principal.ts';
-import { type Change, write } from '../audit/write.ts';
+import { type Change, write } from '../audit-events/write.ts';
 import { ApiError } from '../errors.ts';
 import { requireTenant } from '../tenants/service.ts';
 import type { CallerContext } from '../trpc.ts';

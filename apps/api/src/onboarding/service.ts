@@ -3,7 +3,7 @@ import type { Operation } from '@quartermaster/contracts/operation.ts';
 import { newUserId } from '@quartermaster/db/ids.ts';
 import { insertAuditEvents } from '@quartermaster/db/repositories/audit-events.ts';
 import { deleteUnclaimedUsers, insertUser, type NewUser } from '@quartermaster/db/repositories/users.ts';
-import { write } from '../audit/write.ts';
+import { write } from '../audit-events/write.ts';
 import type { Services } from '../services.ts';
 import type { Context } from '../trpc.ts';
 

@@ -1,5 +1,5 @@
 import { readNames } from '../traces/genai.ts';
-import { type AttributeValue, type Attributes, type DecodedTraces, type OtlpSpan } from './span.ts';
+import { type Attributes, type AttributeValue, type DecodedTraces, type OtlpSpan } from './span.ts';
 import { cutToBytes, storable } from './text.ts';
 
 /**

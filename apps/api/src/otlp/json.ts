@@ -12,8 +12,8 @@ import {
   TOO_DEEP,
 } from './assemble.ts';
 import {
-  type AttributeValue,
   type Attributes,
+  type AttributeValue,
   type DecodedTraces,
   OtlpDecodeError,
   type PartialSuccess,

@@ -1,6 +1,6 @@
 import type protobuf from 'protobufjs/minimal.js';
 import { type Budget, doubleValue, LIMITS, LONGEST_READ_NAME, newBudget, setAttribute, TOO_DEEP } from './assemble.ts';
-import type { AttributeValue, Attributes } from './span.ts';
+import type { Attributes, AttributeValue } from './span.ts';
 import { storable } from './text.ts';
 
 export type Reader = protobuf.Reader;

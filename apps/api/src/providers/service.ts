@@ -9,9 +9,9 @@ import {
   updateProvider,
 } from '@quartermaster/db/repositories/providers.ts';
 import { existingPlace } from '../access/places.ts';
-import { changedFields, write } from '../audit/write.ts';
+import { changedFields, write } from '../audit-events/write.ts';
 import { ApiError } from '../errors.ts';
-import { recomputeUnknown } from '../observations/unknown.ts';
+import { recomputeUnknown } from '../runtime-observations/unknown.ts';
 import type { CallerContext } from '../trpc.ts';
 
 export async function createProvider(ctx: CallerContext, body: CreateProviderInput): Promise<Provider> {

@@ -1,3 +1,5 @@
+import { CreateInventoryItemInputSchema, type InventoryItem } from '@quartermaster/contracts/inventory.ts';
+import type { Provider } from '@quartermaster/contracts/providers.ts';
 import {
   type AppliedRecommendations,
   type ApplyRecommendationsInput,
@@ -5,8 +7,6 @@ import {
   type SkipReasonSchema,
   WIDENING_KINDS,
 } from '@quartermaster/contracts/recommendations.ts';
-import type { Provider } from '@quartermaster/contracts/providers.ts';
-import { CreateInventoryItemInputSchema, type InventoryItem } from '@quartermaster/contracts/inventory.ts';
 import type { Database } from '@quartermaster/db/database.ts';
 import { findProvider } from '@quartermaster/db/repositories/providers.ts';
 import {
@@ -15,12 +15,12 @@ import {
   findRecommendations,
   markApplied,
 } from '@quartermaster/db/repositories/recommendations.ts';
-import type { TenantScope } from '@quartermaster/db/tenancy.ts';
+import { scopeOf, type TenantScope } from '@quartermaster/db/tenancy.ts';
 import type { z } from 'zod';
 import { principalName } from '../access/principal.ts';
-import { write } from '../audit/write.ts';
-import { recomputeUnknown, scopeOf } from '../observations/unknown.ts';
+import { write } from '../audit-events/write.ts';
 import { notFound } from '../providers/service.ts';
+import { recomputeUnknown } from '../runtime-observations/unknown.ts';
 import type { CallerContext } from '../trpc.ts';
 import { registerItem, registerItemChange } from './register-item.ts';
 
@@ -74,7 +74,7 @@ async function choose(
   { recommendationIds, kinds }: ApplyRecommendationsInput,
 ): Promise<{ chosen: Recommendation[]; skipped: Skipped[] }> {
   const named = recommendationIds == null ? null : [...new Set(recommendationIds)];
-  const scope = [scopeOf(provider)];
+  const scope = scopeOf(provider);
   const found =
     named === null
       ? await findOpenRecommendations(db, scope, { providerId: provider.id, kinds }, MOST_AT_ONCE)

@@ -7,6 +7,7 @@ import {
   insertInventoryItem,
   updateInventoryItem,
 } from '@quartermaster/db/repositories/inventory.ts';
+import { scopeOf } from '@quartermaster/db/tenancy.ts';
 
 type Item = Pick<InventoryItem, 'kind' | 'name'>;
 
@@ -19,8 +20,7 @@ export async function registerItemChange(
   provider: Provider,
   { kind, name }: Item,
 ): Promise<Recommendation['change']> {
-  const scope = [{ tenantId: provider.tenantId, subTenantId: provider.subTenantId }];
-  const item = await findInventoryItemByName(db, scope, { providerId: provider.id, kind, name });
+  const item = await findInventoryItemByName(db, scopeOf(provider), { providerId: provider.id, kind, name });
   if (item) {
     return {
       target: { type: 'inventory_item', id: item.id },
@@ -47,13 +47,7 @@ export async function registerItem(
   if (id !== null) {
     // Anything else than a retired item is declared, and its recommendation closed.
     if (change.before?.['status'] !== 'retired') throw new Error(`the ${kind} is declared already`);
-    await updateInventoryItem(
-      trx,
-      [{ tenantId: provider.tenantId, subTenantId: provider.subTenantId }],
-      id,
-      { status: 'available' },
-      now,
-    );
+    await updateInventoryItem(trx, scopeOf(provider), id, { status: 'available' }, now);
     return change;
   }
   const values = { providerId: provider.id, kind, name, status: 'available', source: 'recommendation' } as const;

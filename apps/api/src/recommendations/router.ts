@@ -1,6 +1,6 @@
 import * as contract from '@quartermaster/contracts/recommendations.ts';
 import { listRecommendations } from '@quartermaster/db/repositories/recommendations.ts';
-import { scopeOf } from '../observations/unknown.ts';
+import { scopeOf } from '@quartermaster/db/tenancy.ts';
 import { answerPage } from '../pages.ts';
 import { requireProvider } from '../providers/service.ts';
 import { endpoint, router } from '../trpc.ts';
@@ -9,12 +9,12 @@ import { applyRecommendations } from './apply.ts';
 export const recommendationsRouter = router({
   list: endpoint(contract.listProviderRecommendations).query(async ({ ctx, input }) => {
     const provider = await requireProvider(ctx, input.path.provider_id);
-    const scope = [scopeOf(provider)];
+    const scope = scopeOf(provider);
     const filter = { ...input.query, providerId: provider.id };
     return answerPage(ctx, input, scope, (page) => listRecommendations(ctx.services.db, scope, filter, page));
   }),
 
-  applyOpen: endpoint(contract.applyProviderRecommendations).mutation(({ ctx, input }) =>
+  applyToProvider: endpoint(contract.applyProviderRecommendations).mutation(({ ctx, input }) =>
     applyRecommendations(ctx, input.path.provider_id, input.body),
   ),
 });

@@ -17,8 +17,8 @@ import { appRouter, procedures } from '../router.ts';
 import type { Services } from '../services.ts';
 import { jwksHandler } from '../signing-keys/jwks-handler.ts';
 import type { Context } from '../trpc.ts';
+import { noteRefusal, operationOf } from './note-refusal.ts';
 import { requestLog } from './request-log.ts';
-import { noteRefusal, operationOf } from './refusals.ts';
 
 type AppOptions = {
   services: Services;

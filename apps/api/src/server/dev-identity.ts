@@ -1,7 +1,7 @@
-import { createDevIdentity, type DevIdentity } from '@quartermaster/dev-identity/provider.ts';
 import { deleteIdentitiesOf } from '@quartermaster/db/repositories/identities.ts';
 import { insertMembership } from '@quartermaster/db/repositories/memberships.ts';
 import { findAccountByEmail, insertUser, NO_MARKETING } from '@quartermaster/db/repositories/users.ts';
+import { createDevIdentity, type DevIdentity } from '@quartermaster/dev-identity/provider.ts';
 import type { Config } from '../config.ts';
 import type { Services } from '../services.ts';
 import { BOOTSTRAP_PLACE } from './bootstrap.ts';

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { migrate, openDatabase, sqlitePath } from '@quartermaster/db/database.ts';
 import pino, { type Logger } from 'pino';
 import { createTokenVerifier } from '../access/bearer.ts';
-import { refusalLog } from '../audit/refusals.ts';
+import { refusalLog } from '../audit-events/refusal-log.ts';
 import { type Config, ROOT } from '../config.ts';
 import { secretBox } from '../crypto/secret-box.ts';
 import { createMetrics } from '../metrics.ts';

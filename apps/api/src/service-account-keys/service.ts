@@ -8,7 +8,7 @@ import { endApiKey, findKeyOfAccount, insertApiKey } from '@quartermaster/db/rep
 import { mintApiKey } from '../access/api-key-format.ts';
 import { scopeOfQuery } from '../access/places.ts';
 import { principalName, scopesAt } from '../access/principal.ts';
-import { write } from '../audit/write.ts';
+import { write } from '../audit-events/write.ts';
 import { ApiError, valueError } from '../errors.ts';
 import { requireTouchable } from '../service-accounts/service.ts';
 import type { CallerContext } from '../trpc.ts';

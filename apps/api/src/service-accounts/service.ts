@@ -18,7 +18,7 @@ import { ensurePlace } from '@quartermaster/db/repositories/tenants.ts';
 import { EVERYWHERE, type TenantScope } from '@quartermaster/db/tenancy.ts';
 import { placeOfBody, scopeOfQuery } from '../access/places.ts';
 import { accountName } from '../access/principal.ts';
-import { type Change, changedFields, write } from '../audit/write.ts';
+import { type Change, changedFields, write } from '../audit-events/write.ts';
 import { ApiError } from '../errors.ts';
 import type { CallerContext } from '../trpc.ts';
 

@@ -4,7 +4,7 @@ import { DuplicateKeyError } from '@quartermaster/db/errors.ts';
 import { newId } from '@quartermaster/db/ids.ts';
 import { findTenant, insertTenant, type TenantChange, updateTenant } from '@quartermaster/db/repositories/tenants.ts';
 import { covers } from '@quartermaster/db/tenancy.ts';
-import { changedFields, write } from '../audit/write.ts';
+import { changedFields, write } from '../audit-events/write.ts';
 import { ApiError } from '../errors.ts';
 import { requirePlatformAdministrator } from '../service-accounts/service.ts';
 import type { CallerContext } from '../trpc.ts';

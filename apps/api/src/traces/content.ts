@@ -1,5 +1,5 @@
 import { setAttribute } from '../otlp/assemble.ts';
-import { type AttributeValue, type Attributes, type OtlpSpan } from '../otlp/span.ts';
+import { type Attributes, type AttributeValue, type OtlpSpan } from '../otlp/span.ts';
 import { cutToBytes } from '../otlp/text.ts';
 
 /**

@@ -1,13 +1,13 @@
 import { setImmediate as breathe } from 'node:timers/promises';
+import { holdsScopes } from '@quartermaster/contracts/scopes.ts';
 import type { Database } from '@quartermaster/db/database.ts';
-import { addToTraces, insertSpans, type NewSpan, type TraceAddition } from '@quartermaster/db/repositories/traces.ts';
 import { findTenantSettings } from '@quartermaster/db/repositories/tenants.ts';
+import { addToTraces, insertSpans, type NewSpan, type TraceAddition } from '@quartermaster/db/repositories/traces.ts';
 import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
 import { type Principal, principalName } from '../access/principal.ts';
 import { ApiError } from '../errors.ts';
-import { type FoldedSpan, foldSpans } from '../observations/fold.ts';
 import type { DecodedTraces, OtlpSpan, PartialSuccess } from '../otlp/span.ts';
-import { holdsScopes } from '@quartermaster/contracts/scopes.ts';
+import { type FoldedSpan, foldSpans } from '../runtime-observations/fold.ts';
 import type { CallerContext } from '../trpc.ts';
 import { contentFilter } from './content.ts';
 import { type GenAi, readGenAi, subjectsOf } from './genai.ts';

@@ -1,11 +1,12 @@
 import type { ServiceAccount } from '@quartermaster/contracts/service-accounts.ts';
 import { type UpdateProfileInput, UpdateProfileInputSchema, type User } from '@quartermaster/contracts/users.ts';
 import { type UserChange, updateUser } from '@quartermaster/db/repositories/users.ts';
-import { changedFields, write } from '../audit/write.ts';
+import { termsRequired } from '../access/authorise.ts';
+import { changedFields, write } from '../audit-events/write.ts';
 import { ValidationFailure, valueError } from '../errors.ts';
 import { updateServiceAccountProfile } from '../service-accounts/service.ts';
 import type { CallerContext } from '../trpc.ts';
-import { requireUser, termsRequired } from './service.ts';
+import { requireUser } from './service.ts';
 
 type Field = keyof UpdateProfileInput;
 

@@ -10,8 +10,9 @@ import {
 } from '@quartermaster/db/repositories/memberships.ts';
 import { eraseUser, findUser, updateUser } from '@quartermaster/db/repositories/users.ts';
 import { covers, EVERYWHERE, type TenantPlace } from '@quartermaster/db/tenancy.ts';
+import { termsRequired } from '../access/authorise.ts';
 import { scopesAt } from '../access/principal.ts';
-import { type Change, write } from '../audit/write.ts';
+import { type Change, write } from '../audit-events/write.ts';
 import { ApiError } from '../errors.ts';
 import { requirePlatformAdministrator } from '../service-accounts/service.ts';
 import type { CallerContext } from '../trpc.ts';
@@ -78,11 +79,6 @@ export async function enableUser(ctx: CallerContext, id: string): Promise<User> 
 
 function notFound(): ApiError {
   return new ApiError('user_not_found', 'No user of this id in your reach.');
-}
-
-/** What is open before the terms are accepted is open for that alone. */
-export function termsRequired(): ApiError {
-  return new ApiError('terms_required', 'Accept the terms first: PUT /v1/me/profile with terms.accepted true.');
 }
 
 type Held = TenantPlace & { role: User['memberships'][number]['role'] };

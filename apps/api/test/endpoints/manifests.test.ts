@@ -1,5 +1,5 @@
-import * as contract from '@quartermaster/contracts/manifests.ts';
 import { createHash } from 'node:crypto';
+import * as contract from '@quartermaster/contracts/manifests.ts';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { accountWithKey, unique } from '../support/people.ts';
 import type { Body, Credential } from '../support/server.ts';

@@ -2,9 +2,9 @@ import { createGatewaySession } from '@quartermaster/contracts/gateway-sessions.
 import { isOperation } from '@quartermaster/contracts/operation.ts';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { procedures } from '../../src/router.ts';
+import { document } from '../support/contract-check.ts';
 import { accountWithKey, memberWithToken, unique } from '../support/people.ts';
 import { type Body, startTestServer, type TestServer } from '../support/server.ts';
-import { document } from '../support/contract-check.ts';
 import { expectFields } from './harness.ts';
 import { type Fixtures, fixturesFor, observationsQuery } from './spec-fixtures.ts';
 

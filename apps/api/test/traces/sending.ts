@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import type { Body, Credential, TestServer } from '../support/server.ts';
 import { unique } from '../support/people.ts';
+import type { Body, Credential, TestServer } from '../support/server.ts';
 
 export type AttributeInput = string | number | boolean | AttributeInput[];
 

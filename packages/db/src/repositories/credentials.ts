@@ -3,9 +3,9 @@ import type { Scope } from '@quartermaster/contracts/scopes.ts';
 import { type Expression, type Selectable, type SqlBool, sql } from 'kysely';
 import type { Database } from '../database.ts';
 import {
-  newestFirst,
   contains,
   folded,
+  newestFirst,
   type Page,
   type PageRequest,
   pageOf,

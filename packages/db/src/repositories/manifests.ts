@@ -1,11 +1,11 @@
-import type { Manifest, ManifestSpec } from '@quartermaster/contracts/manifests.ts';
 import type { InventoryKind } from '@quartermaster/contracts/inventory.ts';
+import type { Manifest, ManifestSpec } from '@quartermaster/contracts/manifests.ts';
 import type { Selectable } from 'kysely';
 import type { Database } from '../database.ts';
 import { newId } from '../ids.ts';
 import {
-  newestFirst,
   folded,
+  newestFirst,
   type Page,
   type PageRequest,
   pageOf,

@@ -3,8 +3,8 @@ import type { Selectable } from 'kysely';
 import type { Database } from '../database.ts';
 import { newId } from '../ids.ts';
 import {
-  newestFirst,
   flag,
+  newestFirst,
   type Page,
   type PageRequest,
   pageOf,

@@ -4,10 +4,10 @@ import canonicalize from 'canonicalize';
 import { type Selectable, sql } from 'kysely';
 import type { Database } from '../database.ts';
 import {
-  newestFirst,
   contains,
   flag,
   folded,
+  newestFirst,
   type Page,
   type PageRequest,
   pageOf,

@@ -1,7 +1,7 @@
 import type { Tenant, TenantSettings } from '@quartermaster/contracts/tenants.ts';
 import { type Expression, type Selectable, type SqlBool, sql } from 'kysely';
 import type { Database } from '../database.ts';
-import { newestFirst, flag, type Page, type PageRequest, pageOf, timeKey, timesOf, within } from '../queries.ts';
+import { flag, newestFirst, type Page, type PageRequest, pageOf, timeKey, timesOf, within } from '../queries.ts';
 import type { Tables } from '../tables.ts';
 import type { TenantPlace, TenantScope } from '../tenancy.ts';
 

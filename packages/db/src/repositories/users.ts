@@ -2,7 +2,7 @@ import type { User } from '@quartermaster/contracts/users.ts';
 import { type Expression, type Selectable, type SqlBool, sql } from 'kysely';
 import type { Database } from '../database.ts';
 import { newUserId } from '../ids.ts';
-import { newestFirst, flag, type Page, type PageRequest, pageOf, timeKey, timesOf, within } from '../queries.ts';
+import { flag, newestFirst, type Page, type PageRequest, pageOf, timeKey, timesOf, within } from '../queries.ts';
 import type { Tables } from '../tables.ts';
 import type { TenantScope } from '../tenancy.ts';
 import { listMembershipsOf, type UserView } from './memberships.ts';

@@ -7,11 +7,11 @@ import {
   insertObservation,
   updateObservation,
 } from '@quartermaster/db/repositories/runtime-observations.ts';
-import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
+import { scopeOf, type TenantPlace } from '@quartermaster/db/tenancy.ts';
 import type { Subject } from '../traces/genai.ts';
 import { providerMatcher, type SeenSpan } from './provider-match.ts';
 import { riskOf } from './risk.ts';
-import { declaredAt, scopeOf, settle, statusAfter } from './unknown.ts';
+import { declaredAt, settle, statusAfter } from './unknown.ts';
 
 /** A stored span, as folding counts it. */
 export type FoldedSpan = SeenSpan & { startedAt: Date; failed: boolean };
@@ -79,7 +79,7 @@ async function fold(
     ...seen,
   };
   const observation = former
-    ? await updateObservation(db, [scopeOf(place)], former.id, { ...sightings, ...statusAfter(former, declared) }, now)
+    ? await updateObservation(db, scopeOf(place), former.id, { ...sightings, ...statusAfter(former, declared) }, now)
     : await insertObservation(
         db,
         place,

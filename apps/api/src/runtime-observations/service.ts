@@ -4,7 +4,6 @@ import type {
   UpdateRuntimeObservationInput,
 } from '@quartermaster/contracts/runtime-observations.ts';
 import type { Database } from '@quartermaster/db/database.ts';
-import { covers, EVERYWHERE } from '@quartermaster/db/tenancy.ts';
 import { finishOperatorTask } from '@quartermaster/db/repositories/operator-tasks.ts';
 import { findProvider } from '@quartermaster/db/repositories/providers.ts';
 import {
@@ -13,11 +12,12 @@ import {
   updateObservation,
   updateReviewNote,
 } from '@quartermaster/db/repositories/runtime-observations.ts';
+import { covers, EVERYWHERE, scopeOf } from '@quartermaster/db/tenancy.ts';
 import { principalName } from '../access/principal.ts';
-import { changedFields, write } from '../audit/write.ts';
+import { changedFields, write } from '../audit-events/write.ts';
 import { ApiError, valueError } from '../errors.ts';
 import type { CallerContext } from '../trpc.ts';
-import { closeRegistration, declaredAt, scopeOf, settle, statusAfter } from './unknown.ts';
+import { closeRegistration, declaredAt, settle, statusAfter } from './unknown.ts';
 
 /** Writes a person's decision down, completes the review task, and dismisses the recommendation of what is rejected. */
 export async function reviewObservation(
@@ -34,7 +34,7 @@ export async function reviewObservation(
     const reviewed = await updateObservation(trx, ctx.reach, id, { status: decision, review }, now);
     if (!reviewed) throw notFound();
     const task = { kind: 'review_observation', subject: { type: 'runtime_observation', id } } as const;
-    await finishOperatorTask(trx, [scopeOf(observation)], task, 'succeeded', now);
+    await finishOperatorTask(trx, scopeOf(observation), task, 'succeeded', now);
     // The provider's inventory may stand above the observation's sub-tenant, and its recommendation with it.
     if (decision !== 'approved') await closeRegistration(trx, observation, 'dismissed', now);
     else await reopenRegistration(trx, reviewed, now);
@@ -76,7 +76,7 @@ export async function changeObservation(
 async function afterStatus(trx: Database, observation: RuntimeObservation, now: Date): Promise<void> {
   if (observation.status === 'open') return reopenRegistration(trx, observation, now);
   const task = { kind: 'review_observation', subject: { type: 'runtime_observation', id: observation.id } } as const;
-  await finishOperatorTask(trx, [scopeOf(observation)], task, 'succeeded', now);
+  await finishOperatorTask(trx, scopeOf(observation), task, 'succeeded', now);
   await closeRegistration(trx, observation, 'dismissed', now);
 }
 

@@ -7,7 +7,7 @@ import { requireProvider } from '../providers/service.ts';
 import { endpoint, router } from '../trpc.ts';
 import { changeObservation, reviewObservation } from './service.ts';
 
-export const observationsRouter = router({
+export const runtimeObservationsRouter = router({
   listOfProvider: endpoint(contract.listProviderRuntimeObservations).query(async ({ ctx, input }) => {
     const { query } = input;
     const provider = await requireProvider(ctx, input.path.provider_id);

@@ -4,7 +4,7 @@ import { scopeOfQuery } from '../access/places.ts';
 import { answerPage } from '../pages.ts';
 import { endpoint, router } from '../trpc.ts';
 
-export const auditRouter = router({
+export const auditEventsRouter = router({
   list: endpoint(contract.listAuditEvents).query(({ ctx, input }) => {
     const { query } = input;
     const scope = scopeOfQuery(ctx, query);

@@ -18,8 +18,8 @@ import {
   isRegistrationWanted,
   updateObservation,
 } from '@quartermaster/db/repositories/runtime-observations.ts';
-import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
-import { changedFields } from '../audit/write.ts';
+import { scopeOf, type TenantPlace } from '@quartermaster/db/tenancy.ts';
+import { changedFields } from '../audit-events/write.ts';
 import { registerItemChange } from '../recommendations/register-item.ts';
 import { riskOf } from './risk.ts';
 
@@ -41,7 +41,7 @@ export async function declaredAt(
   provider: Provider,
   subject: Subject,
 ): Promise<Declared> {
-  const item = await findInventoryItemByName(db, [scopeOf(provider)], { providerId: provider.id, ...subject });
+  const item = await findInventoryItemByName(db, scopeOf(provider), { providerId: provider.id, ...subject });
   if (item && item.status !== 'retired') return { unknown: false, item };
   const keys = [folded(provider.name), provider.id];
   return { unknown: !(await isDeclaredByManifest(db, place, keys, subject)), item };
@@ -63,7 +63,7 @@ export async function settle(
     // Of a deleted provider nothing can be registered, whoever uses it.
     if (provider.status === 'deleted') await endRegistration(db, observation, 'superseded', now);
     else await closeRegistration(db, observation, 'superseded', now);
-    await finishOperatorTask(db, [scopeOf(observation)], reviewTask, 'cancelled', now);
+    await finishOperatorTask(db, scopeOf(observation), reviewTask, 'cancelled', now);
     return;
   }
   if (observation.status !== 'open' && observation.status !== 'approved') return;
@@ -112,7 +112,7 @@ function registrationOf({ providerId, kind, name }: RuntimeObservation) {
 
 /** Looks again at what is observed of a provider, or of one subject there, after its declarations changed. */
 export async function recomputeUnknown(db: Database, provider: Provider, now: Date, subject?: Subject): Promise<void> {
-  const scope = [{ tenantId: provider.tenantId, subTenantId: provider.subTenantId }];
+  const scope = scopeOf(provider);
   const observations = await findObservationsOf(db, scope, { providerId: provider.id, ...subject });
   for (const [index, observation] of observations.entries()) {
     if (index % OF_TURN === OF_TURN - 1) await breathe();
@@ -156,9 +156,4 @@ export function statusAfter(
   const { status } = observation;
   if (declared.unknown) return { status: status === 'resolved' ? 'open' : status };
   return { status: status === 'open' || status === 'approved' ? 'resolved' : status };
-}
-
-/** The place of a record as a scope of queries. */
-export function scopeOf(place: TenantPlace): TenantPlace {
-  return { tenantId: place.tenantId, subTenantId: place.subTenantId };
 }
