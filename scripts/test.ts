@@ -3,7 +3,17 @@ import { join } from 'node:path';
 import { ROOT, run } from './run.ts';
 
 // Runs every check and every workspace's suite through turbo, then sums up what the suites themselves reported.
-const TASKS = ['format:check', 'lint', 'dead-code', 'boundaries', 'generated', 'document', 'check', 'test'];
+const TASKS = [
+  'format:check',
+  'lint',
+  'dead-code',
+  'boundaries',
+  'generated',
+  'document',
+  'check:scripts',
+  'check',
+  'test',
+];
 const tasks = TASKS.map((task) => (['check', 'test'].includes(task) ? task : `//#${task}`));
 const given = process.argv.slice(2);
 for await (const path of reportPaths()) await rm(join(ROOT, path));

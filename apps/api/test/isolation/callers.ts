@@ -1,4 +1,4 @@
-import { headersOf, type TestServer } from '../support/server.ts';
+import { type Credential, headersOf, type TestServer } from '../support/server.ts';
 import type { Input, Served } from './world.ts';
 
 export type Said = { status: number; text: string };
@@ -7,19 +7,19 @@ export type Transport = 'REST' | 'tRPC';
 /** The same in both answers that are compared: what is left to differ is what an answer gives away. */
 const REQUEST_ID = 'isolation';
 
-/** Calls an operation over one of the two transports. @param key null: without credentials */
+/** Calls an operation over one of the two transports. @param as null: without credentials */
 export async function callOver(
   transport: Transport,
   server: TestServer,
   served: Served,
-  { input, key }: { input: Input; key: string | null },
+  { input, as }: { input: Input; as: Credential },
 ): Promise<Said> {
   const { url, method, body } = transport === 'REST' ? restRequest(served, input) : trpcRequest(served, input);
   const response = await fetch(server.url + url, {
     method,
     headers: {
       'x-request-id': REQUEST_ID,
-      ...headersOf(key === null ? null : { key }),
+      ...headersOf(as),
       ...(body !== undefined && { 'content-type': 'application/json' }),
     },
     ...(body !== undefined && { body: JSON.stringify(body) }),

@@ -1,10 +1,20 @@
 import type { Operation } from '@quartermaster/contracts/operation.ts';
-import SqliteDatabase from 'better-sqlite3';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { startTestServer, type TestServer } from '../support/server.ts';
+import { type Credential, startTestServer, type TestServer } from '../support/server.ts';
 import { callOver, type Said, type Transport } from './callers.ts';
 import { FIXTURES, ownersKey, validInput } from './fixtures.ts';
-import { allScopesBut, type Input, keyWith, makeStrangers, OWNER, SERVED, type Strangers } from './world.ts';
+import {
+  allScopesBut,
+  type CommitWatcher,
+  type Input,
+  keyWith,
+  makeStrangers,
+  nobodys,
+  OWNER,
+  SERVED,
+  type Strangers,
+  watchCommits,
+} from './world.ts';
 
 /*
  * Every operation of the router, over REST and tRPC, against everyone who must not reach the owner's records. Made from
@@ -14,21 +24,23 @@ import { allScopesBut, type Input, keyWith, makeStrangers, OWNER, SERVED, type S
  */
 let server: TestServer;
 let strangers: Strangers;
-let watcher: SqliteDatabase.Database;
+let watcher: CommitWatcher;
 
 beforeAll(async () => {
   server = await startTestServer();
   // Time stands still, so that last use is written once for each key and never during a cell.
   server.freeze();
   strangers = await makeStrangers(server);
-  for (const key of Object.values(strangers)) await server.call('GET', '/v1/providers', { as: { key } });
-  watcher = new SqliteDatabase(server.databasePath, { readonly: true });
+  for (const as of Object.values(strangers)) await server.call('GET', '/v1/providers', { as });
+  watcher = watchCommits(server);
 });
 
 afterAll(async () => {
   watcher.close();
   await server.stop();
 });
+
+type Stranger = 'otherTenant' | 'sibling' | 'member';
 
 const TRANSPORTS: Transport[] = ['REST', 'tRPC'];
 const cases = SERVED.flatMap((served) =>
@@ -39,17 +51,17 @@ const scoped = guarded.filter(({ operation }) => operation.scope !== null);
 
 describe.each(guarded)('$id over $transport', ({ transport, ...served }) => {
   const { operation } = served;
-  const call = (key: string | null, input: Input) => callOver(transport, server, served, { input, key });
+  const call = (as: Credential, input: Input) => callOver(transport, server, served, { input, as });
   const succeeds = async () => {
-    const said = await call(await ownersKey(server, operation), await validInput(server, operation));
+    const said = await call({ key: await ownersKey(server, operation) }, await validInput(server, operation));
     expect(said.status, said.text).toBe(200);
   };
   /** Calls with the owner's ids and with nobody's, and expects the same answer and no commit. */
-  const refusedAlike = async (key: string | null, real: Input, random: Input): Promise<Said> => {
-    const before = committed();
-    const said = await call(key, real);
-    expect(await call(key, random)).toEqual(said);
-    expect(committed()).toBe(before);
+  const refusedAlike = async (as: Credential, real: Input, random: Input): Promise<Said> => {
+    const before = watcher.committed();
+    const said = await call(as, real);
+    expect(await call(as, random)).toEqual(said);
+    expect(watcher.committed()).toBe(before);
     return said;
   };
 
@@ -67,25 +79,26 @@ describe.each(guarded)('$id over $transport', ({ transport, ...served }) => {
 
   test.each([
     ['another tenant', 'otherTenant', OWNER.tenantId],
+    ["another tenant's owner, a user with a token,", 'member', OWNER.tenantId],
     ['a sibling sub-tenant', 'sibling', OWNER.subTenantId],
   ] as const)("%s reaches nothing of the owner's", async (_, who, mark) => {
     await succeeds();
-    const key = strangers[who];
+    const as = strangers[who];
     const input = await validInput(server, operation);
     const random = withRandomIds(operation, input, who);
     if (JSON.stringify(random) !== JSON.stringify(input)) {
-      const said = await refusedAlike(key, input, random);
+      const said = await refusedAlike(as, input, random);
       // Where the query has to name the sub-tenant, that is refused first.
       const named = who === 'sibling' && Object.values(input.query ?? {}).includes(OWNER.subTenantId);
       expect(said.status, said.text).toBe(named ? 403 : 404);
       expect(said.text).not.toContain(mark);
     }
-    for (const [named, nobodys] of namings(operation, input, who)) {
-      const said = await refusedAlike(key, named, nobodys);
+    for (const [named, nobodysName] of namings(operation, input, who)) {
+      const said = await refusedAlike(as, named, nobodysName);
       expect(said.status, said.text).toBe(403);
       expect(said.text).not.toContain(mark);
     }
-    const unnamed = await call(key, random);
+    const unnamed = await call(as, random);
     expect(unnamed.text).not.toContain(mark);
     expect([200, 403, 404]).toContain(unnamed.status);
   });
@@ -98,13 +111,13 @@ describe.each(scoped)('$id over $transport', ({ transport, ...served }) => {
     const key = await keyWith(server, OWNER, allScopesBut(operation.scope));
     await server.call('GET', '/v1/service-accounts/none', { as: { key } });
     const input = await validInput(server, operation);
-    const before = committed();
-    const said = await callOver(transport, server, served, { input, key });
+    const before = watcher.committed();
+    const said = await callOver(transport, server, served, { input, as: { key } });
     const random = withRandomIds(operation, input);
-    expect(await callOver(transport, server, served, { input: random, key })).toEqual(said);
+    expect(await callOver(transport, server, served, { input: random, as: { key } })).toEqual(said);
     expect(said.status, said.text).toBe(403);
     expect(said.text).toContain(operation.scope);
-    expect(committed()).toBe(before);
+    expect(watcher.committed()).toBe(before);
   });
 });
 
@@ -113,15 +126,15 @@ test('operations that ask for no credentials are few, and look at none', async (
   expect(new Set(open.map(({ id }) => id))).toEqual(new Set(['register_user']));
   for (const { transport, ...served } of open) {
     const input = await validInput(server, served.operation);
-    const said = await callOver(transport, server, served, { input, key: strangers.revoked });
+    const said = await callOver(transport, server, served, { input, as: strangers.revoked });
     expect(said.status, said.text).toBe(200);
   }
 });
 
 test('the watching connection sees a commit', async () => {
-  const before = committed();
+  const before = watcher.committed();
   await server.ok('POST', '/v1/service-accounts', { as: server.admin, body: { name: 'seen' } });
-  expect(committed()).not.toBe(before);
+  expect(watcher.committed()).not.toBe(before);
 });
 
 test('every fixture belongs to an operation', () => {
@@ -129,36 +142,31 @@ test('every fixture belongs to an operation', () => {
   expect(Object.keys(FIXTURES).filter((id) => !known.has(id))).toEqual([]);
 });
 
-/** SQLite's own count of what other connections committed. */
-function committed(): unknown {
-  return watcher.pragma('data_version', { simple: true });
-}
-
 /**
  * The same call with ids that nobody has, of the same form. A tenant is no secret to its own sub-tenants: for a sibling
  * the tenant's id stays.
  */
-function withRandomIds(operation: Operation, input: Input, who?: 'otherTenant' | 'sibling'): Input {
+function withRandomIds(operation: Operation, input: Input, who?: Stranger): Input {
   const path = Object.fromEntries(
     Object.entries(input.path ?? {}).map(([name, id]) => [
       name,
-      name === 'tenant_id' && who === 'sibling' ? id : `${id.slice(0, -4)}zzzz`.replace(/^(\d+)zzzz$/, '$19999'),
+      name === 'tenant_id' && who === 'sibling' ? id : nobodys(id),
     ]),
   );
   return { ...input, path };
 }
 
 /** The call, naming the owner's tenant or sub-tenant where the operation can name one; and the same naming nobody's. */
-function namings(operation: Operation, input: Input, who: 'otherTenant' | 'sibling'): [Input, Input][] {
+function namings(operation: Operation, input: Input, who: Stranger): [Input, Input][] {
   const pairs: [Input, Input][] = [];
-  const named = who === 'otherTenant' ? OWNER.tenantId : OWNER.subTenantId;
-  const nobodys = 'nobodys';
-  const query = who === 'otherTenant' ? 'tenant_id' : 'sub_tenant_id';
-  const field = who === 'otherTenant' ? 'tenantId' : 'subTenantId';
+  const named = who === 'sibling' ? OWNER.subTenantId : OWNER.tenantId;
+  const nobody = 'nobodys';
+  const query = who === 'sibling' ? 'sub_tenant_id' : 'tenant_id';
+  const field = who === 'sibling' ? 'subTenantId' : 'tenantId';
   if (operation.query && query in operation.query.shape) {
     pairs.push([
       { ...input, query: { ...input.query, [query]: named } },
-      { ...input, query: { ...input.query, [query]: nobodys } },
+      { ...input, query: { ...input.query, [query]: nobody } },
     ]);
   }
   const body = input.body as Record<string, unknown> | undefined;
@@ -167,7 +175,7 @@ function namings(operation: Operation, input: Input, who: 'otherTenant' | 'sibli
     if (accepts)
       pairs.push([
         { ...input, body: { ...body, [field]: named } },
-        { ...input, body: { ...body, [field]: nobodys } },
+        { ...input, body: { ...body, [field]: nobody } },
       ]);
   }
   return pairs;

@@ -1,13 +1,15 @@
 import { isOperation, type Operation } from '@quartermaster/contracts/operation.ts';
 import { type Scope, ScopeSchema } from '@quartermaster/contracts/scopes.ts';
+import SqliteDatabase from 'better-sqlite3';
 import { procedures } from '../../src/router.ts';
-import { accountWithKey, unique } from '../support/people.ts';
-import type { TestServer } from '../support/server.ts';
+import { accountWithKey, memberWithToken, type Place, unique } from '../support/people.ts';
+import type { Credential, TestServer } from '../support/server.ts';
 
 /** The owner's place, and where strangers stand. */
 export const OWNER = { tenantId: 'tenant-a', subTenantId: 'sub-a1' };
 const SIBLING = { tenantId: 'tenant-a', subTenantId: 'sub-a2' };
 const OTHER = { tenantId: 'tenant-b' };
+export const PLACES: Record<'otherTenant' | 'sibling', Place> = { otherTenant: OTHER, sibling: SIBLING };
 
 export type Input = { path?: Record<string, string>; query?: Record<string, unknown>; body?: unknown };
 
@@ -20,8 +22,8 @@ export const SERVED: Served[] = Object.entries(procedures).flatMap(([procedure, 
   return isOperation(operation) ? [{ operation, procedure, type: _def.type as Served['type'] }] : [];
 });
 
-/** The keys of the cells: who tries what is not theirs, or with a credential that does not do. */
-export type Strangers = { otherTenant: string; sibling: string; revoked: string; disabled: string };
+/** The credentials of the cells: who tries what is not theirs, or with a credential that does not do. */
+export type Strangers = Record<'otherTenant' | 'sibling' | 'member' | 'revoked' | 'disabled', NonNullable<Credential>>;
 
 export async function makeStrangers(server: TestServer): Promise<Strangers> {
   // Names a tenant and sub-tenant that do not exist: a platform administrator makes them so.
@@ -36,13 +38,20 @@ export async function makeStrangers(server: TestServer): Promise<Strangers> {
   await server.ok('POST', `/v1/service-accounts/${disabled.id}/disable?tenant_id=${OWNER.tenantId}`, {
     as: server.admin,
   });
-  return { otherTenant: otherTenant.key, sibling: sibling.key, revoked: revoked.key, disabled: disabled.key };
+  const member = await memberWithToken(server, OTHER, 'owner');
+  return {
+    otherTenant: { key: otherTenant.key },
+    sibling: { key: sibling.key },
+    member: { token: member.token },
+    revoked: { key: revoked.key },
+    disabled: { key: disabled.key },
+  };
 }
 
 const keys = new Map<string, string>();
 
 /** A key in a place with exactly these scopes; the same for the same question. */
-export async function keyWith(server: TestServer, place: { tenantId: string; subTenantId?: string }, scopes: Scope[]) {
+export async function keyWith(server: TestServer, place: Place, scopes: Scope[]) {
   const name = JSON.stringify([place, scopes]);
   const key = keys.get(name) ?? (await accountWithKey(server, place, scopes)).key;
   keys.set(name, key);
@@ -54,15 +63,19 @@ export function allScopesBut(scope: Scope): Scope[] {
   return ScopeSchema.options.filter((option) => option !== '*' && option !== scope);
 }
 
-type Maker = (server: TestServer, made: Record<string, string>) => Promise<string>;
+/** `made` has what the path's earlier parameters got. */
+type Maker = (server: TestServer, at: { place: Place; made: Record<string, string> }) => Promise<string>;
 
-async function create(server: TestServer, path: string, body: object): Promise<Record<string, string>> {
+export async function create(server: TestServer, path: string, body: object): Promise<Record<string, string>> {
   return server.ok('POST', path, { as: server.admin, body });
 }
 
 /** One unknown model, seen at a provider that nobody declared. */
-async function observed(server: TestServer): Promise<{ providerId: string; name: string; traceId: string }> {
-  const key = await keyWith(server, OWNER, ['traces:write']);
+export async function observed(
+  server: TestServer,
+  place: Place,
+): Promise<{ providerId: string; name: string; traceId: string }> {
+  const key = await keyWith(server, place, ['traces:write']);
   const provider = unique('provider');
   const traceId = unique('').replace('-', '').padStart(32, '1');
   const attribute = (name: string, value: string) => ({ key: name, value: { stringValue: value } });
@@ -77,65 +90,81 @@ async function observed(server: TestServer): Promise<{ providerId: string; name:
     as: { key },
     body: { resourceSpans: [{ scopeSpans: [{ spans: [span] }] }] },
   });
-  const found = await server.ok('GET', `/v1/providers?name=${provider}&tenant_id=${OWNER.tenantId}`, {
+  const found = await server.ok('GET', `/v1/providers?name=${provider}&tenant_id=${place.tenantId}`, {
     as: server.admin,
   });
   return { providerId: found.items[0].id, name: provider, traceId };
 }
 
 /**
- * How the record behind each path parameter is made, in the owner's place. `made` has what the path's earlier
- * parameters got. A path parameter that is not here fails the suite: a new operation cannot slip past it.
+ * How the record behind each path parameter is made in a place. A path parameter that is not here fails the suite: a new operation cannot slip past it.
  */
 export const PATH_PARAMETERS: Record<string, Maker> = {
-  tenant_id: async () => OWNER.tenantId,
-  async service_account_id(server) {
+  tenant_id: async (_, { place }) => place.tenantId,
+  async service_account_id(server, { place }) {
     const id = unique('account');
-    await create(server, '/v1/service-accounts', { id, name: id, ...OWNER });
+    await create(server, '/v1/service-accounts', { id, name: id, ...place });
     return id;
   },
-  async key_id(server, made) {
-    const path = `/v1/service-accounts/${made['service_account_id']}/keys?tenant_id=${OWNER.tenantId}`;
+  async key_id(server, { place, made }) {
+    const path = `/v1/service-accounts/${made['service_account_id']}/keys?tenant_id=${place.tenantId}`;
     return idOf(await create(server, path, { scopes: ['credentials:write'] }));
   },
-  provider_id: async (server) =>
-    idOf(await create(server, '/v1/providers', { name: unique('provider'), kind: 'llm', ...OWNER })),
-  item_id: async (server, made) =>
+  provider_id: async (server, { place }) =>
+    idOf(await create(server, '/v1/providers', { name: unique('provider'), kind: 'llm', ...place })),
+  item_id: async (server, { made }) =>
     idOf(
       await create(server, `/v1/providers/${made['provider_id']}/inventory`, { kind: 'model', name: unique('model') }),
     ),
-  async observation_id(server) {
-    const { providerId } = await observed(server);
+  async observation_id(server, { place }) {
+    const { providerId } = await observed(server, place);
     const page = await server.ok('GET', `/v1/providers/${providerId}/observations`, { as: server.admin });
     return page.items[0].id;
   },
-  gateway_id: async (server) => idOf(await create(server, '/v1/gateways', { name: unique('gateway'), ...OWNER })),
-  session_id: async (server, made) => {
-    const key = await keyWith(server, OWNER, ['gateway_sessions:write']);
+  gateway_id: async (server, { place }) =>
+    idOf(await create(server, '/v1/gateways', { name: unique('gateway'), ...place })),
+  session_id: async (server, { place, made }) => {
+    const key = await keyWith(server, place, ['gateway_sessions:write']);
     const session = await server.ok('POST', `/v1/gateways/${made['gateway_id']}/sessions`, { as: { key } });
     return session.id;
   },
-  manifest_id: async (server) =>
-    idOf(await create(server, '/v1/manifests', { name: unique('manifest'), kind: 'agent', spec: {}, ...OWNER })),
-  async task_id(server) {
-    await observed(server);
+  manifest_id: async (server, { place }) =>
+    idOf(await create(server, '/v1/manifests', { name: unique('manifest'), kind: 'agent', spec: {}, ...place })),
+  async task_id(server, { place }) {
+    await observed(server, place);
     const page = await server.ok('GET', '/v1/operator/tasks?limit=1', {
-      as: { key: await keyWith(server, OWNER, ['*']) },
+      as: { key: await keyWith(server, place, ['*']) },
     });
     return page.items[0].id;
   },
-  trace_id: async (server) => (await observed(server)).traceId,
-  async user_id(server) {
+  trace_id: async (server, { place }) => (await observed(server, place)).traceId,
+  async user_id(server, { place }) {
     const email = `${unique('member')}@example.com`;
-    const path = `/v1/tenants/${OWNER.tenantId}/memberships`;
-    const body = { email, role: 'viewer', subTenantId: OWNER.subTenantId };
+    const path = `/v1/tenants/${place.tenantId}/memberships`;
+    const body = { email, role: 'viewer', subTenantId: place.subTenantId };
     const membership = await server.ok('POST', path, { as: server.admin, body });
     return membership.userId;
   },
 };
 
-function idOf(record: Record<string, string>): string {
+export function idOf(record: Record<string, string>): string {
   const { id } = record;
   if (id === undefined) throw new Error('the record has no id');
   return id;
+}
+
+/** An id that nobody has, of the same form. */
+export function nobodys(id: string): string {
+  return `${id.slice(0, -4)}zzzz`.replace(/^(\d+)zzzz$/, '$19999');
+}
+
+export type CommitWatcher = { committed(): unknown; close(): void };
+
+/** Another connection to the server's database: SQLite's own count of what other connections committed. */
+export function watchCommits({ databasePath }: TestServer): CommitWatcher {
+  const database = new SqliteDatabase(databasePath, { readonly: true });
+  return {
+    committed: () => database.pragma('data_version', { simple: true }),
+    close: () => database.close(),
+  };
 }

@@ -1,0 +1,99 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Place } from '../support/people.ts';
+import { startTestServer, type TestServer } from '../support/server.ts';
+import { callOver, type Transport } from './callers.ts';
+import { validInput } from './fixtures.ts';
+import { fieldOf, ID_FIELDS, idPlaces, keysOf, withId } from './id-fields.ts';
+import { type CommitWatcher, type Input, keyWith, nobodys, OWNER, PLACES, SERVED, watchCommits } from './world.ts';
+
+/*
+ * Ids stand in bodies and queries, too. Made from the contracts: for every such field the stranger makes a valid call of
+ * their own, with records of their own in its path, and names the owner's record in the field. They must get what they
+ * get for an id that nobody has. The owner, who names it in the same way, gets another answer: else the cell says nothing.
+ */
+let server: TestServer;
+let watcher: CommitWatcher;
+
+beforeAll(async () => {
+  server = await startTestServer();
+  // Time stands still, so that last use is written once for each key and never during a cell.
+  server.freeze();
+  for (const place of [OWNER, ...Object.values(PLACES)]) {
+    const key = await keyWith(server, place, ['*']);
+    await server.call('GET', '/v1/providers', { as: { key } });
+  }
+  // The first session makes the key that signs them, in a transaction of its own.
+  const gateway = await server.ok('POST', '/v1/gateways', { as: server.admin, body: { name: 'first', ...OWNER } });
+  await server.ok('POST', `/v1/gateways/${gateway.id}/sessions`, { as: server.admin });
+  watcher = watchCommits(server);
+});
+
+afterAll(async () => {
+  watcher.close();
+  await server.stop();
+});
+
+const TRANSPORTS: Transport[] = ['REST', 'tRPC'];
+const STRANGERS = [
+  ['another tenant', PLACES.otherTenant, [OWNER.tenantId, OWNER.subTenantId]],
+  ['a sibling sub-tenant', PLACES.sibling, [OWNER.subTenantId]],
+] as const;
+
+const places = SERVED.flatMap((served) => idPlaces(served.operation).map((place) => ({ served, place })));
+const cases = places.flatMap(({ served, place }) => {
+  const { makers = {}, inert } = fieldOf(place) ?? {};
+  return Object.entries(makers).flatMap(([form, make]) =>
+    TRANSPORTS.map((transport) => ({ served, place, name: keysOf(place)[0], form, make, inert, transport })),
+  );
+});
+
+describe.each(cases)('$name of the $form over $transport', ({ served, place, make, inert, transport }) => {
+  /** Calls with the id in the field. What is the call's own, and differs with every call, is blanked out. */
+  const answer = async (at: Place, id: string, path: Record<string, string> = {}) => {
+    const made = await validInput(server, served.operation, at);
+    const input = withId({ ...made, path: { ...made.path, ...path } }, place, id);
+    const as = { key: await keyWith(server, at, ['*']) };
+    const before = watcher.committed();
+    const { status, text } = await callOver(transport, server, served, { input, as });
+    if (status !== 200) expect(watcher.committed(), text).toBe(before);
+    return { status, text: blanked(text, id, input) };
+  };
+
+  test.each(STRANGERS)('%s learns nothing', async (_, at, marks) => {
+    const { id } = await make(server);
+    const said = await answer(at, id);
+    expect(said).toEqual(await answer(at, nobodys(id)));
+    for (const mark of marks) expect(said.text).not.toContain(mark);
+    expect([200, 422], said.text).toContain(said.status);
+  });
+
+  test('the owner is answered otherwise, unless the field is inert', async () => {
+    const { id, path } = await make(server);
+    const said = await answer(OWNER, id, path);
+    expect(said.status, said.text).toBe(200);
+    const nobodysAnswer = await answer(OWNER, nobodys(id), path);
+    if (inert === undefined) expect(nobodysAnswer).not.toEqual(said);
+    else expect(nobodysAnswer).toEqual(said);
+  });
+});
+
+test('every field of an id has a fixture, and every fixture a field', () => {
+  const without = places.filter(({ place }) => !fieldOf(place)).map(({ place }) => keysOf(place)[0]);
+  expect(without).toEqual([]);
+  const used = new Set(
+    places.flatMap(({ place }) => {
+      const [own, common] = keysOf(place);
+      return own in ID_FIELDS ? [own] : [common];
+    }),
+  );
+  expect(Object.keys(ID_FIELDS).filter((name) => !used.has(name))).toEqual([]);
+});
+
+function blanked(text: string, id: string, { path = {}, body }: Input): string {
+  const { name } = (body ?? {}) as { name?: unknown };
+  const own = [...Object.values(path), ...(typeof name === 'string' ? [name] : [])];
+  return own
+    .reduce((left, value) => left.replaceAll(value, '<own>'), text.replaceAll(id, '<id>'))
+    .replaceAll(/sha256:[0-9a-f]{64}/g, '<digest>')
+    .replaceAll(/"id":"[^"]+"/g, '"id":"<new>"');
+}

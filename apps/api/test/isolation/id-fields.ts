@@ -1,0 +1,172 @@
+import type { Operation } from '@quartermaster/contracts/operation.ts';
+import { z } from 'zod';
+import { accountWithKey, memberWithToken, unique } from '../support/people.ts';
+import type { TestServer } from '../support/server.ts';
+import { create, idOf, type Input, observed, OWNER, PATH_PARAMETERS } from './world.ts';
+
+/** A place for an id outside of paths: `path` leads there through the input, `[]` being the first of a list. */
+export type IdPlace = { operation: Operation; path: string[] };
+
+/** The owner's record that a field may name, and the path under which the owner themselves would name it. */
+type Named = { id: string; path?: Record<string, string> };
+
+type IdField = {
+  /** One for each form that an id has there. All in the owner's place. */
+  makers: Record<string, (server: TestServer) => Promise<Named>>;
+  /** Why even the owner gets the same answer for an id that nobody has. None: the suite expects another one. */
+  inert?: string;
+};
+
+const declaredProvider: IdField['makers'] = {
+  provider: async (server) => ({ id: await ownersId(server, 'provider_id') }),
+};
+const account: IdField['makers'] = {
+  account: async (server) => ({ id: await ownersId(server, 'service_account_id') }),
+};
+const manifest: IdField['makers'] = { manifest: async (server) => ({ id: await ownersId(server, 'manifest_id') }) };
+const subject: IdField['makers'] = {
+  user: async (server) => ({ id: `user:${await activeUser(server)}` }),
+  account: async (server) => ({
+    id: `service_account:${OWNER.tenantId}/${await ownersId(server, 'service_account_id')}`,
+  }),
+};
+
+/** By the field's name, or by `operation.field` where the same name means something else there. */
+export const ID_FIELDS: Record<string, IdField> = {
+  providerIds: { makers: declaredProvider },
+  'create_gateway_session.providerIds': {
+    makers: {
+      async provider(server) {
+        const id = await ownersId(server, 'provider_id');
+        const body = { name: unique('gateway'), providerIds: [id], ...OWNER };
+        return { id, path: { gateway_id: idOf(await create(server, '/v1/gateways', body)) } };
+      },
+    },
+  },
+  manifestId: { makers: manifest },
+  recommendationIds: {
+    makers: {
+      async recommendation(server) {
+        const { providerId } = await observed(server, OWNER);
+        const path = `/v1/providers/${providerId}/recommendations`;
+        const page = await server.ok('GET', path, { as: server.admin });
+        return { id: page.items[0].id, path: { provider_id: providerId } };
+      },
+    },
+  },
+  'search_service_accounts.ids': { makers: account },
+  'search_credentials.ids': {
+    makers: { key: async (server) => ({ id: (await accountWithKey(server, OWNER)).keyId }) },
+  },
+  ownerId: { makers: { account: async (server) => ({ id: (await accountWithKey(server, OWNER)).id }) } },
+  'search_credentials.providerId': { makers: declaredProvider, inert: 'providers have no secrets yet' },
+  provider_id: { makers: { provider: async (server) => ({ id: (await observed(server, OWNER)).providerId }) } },
+  'create_manifest.provider': { makers: declaredProvider, inert: 'a manifest may declare what does not exist yet' },
+  actor_id: {
+    makers: {
+      async account(server) {
+        const { id, key } = await accountWithKey(server, OWNER);
+        await server.ok('POST', '/v1/gateways', { as: { key }, body: { name: unique('gateway') } });
+        return { id };
+      },
+    },
+  },
+  target_id: { makers: { ...declaredProvider, ...account, ...manifest } },
+  subject: { makers: subject },
+  'list_gateway_sessions.subject': {
+    makers: {
+      async account(server) {
+        const { key, principal } = await accountWithKey(server, OWNER);
+        const gateway = await ownersId(server, 'gateway_id');
+        await server.ok('POST', `/v1/gateways/${gateway}/sessions`, { as: { key } });
+        return { id: principal, path: { gateway_id: gateway } };
+      },
+    },
+  },
+  assignee: { makers: subject, inert: 'nothing assigns tasks yet' },
+};
+
+/** Ids that the caller chooses for a new record: they name nothing that exists. */
+const CHOSEN: Record<string, string> = {
+  'create_service_account.id': "the new account's, unique in its tenant: that one is taken is said, 409",
+  'create_tenant.id': "the new tenant's; platform administrators alone make them",
+};
+
+const LOOKS_LIKE_ID = /(^id|ids?$|_id$|subject$|assignee$)/i;
+/** Isolation has cells of its own for these. */
+const TENANCY = new Set(['tenantId', 'subTenantId', 'tenant_id', 'sub_tenant_id']);
+
+/** What stands for an id place in the tables above. */
+export function keysOf({ operation, path }: IdPlace): [string, string] {
+  const field = path.findLast((part) => part !== '[]') ?? '';
+  return [`${operation.operationId}.${field}`, field];
+}
+
+export function fieldOf(place: IdPlace): IdField | undefined {
+  const [own, common] = keysOf(place);
+  return ID_FIELDS[own] ?? ID_FIELDS[common];
+}
+
+/** Every place for an id in the query and the body of an operation, whether or not it has a fixture. */
+export function idPlaces(operation: Operation): IdPlace[] {
+  const { query, body } = operation;
+  const parts = Object.entries({ query, body }).flatMap(([part, schema]) => {
+    if (!schema) return [];
+    const document = z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }) as JsonSchema;
+    return pathsIn(document, document).map((path) => ({ operation, path: [part, ...path] }));
+  });
+  return parts.filter((place) => {
+    const [own, field] = keysOf(place);
+    if (TENANCY.has(field) || own in CHOSEN) return false;
+    return LOOKS_LIKE_ID.test(field) || fieldOf(place) !== undefined;
+  });
+}
+
+/** The same input with an id at a place. */
+export function withId(input: Input, { path }: IdPlace, id: string): Input {
+  return put(input, path, id) as Input;
+}
+
+function put(value: unknown, [part, ...rest]: string[], id: string): unknown {
+  if (part === undefined) return id;
+  if (part === '[]') return [put(Array.isArray(value) ? value[0] : undefined, rest, id)];
+  const fields = (value ?? {}) as Record<string, unknown>;
+  return { ...fields, [part]: put(fields[part], rest, id) };
+}
+
+type JsonSchema = {
+  $ref?: string;
+  $defs?: Record<string, JsonSchema>;
+  anyOf?: JsonSchema[];
+  items?: JsonSchema;
+  properties?: Record<string, JsonSchema>;
+};
+
+/** The paths of all fields that hold a value or a list of values. */
+function pathsIn(schema: JsonSchema, document: JsonSchema): string[][] {
+  const { $ref, anyOf = [], items, properties } = schema;
+  if ($ref !== undefined) return pathsIn(document.$defs?.[$ref.split('/').at(-1) ?? ''] ?? {}, document);
+  if (anyOf.length > 0) {
+    const paths = anyOf.flatMap((one) => pathsIn(one, document));
+    const inner = paths.filter((path) => path.length > 0);
+    return inner.length > 0 ? inner : [[]];
+  }
+  if (items) return pathsIn(items, document).map((path) => ['[]', ...path]);
+  if (!properties) return [[]];
+  return Object.entries(properties).flatMap(([name, field]) => pathsIn(field, document).map((path) => [name, ...path]));
+}
+
+async function ownersId(server: TestServer, parameter: string): Promise<string> {
+  const make = PATH_PARAMETERS[parameter];
+  if (!make) throw new Error(`the path parameter ${parameter} has no fixture`);
+  return make(server, { place: OWNER, made: {} });
+}
+
+const users = new Map<TestServer, Promise<string>>();
+
+/** One active user of the owner's place; signing in is slow. */
+async function activeUser(server: TestServer): Promise<string> {
+  const user = users.get(server) ?? memberWithToken(server, OWNER, 'viewer').then(({ id }) => id);
+  users.set(server, user);
+  return user;
+}
