@@ -1,4 +1,5 @@
 import { ERRORS, type ErrorCode, type Problem, type ValidationError } from '@quartermaster/contracts/errors.ts';
+import { DuplicateKeyError } from '@quartermaster/db/errors.ts';
 import { type TRPC_ERROR_CODE_KEY, TRPCError } from '@trpc/server';
 
 type Extras = { headers?: Record<string, string>; scope?: string; cause?: unknown };
@@ -51,6 +52,17 @@ export function valueError(loc: (string | number)[], rule: string, input?: unkno
   return new ValidationFailure([
     { loc, msg: `Value error, ${rule}`, type: 'value_error', ...shown, ctx: { error: rule } },
   ]);
+}
+
+/**
+ * For the `catch` of a write: a taken unique key becomes the refusal, whatever else failed stays what it is.
+ *
+ * @returns a function that never returns
+ */
+export function whenTaken(reason: ErrorCode, detail: string): (error: unknown) => never {
+  return (error) => {
+    throw error instanceof DuplicateKeyError ? new ApiError(reason, detail) : error;
+  };
 }
 
 const TRPC_CODES: Record<number, TRPC_ERROR_CODE_KEY> = {

@@ -45,6 +45,12 @@ export function scopeMissing(scope: Scope, what: string): ApiError {
   });
 }
 
+/** Refuses everybody else (403). */
+export function requirePlatformAdministrator({ principal }: { principal: Principal }): void {
+  if (principal.platformAdministrator) return;
+  throw new ApiError('platform_administrator_required', 'Only platform administrators may do this.');
+}
+
 /** Refuses an input that names a tenant or sub-tenant out of reach (403), in its query or its body. */
 export function refuseForeignTenants(reach: TenantScope, raw: unknown): void {
   const query = member(raw, 'query');

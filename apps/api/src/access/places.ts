@@ -6,8 +6,11 @@ import type { CallerContext } from '../trpc.ts';
 
 type Named = string | null | undefined;
 
+/** Where a query may say which tenant and sub-tenant it means. */
+export type TenancyQuery = { tenant_id?: Named; sub_tenant_id?: Named };
+
 /** What a read covers: the caller's reach, narrowed to the tenant and sub-tenant that the query names. */
-export function scopeOfQuery(ctx: CallerContext, query: { tenant_id?: Named; sub_tenant_id?: Named }): TenantScope {
+export function scopeOfQuery(ctx: CallerContext, query: TenancyQuery): TenantScope {
   return narrowed(ctx.reach, { tenantId: query.tenant_id || null, subTenantId: query.sub_tenant_id || null });
 }
 

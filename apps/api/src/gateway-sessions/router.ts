@@ -1,5 +1,6 @@
 import * as contract from '@quartermaster/contracts/gateway-sessions.ts';
 import { listGatewaySessions } from '@quartermaster/db/repositories/gateway-sessions.ts';
+import { scopeOf } from '@quartermaster/db/tenancy.ts';
 import { requireGateway } from '../gateways/service.ts';
 import { answerPage } from '../pages.ts';
 import { endpoint, router } from '../trpc.ts';
@@ -14,7 +15,7 @@ export const gatewaySessionsRouter = router({
     const { db, now } = ctx.services;
     const gateway = await requireGateway(ctx, db, path.gateway_id);
     // Narrower than the caller's reach, and the key of the index; the cursor is bound to the reach.
-    const scope = [{ tenantId: gateway.tenantId, subTenantId: gateway.subTenantId }];
+    const scope = scopeOf(gateway);
     const filter = { gatewayId: gateway.id, status: query.status, subject: query.subject };
     return answerPage(ctx, { path, query }, ctx.reach, (page) => listGatewaySessions(db, scope, filter, page, now()));
   }),

@@ -1,6 +1,5 @@
 import type { CreateGatewayInput, Gateway, UpdateGatewayInput } from '@quartermaster/contracts/gateways.ts';
 import type { Database } from '@quartermaster/db/database.ts';
-import { DuplicateKeyError } from '@quartermaster/db/errors.ts';
 import { revokeSessionsOfGateway } from '@quartermaster/db/repositories/gateway-sessions.ts';
 import {
   findGateway,
@@ -10,10 +9,10 @@ import {
 } from '@quartermaster/db/repositories/gateways.ts';
 import { findManifest } from '@quartermaster/db/repositories/manifests.ts';
 import { findProviders } from '@quartermaster/db/repositories/providers.ts';
-import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
+import { scopeOf, type TenantPlace } from '@quartermaster/db/tenancy.ts';
 import { existingPlace } from '../access/places.ts';
 import { changedFields, write } from '../audit-events/write.ts';
-import { ApiError, ValidationFailure, valueError } from '../errors.ts';
+import { ApiError, ValidationFailure, valueError, whenTaken } from '../errors.ts';
 import type { CallerContext } from '../trpc.ts';
 
 export async function createGateway(ctx: CallerContext, body: CreateGatewayInput): Promise<Gateway> {
@@ -42,7 +41,7 @@ export async function changeGateway(ctx: CallerContext, id: string, body: Update
     else if (changed.includes('status')) await refuseDeletedManifest(trx, { ...gateway, ...change });
     const updated = await updateGateway(trx, ctx.reach, id, change, now).catch(nameTaken(change.name ?? gateway.name));
     if (!updated) throw notFound();
-    if (updated.status === 'disabled') await revokeSessionsOfGateway(trx, [placeOf(updated)], id, now);
+    if (updated.status === 'disabled') await revokeSessionsOfGateway(trx, scopeOf(updated), id, now);
     record({ place: updated, target: { type: 'gateway', id }, changed });
     return updated;
   });
@@ -52,7 +51,7 @@ export async function deleteGateway(ctx: CallerContext, id: string): Promise<Gat
   return write(ctx, async (trx, record, now) => {
     const deleted = await updateGateway(trx, ctx.reach, id, { status: 'deleted' }, now);
     if (!deleted) throw notFound();
-    await revokeSessionsOfGateway(trx, [placeOf(deleted)], id, now);
+    await revokeSessionsOfGateway(trx, scopeOf(deleted), id, now);
     record({ place: deleted, target: { type: 'gateway', id }, changed: ['status'] });
     return deleted;
   });
@@ -116,17 +115,10 @@ function isUsableAt(place: TenantPlace, used: TenantPlace): boolean {
   return used.subTenantId === null || place.subTenantId === null || used.subTenantId === place.subTenantId;
 }
 
-function placeOf({ tenantId, subTenantId }: TenantPlace): TenantPlace {
-  return { tenantId, subTenantId };
-}
-
 function notFound(): ApiError {
   return new ApiError('gateway_not_found', 'No gateway of this id in your reach.');
 }
 
 function nameTaken(name: string): (error: unknown) => never {
-  return (error) => {
-    if (!(error instanceof DuplicateKeyError)) throw error;
-    throw new ApiError('name_taken', `A gateway named ${JSON.stringify(name)} exists here.`);
-  };
+  return whenTaken('name_taken', `A gateway named ${JSON.stringify(name)} exists here.`);
 }

@@ -5,7 +5,6 @@ import type {
 } from '@quartermaster/contracts/inventory.ts';
 import type { Provider } from '@quartermaster/contracts/providers.ts';
 import type { Database } from '@quartermaster/db/database.ts';
-import { DuplicateKeyError } from '@quartermaster/db/errors.ts';
 import {
   deleteInventoryItem,
   findInventoryItem,
@@ -16,7 +15,7 @@ import {
 import { findProvider } from '@quartermaster/db/repositories/providers.ts';
 import { scopeOf } from '@quartermaster/db/tenancy.ts';
 import { changedFields, write } from '../audit-events/write.ts';
-import { ApiError } from '../errors.ts';
+import { ApiError, whenTaken } from '../errors.ts';
 import { notFound } from '../providers/service.ts';
 import { recomputeUnknown } from '../runtime-observations/unknown.ts';
 import type { CallerContext } from '../trpc.ts';
@@ -34,10 +33,7 @@ export async function createItem(
     const { kind, name, status, title = null, description = null, schemaDigest = null } = body;
     const values = { providerId, kind, name, status, title, description, schemaDigest, source: 'manual' } as const;
     const item = await insertInventoryItem(trx, provider, { ...values, attributes: body.attributes ?? {} }, now).catch(
-      (error: unknown) => {
-        if (!(error instanceof DuplicateKeyError)) throw error;
-        throw new ApiError('name_taken', `The provider has a ${kind} ${JSON.stringify(name)} already.`);
-      },
+      whenTaken('name_taken', `The provider has a ${kind} ${JSON.stringify(name)} already.`),
     );
     await recomputeUnknown(trx, provider, now, { kind, name });
     record({ place: provider, target: { type: 'inventory_item', id: item.id }, changed: Object.keys(body) });

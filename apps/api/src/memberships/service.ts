@@ -1,7 +1,6 @@
 import type { CreateMembershipInput, Membership, UpdateMembershipInput } from '@quartermaster/contracts/memberships.ts';
 import { holdsScopes, ROLE_SCOPES, type Role } from '@quartermaster/contracts/scopes.ts';
 import type { Database } from '@quartermaster/db/database.ts';
-import { DuplicateKeyError } from '@quartermaster/db/errors.ts';
 import { revokeSessionsOf } from '@quartermaster/db/repositories/gateway-sessions.ts';
 import {
   deleteMembership,
@@ -20,7 +19,7 @@ import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
 import { existingPlace } from '../access/places.ts';
 import { scopesAt } from '../access/principal.ts';
 import { type Change, write } from '../audit-events/write.ts';
-import { ApiError } from '../errors.ts';
+import { ApiError, whenTaken } from '../errors.ts';
 import { requireTenant } from '../tenants/service.ts';
 import type { CallerContext } from '../trpc.ts';
 
@@ -40,10 +39,7 @@ export async function createMembership(
     const { email, role } = body;
     const account = (await findAccountByEmail(trx, email)) ?? (await invite(trx, email, now));
     const membership = await insertMembership(trx, place, { userId: account.id, email, role }, now).catch(
-      (error: unknown) => {
-        if (!(error instanceof DuplicateKeyError)) throw error;
-        throw new ApiError('membership_exists', 'The user is a member there already: change the role of that one.');
-      },
+      whenTaken('membership_exists', 'The user is a member there already: change the role of that one.'),
     );
     if ('invited' in account) {
       record({ place, target: { type: 'user', id: account.id }, changed: ['email', 'source'] });

@@ -1,5 +1,4 @@
 import type { CreateProviderInput, Provider, UpdateProviderInput } from '@quartermaster/contracts/providers.ts';
-import { DuplicateKeyError } from '@quartermaster/db/errors.ts';
 import { findGatewayOfProvider } from '@quartermaster/db/repositories/gateways.ts';
 import { deleteInventory } from '@quartermaster/db/repositories/inventory.ts';
 import {
@@ -10,7 +9,7 @@ import {
 } from '@quartermaster/db/repositories/providers.ts';
 import { existingPlace } from '../access/places.ts';
 import { changedFields, write } from '../audit-events/write.ts';
-import { ApiError } from '../errors.ts';
+import { ApiError, whenTaken } from '../errors.ts';
 import { recomputeUnknown } from '../runtime-observations/unknown.ts';
 import type { CallerContext } from '../trpc.ts';
 
@@ -72,8 +71,5 @@ export function notFound(): ApiError {
 }
 
 function nameTaken(name: string): (error: unknown) => never {
-  return (error) => {
-    if (!(error instanceof DuplicateKeyError)) throw error;
-    throw new ApiError('name_taken', `A provider named ${JSON.stringify(name)} exists here, perhaps a discovered one.`);
-  };
+  return whenTaken('name_taken', `A provider named ${JSON.stringify(name)} exists here, perhaps a discovered one.`);
 }

@@ -1,5 +1,6 @@
 import * as contract from '@quartermaster/contracts/service-account-keys.ts';
 import { searchCredentials } from '@quartermaster/db/repositories/credentials.ts';
+import { scopeOf } from '@quartermaster/db/tenancy.ts';
 import { scopeOfQuery } from '../access/places.ts';
 import { answerPage } from '../pages.ts';
 import { requireServiceAccount } from '../service-accounts/service.ts';
@@ -15,7 +16,7 @@ export const serviceAccountKeysRouter = router({
     const { db, now } = ctx.services;
     const { path, query } = input;
     const account = await requireServiceAccount(db, scopeOfQuery(ctx, query), path.service_account_id, now());
-    const scope = [{ tenantId: account.tenantId, subTenantId: account.subTenantId }];
+    const scope = scopeOf(account);
     const filter = { kind: 'api_key', ownerId: account.id, status: query.status };
     return answerPage(ctx, input, scope, (page) => searchCredentials(db, scope, filter, page, now()));
   }),

@@ -6,19 +6,17 @@ import type { Database } from '@quartermaster/db/database.ts';
 import { newId } from '@quartermaster/db/ids.ts';
 import { endApiKey, findKeyOfAccount, insertApiKey } from '@quartermaster/db/repositories/credentials.ts';
 import { mintApiKey } from '../access/api-key-format.ts';
-import { scopeOfQuery } from '../access/places.ts';
+import { scopeOfQuery, type TenancyQuery } from '../access/places.ts';
 import { principalName, scopesAt } from '../access/principal.ts';
 import { write } from '../audit-events/write.ts';
 import { ApiError, valueError } from '../errors.ts';
 import { requireTouchable } from '../service-accounts/service.ts';
 import type { CallerContext } from '../trpc.ts';
 
-type Query = { tenant_id?: string | null | undefined; sub_tenant_id?: string | null | undefined };
-
 export async function createKey(
   ctx: CallerContext,
   accountId: string,
-  query: Query,
+  query: TenancyQuery,
   body: CreateKeyInput,
 ): Promise<CreatedKey> {
   return write(ctx, async (trx, record, now) => {
@@ -42,7 +40,7 @@ export async function createKey(
 export async function rotateKey(
   ctx: CallerContext,
   path: { service_account_id: string; key_id: string },
-  query: Query,
+  query: TenancyQuery,
   body: RotateKeyInput,
 ): Promise<CreatedKey> {
   return write(ctx, async (trx, record, now) => {
@@ -81,7 +79,7 @@ export async function rotateKey(
 export async function revokeKey(
   ctx: CallerContext,
   path: { service_account_id: string; key_id: string },
-  query: Query,
+  query: TenancyQuery,
 ): Promise<Credential> {
   return write(ctx, async (trx, record, now) => {
     const scope = scopeOfQuery(ctx, query);

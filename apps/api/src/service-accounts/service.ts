@@ -4,7 +4,6 @@ import type {
   UpdateServiceAccountInput,
 } from '@quartermaster/contracts/service-accounts.ts';
 import type { Database } from '@quartermaster/db/database.ts';
-import { DuplicateKeyError } from '@quartermaster/db/errors.ts';
 import { newId } from '@quartermaster/db/ids.ts';
 import { revokeKeysOfAccount } from '@quartermaster/db/repositories/credentials.ts';
 import { revokeSessionsOf } from '@quartermaster/db/repositories/gateway-sessions.ts';
@@ -16,13 +15,12 @@ import {
 } from '@quartermaster/db/repositories/service-accounts.ts';
 import { ensurePlace } from '@quartermaster/db/repositories/tenants.ts';
 import { EVERYWHERE, type TenantScope } from '@quartermaster/db/tenancy.ts';
-import { placeOfBody, scopeOfQuery } from '../access/places.ts';
+import { requirePlatformAdministrator } from '../access/authorise.ts';
+import { placeOfBody, scopeOfQuery, type TenancyQuery } from '../access/places.ts';
 import { accountName } from '../access/principal.ts';
 import { type Change, changedFields, write } from '../audit-events/write.ts';
-import { ApiError } from '../errors.ts';
+import { ApiError, whenTaken } from '../errors.ts';
 import type { CallerContext } from '../trpc.ts';
-
-type Query = { tenant_id?: string | null | undefined; sub_tenant_id?: string | null | undefined };
 
 export async function createServiceAccount(
   ctx: CallerContext,
@@ -37,10 +35,9 @@ export async function createServiceAccount(
     const { name, status, platformAdministrator, displayName = null, description = null } = body;
     const id = body.id ?? newId('sa', now);
     const values = { id, name, status, platformAdministrator, displayName, description, metadata: body.metadata ?? {} };
-    const account = await insertServiceAccount(trx, place, values, now).catch((error: unknown) => {
-      if (!(error instanceof DuplicateKeyError)) throw error;
-      throw new ApiError('id_taken', `The id ${JSON.stringify(id)} is taken in this tenant, or was.`);
-    });
+    const account = await insertServiceAccount(trx, place, values, now).catch(
+      whenTaken('id_taken', `The id ${JSON.stringify(id)} is taken in this tenant, or was.`),
+    );
     record({ place, target: { type: 'service_account', id }, changed: Object.keys(body) });
     return account;
   });
@@ -49,7 +46,7 @@ export async function createServiceAccount(
 export async function changeServiceAccount(
   ctx: CallerContext,
   id: string,
-  query: Query,
+  query: TenancyQuery,
   body: UpdateServiceAccountInput,
 ): Promise<ServiceAccount> {
   return write(ctx, async (trx, record, now) => {
@@ -74,7 +71,7 @@ export async function updateServiceAccountProfile(
 export async function setServiceAccountStatus(
   ctx: CallerContext,
   id: string,
-  query: Query,
+  query: TenancyQuery,
   status: ServiceAccount['status'],
 ): Promise<ServiceAccount> {
   return write(ctx, async (trx, record, now) => {
@@ -112,11 +109,6 @@ export async function requireTouchable(
   const account = await requireServiceAccount(db, scope, id, ctx.services.now());
   if (account.platformAdministrator) requirePlatformAdministrator(ctx);
   return account;
-}
-
-export function requirePlatformAdministrator(ctx: CallerContext): void {
-  if (ctx.principal.platformAdministrator) return;
-  throw new ApiError('platform_administrator_required', 'Only platform administrators may do this.');
 }
 
 type Update = {

@@ -1,12 +1,11 @@
 import type { CreateTenantInput, Tenant, UpdateTenantInput } from '@quartermaster/contracts/tenants.ts';
 import type { Database } from '@quartermaster/db/database.ts';
-import { DuplicateKeyError } from '@quartermaster/db/errors.ts';
 import { newId } from '@quartermaster/db/ids.ts';
 import { findTenant, insertTenant, type TenantChange, updateTenant } from '@quartermaster/db/repositories/tenants.ts';
 import { covers } from '@quartermaster/db/tenancy.ts';
+import { requirePlatformAdministrator } from '../access/authorise.ts';
 import { changedFields, write } from '../audit-events/write.ts';
-import { ApiError } from '../errors.ts';
-import { requirePlatformAdministrator } from '../service-accounts/service.ts';
+import { ApiError, whenTaken } from '../errors.ts';
 import type { CallerContext } from '../trpc.ts';
 
 export async function createTenant(ctx: CallerContext, body: CreateTenantInput): Promise<Tenant> {
@@ -15,10 +14,9 @@ export async function createTenant(ctx: CallerContext, body: CreateTenantInput):
     const id = body.id ?? newId('ten', now);
     const { captureContent = false, spanRetentionDays = null } = body.settings ?? {};
     const values = { id, displayName: body.displayName ?? null, settings: { captureContent, spanRetentionDays } };
-    const tenant = await insertTenant(trx, values, now).catch((error: unknown) => {
-      if (!(error instanceof DuplicateKeyError)) throw error;
-      throw new ApiError('id_taken', `The id ${JSON.stringify(id)} is taken.`);
-    });
+    const tenant = await insertTenant(trx, values, now).catch(
+      whenTaken('id_taken', `The id ${JSON.stringify(id)} is taken.`),
+    );
     record({ place: wholeOf(id), target: { type: 'tenant', id }, changed: Object.keys(body) });
     return tenant;
   });

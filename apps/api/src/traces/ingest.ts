@@ -24,8 +24,8 @@ const SPANS_OF_TRANSACTION = 5000;
 type Prepared = { document: NewSpan; folded: FoldedSpan | null };
 
 /**
- * Stores spans, and folds each into observations in the transaction that stores it. The tenant is the credential's alone: nothing in
- * the spans can say otherwise.
+ * Stores spans, and folds each into observations in the transaction that stores it. The tenant is the credential's
+ * alone: nothing in the spans can say otherwise.
  *
  * @returns what was refused, or null
  */

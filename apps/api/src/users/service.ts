@@ -10,11 +10,10 @@ import {
 } from '@quartermaster/db/repositories/memberships.ts';
 import { eraseUser, findUser, updateUser } from '@quartermaster/db/repositories/users.ts';
 import { covers, EVERYWHERE, type TenantPlace } from '@quartermaster/db/tenancy.ts';
-import { termsRequired } from '../access/authorise.ts';
+import { requirePlatformAdministrator, termsRequired } from '../access/authorise.ts';
 import { scopesAt } from '../access/principal.ts';
 import { type Change, write } from '../audit-events/write.ts';
 import { ApiError } from '../errors.ts';
-import { requirePlatformAdministrator } from '../service-accounts/service.ts';
 import type { CallerContext } from '../trpc.ts';
 
 /** What the caller sees of users: members in reach, and themselves. */

@@ -1,9 +1,8 @@
 import { createGatewaySession } from '@quartermaster/contracts/gateway-sessions.ts';
-import { isOperation } from '@quartermaster/contracts/operation.ts';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { procedures } from '../../src/router.ts';
 import { document } from '../support/contract-check.ts';
 import { accountWithKey, memberWithToken, unique } from '../support/people.ts';
+import { OPERATIONS } from '../support/records.ts';
 import { type Body, startTestServer, type TestServer } from '../support/server.ts';
 import { expectFields } from './harness.ts';
 import { type Fixtures, fixturesFor, observationsQuery } from './spec-fixtures.ts';
@@ -229,11 +228,7 @@ test('the document lists both security schemes for endpoints 1 to 9 and 11 to 18
   expect(document.paths['/v1/onboarding/register']?.post?.security ?? []).toEqual([]);
 });
 
-const OPTIONAL = Object.values(procedures)
-  .map((procedure) => procedure?._def.meta as { operation?: unknown } | undefined)
-  .map((meta) => meta?.operation)
-  .filter(isOperation)
-  .filter((operation) => operation.bodyOptional);
+const OPTIONAL = OPERATIONS.map(({ operation }) => operation).filter((operation) => operation.bodyOptional);
 const BODIES = { '{}': '{}', null: 'null', empty: '', absent: undefined };
 const TYPES = ['application/json', 'application/json; charset=utf-8', 'text/plain', undefined];
 const CASES = OPTIONAL.flatMap(({ operationId, method, path }) =>

@@ -1,5 +1,6 @@
+import { type Served } from '../support/records.ts';
 import { type Credential, headersOf, type TestServer } from '../support/server.ts';
-import type { Input, Served } from './world.ts';
+import type { Input } from './world.ts';
 
 export type Said = { status: number; text: string };
 export type Transport = 'REST' | 'tRPC';

@@ -1,10 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Place } from '../support/people.ts';
+import { OPERATIONS } from '../support/records.ts';
 import { startTestServer, type TestServer } from '../support/server.ts';
 import { callOver, type Transport } from './callers.ts';
 import { validInput } from './fixtures.ts';
 import { fieldOf, ID_FIELDS, idPlaces, keysOf, withId } from './id-fields.ts';
-import { type CommitWatcher, type Input, keyWith, nobodys, OWNER, PLACES, SERVED, watchCommits } from './world.ts';
+import { type CommitWatcher, type Input, keyWith, nobodys, OWNER, PLACES, watchCommits } from './world.ts';
 
 /*
  * Ids stand in bodies and queries, too. Made from the contracts: for every such field the stranger makes a valid call of
@@ -39,7 +40,7 @@ const STRANGERS = [
   ['a sibling sub-tenant', PLACES.sibling, [OWNER.subTenantId]],
 ] as const;
 
-const places = SERVED.flatMap((served) => idPlaces(served.operation).map((place) => ({ served, place })));
+const places = OPERATIONS.flatMap((served) => idPlaces(served.operation).map((place) => ({ served, place })));
 const cases = places.flatMap(({ served, place }) => {
   const { makers = {}, inert } = fieldOf(place) ?? {};
   return Object.entries(makers).flatMap(([form, make]) =>

@@ -2,7 +2,7 @@ import type { Operation } from '@quartermaster/contracts/operation.ts';
 import { z } from 'zod';
 import { accountWithKey, memberWithToken, unique } from '../support/people.ts';
 import type { TestServer } from '../support/server.ts';
-import { create, idOf, type Input, observed, OWNER, PATH_PARAMETERS } from './world.ts';
+import { create, type Input, idOf, OWNER, observed, PATH_PARAMETERS } from './world.ts';
 
 /** A place for an id outside of paths: `path` leads there through the input, `[]` being the first of a list. */
 export type IdPlace = { operation: Operation; path: string[] };

@@ -1,5 +1,6 @@
 import type { Operation } from '@quartermaster/contracts/operation.ts';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { OPERATIONS } from '../support/records.ts';
 import { type Credential, startTestServer, type TestServer } from '../support/server.ts';
 import { callOver, type Said, type Transport } from './callers.ts';
 import { FIXTURES, ownersKey, validInput } from './fixtures.ts';
@@ -11,7 +12,6 @@ import {
   makeStrangers,
   nobodys,
   OWNER,
-  SERVED,
   type Strangers,
   watchCommits,
 } from './world.ts';
@@ -43,7 +43,7 @@ afterAll(async () => {
 type Stranger = 'otherTenant' | 'sibling' | 'member';
 
 const TRANSPORTS: Transport[] = ['REST', 'tRPC'];
-const cases = SERVED.flatMap((served) =>
+const cases = OPERATIONS.flatMap((served) =>
   TRANSPORTS.map((transport) => ({ ...served, transport, id: served.operation.operationId })),
 );
 const guarded = cases.filter(({ operation }) => operation.scope !== 'public');
@@ -138,7 +138,7 @@ test('the watching connection sees a commit', async () => {
 });
 
 test('every fixture belongs to an operation', () => {
-  const known = new Set(SERVED.map(({ operation }) => operation.operationId));
+  const known = new Set(OPERATIONS.map(({ operation }) => operation.operationId));
   expect(Object.keys(FIXTURES).filter((id) => !known.has(id))).toEqual([]);
 });
 

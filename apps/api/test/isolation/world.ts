@@ -1,7 +1,5 @@
-import { isOperation, type Operation } from '@quartermaster/contracts/operation.ts';
 import { type Scope, ScopeSchema } from '@quartermaster/contracts/scopes.ts';
 import SqliteDatabase from 'better-sqlite3';
-import { procedures } from '../../src/router.ts';
 import { accountWithKey, memberWithToken, type Place, unique } from '../support/people.ts';
 import type { Credential, TestServer } from '../support/server.ts';
 
@@ -12,15 +10,6 @@ const OTHER = { tenantId: 'tenant-b' };
 export const PLACES: Record<'otherTenant' | 'sibling', Place> = { otherTenant: OTHER, sibling: SIBLING };
 
 export type Input = { path?: Record<string, string>; query?: Record<string, unknown>; body?: unknown };
-
-/** An operation, and the tRPC path of its procedure. */
-export type Served = { operation: Operation; procedure: string; type: 'query' | 'mutation' };
-
-/** Every operation that the router serves. */
-export const SERVED: Served[] = Object.entries(procedures).flatMap(([procedure, { _def }]) => {
-  const { operation } = (_def.meta ?? {}) as { operation?: unknown };
-  return isOperation(operation) ? [{ operation, procedure, type: _def.type as Served['type'] }] : [];
-});
 
 /** The credentials of the cells: who tries what is not theirs, or with a credential that does not do. */
 export type Strangers = Record<'otherTenant' | 'sibling' | 'member' | 'revoked' | 'disabled', NonNullable<Credential>>;

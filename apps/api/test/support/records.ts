@@ -4,13 +4,14 @@ import { expect } from 'vitest';
 import { procedures } from '../../src/router.ts';
 import type { TestServer } from './server.ts';
 
-/** Every operation, and the tRPC path of its procedure. */
-export const OPERATIONS: { operation: Operation; procedure: string }[] = Object.entries(procedures).flatMap(
-  ([procedure, { _def }]) => {
-    const { operation } = (_def.meta ?? {}) as { operation?: unknown };
-    return isOperation(operation) ? [{ operation, procedure }] : [];
-  },
-);
+/** An operation, and the tRPC path and type of its procedure. */
+export type Served = { operation: Operation; procedure: string; type: 'query' | 'mutation' };
+
+/** Every operation that the router serves. */
+export const OPERATIONS: Served[] = Object.entries(procedures).flatMap(([procedure, { _def }]) => {
+  const { operation } = (_def.meta ?? {}) as { operation?: unknown };
+  return isOperation(operation) ? [{ operation, procedure, type: _def.type as Served['type'] }] : [];
+});
 
 /** The tenant of {@link makeRecords}. */
 export const TENANT = 'records';
