@@ -265,5 +265,5 @@ async function provider(
 
 async function item(db: Database, providerId: string, name: string, status: InventoryItem['status']): Promise<void> {
   const fields = { title: null, description: null, source: 'manual', schemaDigest: null, attributes: {} } as const;
-  await insertInventoryItem(db, ACME, { providerId, kind: 'model', name, status, ...fields }, NOW);
+  await insertInventoryItem(db, ACME, { providerId, kind: 'model', name, nameKey: name, status, ...fields }, NOW);
 }

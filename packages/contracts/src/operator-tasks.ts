@@ -8,8 +8,24 @@ export const OperatorTaskKindSchema = z.enum([
   'sync_inventory',
   'rotate_credential',
   'adopt_provider',
+  'review_cardinality',
 ]);
 export type OperatorTaskKind = z.infer<typeof OperatorTaskKindSchema>;
+
+/** What completing a task decides: each kind has its own. */
+export const OUTCOMES = {
+  review_observation: ['approved', 'rejected', 'ignored'],
+  adopt_provider: ['adopted', 'dismissed'],
+  rotate_credential: ['rotated', 'dismissed'],
+  review_cardinality: ['pruned', 'acknowledged'],
+  /** Nobody completes a sync: it ends by itself. */
+  sync_inventory: [],
+} as const satisfies Record<OperatorTaskKind, readonly string[]>;
+
+export const TaskOutcomeSchema = z
+  .enum(['approved', 'rejected', 'ignored', 'adopted', 'dismissed', 'rotated', 'pruned', 'acknowledged'])
+  .meta({ id: 'TaskOutcome' });
+export type TaskOutcome = z.infer<typeof TaskOutcomeSchema>;
 
 export const OperatorTaskSchema = z
   .strictObject({
@@ -19,13 +35,22 @@ export const OperatorTaskSchema = z
     status: z.enum(['open', 'claimed', 'running', 'succeeded', 'failed', 'cancelled']),
     title: z.string(),
     subject: z
-      .strictObject({ type: z.enum(['runtime_observation', 'provider', 'credential']), id: z.string() })
+      .strictObject({ type: z.enum(['runtime_observation', 'provider', 'credential', 'tenant']), id: z.string() })
       .describe('What it is about. One open task for each subject and kind.'),
     assignee: z.string().nullable().describe('`user:<id>` or `service_account:<tenant>/<id>`.'),
     priority: z.enum(['low', 'normal', 'high']),
     dueAt: TimestampSchema.nullable(),
+    leaseExpiresAt: TimestampSchema.nullable().describe(
+      'Until when a claim, or a run, holds; then anybody may take it.',
+    ),
     attempts: z.int(),
     lastError: z.string().nullable(),
+    progress: z
+      .strictObject({ phase: z.string(), done: z.int(), total: z.int().nullable() })
+      .nullable()
+      .describe('How far a running task is.'),
+    outcome: TaskOutcomeSchema.nullable().describe('What completing it decided.'),
+    note: z.string().max(2000).nullable(),
     completedAt: TimestampSchema.nullable(),
     ...timeFields,
   })

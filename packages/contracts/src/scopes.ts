@@ -8,6 +8,7 @@ export const ScopeSchema = z
     'credentials:read',
     'credentials:write',
     'gateway_sessions:impersonate',
+    'gateway_sessions:introspect',
     'gateway_sessions:read',
     'gateway_sessions:write',
     'gateways:read',
@@ -48,6 +49,7 @@ export const ROLE_SCOPES = {
   admin: ScopeSchema.options.filter((scope) => scope !== '*' && scope !== 'tenants:write'),
   operator: [
     ...READ_SCOPES,
+    'gateway_sessions:introspect',
     'gateway_sessions:write',
     'manifests:write',
     'operator_tasks:write',

@@ -1,5 +1,7 @@
 import type { InventoryItem } from '@quartermaster/contracts/inventory.ts';
+import type { OperatorTask } from '@quartermaster/contracts/operator-tasks.ts';
 import type { Provider } from '@quartermaster/contracts/providers.ts';
+import type { Generated } from 'kysely';
 
 /** Text of JSON, written and read by the repositories. */
 type Json = string;
@@ -20,6 +22,8 @@ export type Tables = {
     display_name: string | null;
     capture_content: Flag;
     span_retention_days: number | null;
+    /** Observations of the tenant: what its limit is compared with. */
+    observation_count: Generated<number>;
   };
   sub_tenants: { tenant_id: string; id: string; created_at: Time };
   service_accounts: Place &
@@ -60,6 +64,11 @@ export type Tables = {
       rotation_count: number;
       /** The key that followed this one. */
       replaced_by: string | null;
+      /** Of a provider's secret: in use, waiting to be, or kept for a while after it was. */
+      slot: Generated<'current' | 'standby' | 'former' | null>;
+      /** The request header that a provider's secret goes in, and the word before it. */
+      header: Generated<string | null>;
+      scheme: Generated<string | null>;
       search_text: string;
     };
   users: Times & {
@@ -80,7 +89,14 @@ export type Tables = {
     last_seen_at: Time | null;
   };
   identities: { issuer: string; subject: string; user_id: string; created_at: Time };
-  memberships: Place & Times & { user_id: string; email: string; role: 'owner' | 'admin' | 'operator' | 'viewer' };
+  memberships: Place &
+    Times & {
+      user_id: string;
+      email: string;
+      role: 'owner' | 'admin' | 'operator' | 'viewer';
+      /** Null until the user accepts: such a membership grants and shows nothing. */
+      accepted_at: Generated<Time | null>;
+    };
   providers: Place &
     Times & {
       id: string;
@@ -96,6 +112,9 @@ export type Tables = {
       status: Provider['status'];
       health: Provider['health'];
       inventory_synced_at: Time | null;
+      /** Null: synced on demand alone. */
+      sync_interval_seconds: Generated<number | null>;
+      next_sync_at: Generated<Time | null>;
       metadata: Json;
     };
   inventory_items: Place &
@@ -104,12 +123,16 @@ export type Tables = {
       provider_id: string;
       kind: InventoryItem['kind'];
       name: string;
+      /** The name without what its variants differ in; unique for its kind at the provider. */
+      name_key: string;
       title: string | null;
       description: string | null;
       status: InventoryItem['status'];
       source: InventoryItem['source'];
       schema_digest: string | null;
       attributes: Json;
+      /** What the last sync found it changed to, until somebody accepts that. */
+      drift: Generated<Json | null>;
       first_seen_at: Time;
       last_seen_at: Time;
     };
@@ -119,17 +142,20 @@ export type Tables = {
       provider_id: string;
       kind: InventoryItem['kind'];
       name: string;
+      name_key: string;
       unknown: Flag;
       status: 'open' | 'approved' | 'rejected' | 'ignored' | 'resolved';
       occurrences: number;
       first_seen_at: Time;
       last_seen_at: Time;
+      /** '' where no span reported it. */
       last_trace_id: string;
       last_span_id: string;
       evidence: Json;
       risk: Json;
       inventory_item_id: string | null;
       review: Json | null;
+      drift: Generated<Json | null>;
     };
   recommendations: Place &
     Times & {
@@ -143,7 +169,10 @@ export type Tables = {
       change: Json;
       applied_by: string | null;
       applied_at: Time | null;
+      dismissal: Generated<Json | null>;
     };
+  /** Since when an account is known to use a provider. */
+  provider_uses: { tenant_id: string; provider_id: string; account: string; first_used_at: Time };
   recommendation_observations: { tenant_id: string; recommendation_id: string; observation_id: string };
   gateways: Place &
     Times & {
@@ -169,6 +198,7 @@ export type Tables = {
       issued_at: Time;
       expires_at: Time;
       revoked_at: Time | null;
+      revoked_reason: Generated<string | null>;
       gateway_url: string | null;
       grants: Json;
       metadata: Json;
@@ -191,20 +221,26 @@ export type Tables = {
     provider_key: string;
     kind: InventoryItem['kind'];
     name: string;
+    name_key: string;
   };
   operator_tasks: Place &
     Times & {
       id: string;
-      kind: 'review_observation' | 'sync_inventory' | 'rotate_credential' | 'adopt_provider';
+      kind: OperatorTask['kind'];
       status: 'open' | 'claimed' | 'running' | 'succeeded' | 'failed' | 'cancelled';
       title: string;
-      subject_type: 'runtime_observation' | 'provider' | 'credential';
+      subject_type: OperatorTask['subject']['type'];
       subject_id: string;
       assignee: string | null;
       priority: 'low' | 'normal' | 'high';
       due_at: Time | null;
       attempts: number;
       last_error: string | null;
+      /** Until when a claim, or a run, holds. */
+      lease_expires_at: Generated<Time | null>;
+      progress: Generated<Json | null>;
+      outcome: Generated<OperatorTask['outcome']>;
+      note: Generated<string | null>;
       completed_at: Time | null;
     };
   traces: Place &

@@ -218,7 +218,7 @@ async function item(
   status: 'available' | 'missing' | 'blocked' | 'retired',
 ): Promise<void> {
   const fields = { title: null, description: null, source: 'manual', schemaDigest: null, attributes: {} } as const;
-  await insertInventoryItem(db, ACME, { providerId, kind: 'model', name, status, ...fields }, NOW);
+  await insertInventoryItem(db, ACME, { providerId, kind: 'model', name, nameKey: name, status, ...fields }, NOW);
 }
 
 async function account(db: Database, place: TenantPlace, id: string, status: 'active' | 'disabled'): Promise<void> {

@@ -16,7 +16,8 @@ test('from empty the migrations make every table', async () => {
   const db = await temporaryDatabase();
   expect((await tablesOf(db)).toSorted()).toEqual([
     ...['audit_events', 'credentials', 'gateway_providers', 'gateway_sessions', 'gateways', 'identities'],
-    ...['inventory_items', 'manifest_declarations', 'manifests', 'memberships', 'operator_tasks', 'providers'],
+    ...['inventory_items', 'manifest_declarations', 'manifests', 'memberships', 'operator_tasks', 'provider_uses'],
+    ...['providers'],
     ...['recommendation_observations', 'recommendations', 'runtime_observations', 'service_account_metadata'],
     ...['service_accounts', 'spans', 'sub_tenants', 'tenants', 'traces', 'users'],
   ]);
@@ -35,7 +36,10 @@ test('again they change nothing', async () => {
 test('two that start at once do not get in each other’s way', async () => {
   const db = await temporaryDatabase();
   await Promise.all([migrate(db), migrate(db), migrate(db)]);
-  expect(await rows(db, 'select name from kysely_migration')).toEqual([{ name: '0001-initial' }]);
+  expect(await rows(db, 'select name from kysely_migration')).toEqual([
+    { name: '0001-initial' },
+    { name: '0002-governance-loop' },
+  ]);
 });
 
 test('primary keys lead with the tenant, wherever rows belong to one', async () => {

@@ -18,7 +18,7 @@ export type Change = {
 type WriteContext = {
   services: Pick<Services, 'db' | 'now'>;
   requestId: string;
-  principal: Principal | null;
+  principal: Principal | 'system' | null;
   operation: Pick<Operation, 'operationId'>;
 };
 
@@ -43,6 +43,19 @@ export async function write<T>(
   });
 }
 
+/**
+ * The same for what the service does without being asked: the actor is the system.
+ *
+ * @param operation what it does, in the manner of an operationId
+ */
+export function writeAsSystem<T>(
+  services: WriteContext['services'],
+  operation: string,
+  work: (trx: Database, record: (change: Change) => void, now: Date) => Promise<T>,
+): Promise<T> {
+  return write({ services, requestId: '', principal: 'system', operation: { operationId: operation } }, work);
+}
+
 function eventOf(ctx: WriteContext, change: Change): NewAuditEvent {
   return {
     place: change.place,
@@ -58,7 +71,8 @@ function eventOf(ctx: WriteContext, change: Change): NewAuditEvent {
 }
 
 /** Who acts, as audit events have it. */
-export function actorOf(principal: Principal | null): Pick<AuditEvent, 'actor' | 'scheme' | 'keyId'> {
+export function actorOf(principal: Principal | 'system' | null): Pick<AuditEvent, 'actor' | 'scheme' | 'keyId'> {
+  if (principal === 'system') return { actor: { type: 'system', id: null, tenantId: null }, scheme: null, keyId: null };
   if (principal === null) return { actor: { type: 'anonymous', id: null, tenantId: null }, scheme: null, keyId: null };
   return {
     actor: { type: principal.kind, id: principal.id, tenantId: principal.tenantId },

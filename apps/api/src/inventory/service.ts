@@ -12,6 +12,7 @@ import {
   insertInventoryItem,
   updateInventoryItem,
 } from '@quartermaster/db/repositories/inventory.ts';
+import { nameKey } from '@quartermaster/db/name-key.ts';
 import { findProvider } from '@quartermaster/db/repositories/providers.ts';
 import { scopeOf } from '@quartermaster/db/tenancy.ts';
 import { changedFields, write } from '../audit-events/write.ts';
@@ -31,7 +32,18 @@ export async function createItem(
     const provider = await findProvider(trx, ctx.reach, providerId);
     if (!provider) throw notFound();
     const { kind, name, status, title = null, description = null, schemaDigest = null } = body;
-    const values = { providerId, kind, name, status, title, description, schemaDigest, source: 'manual' } as const;
+    const key = nameKey(kind, name, provider.name);
+    const values = {
+      providerId,
+      kind,
+      name,
+      nameKey: key,
+      status,
+      title,
+      description,
+      schemaDigest,
+      source: 'manual',
+    } as const;
     const item = await insertInventoryItem(trx, provider, { ...values, attributes: body.attributes ?? {} }, now).catch(
       whenTaken('name_taken', `The provider has a ${kind} ${JSON.stringify(name)} already.`),
     );

@@ -3,10 +3,11 @@ import type { Provider } from '@quartermaster/contracts/providers.ts';
 import type { Recommendation } from '@quartermaster/contracts/recommendations.ts';
 import type { Database } from '@quartermaster/db/database.ts';
 import {
-  findInventoryItemByName,
+  findInventoryItemByKey,
   insertInventoryItem,
   updateInventoryItem,
 } from '@quartermaster/db/repositories/inventory.ts';
+import { nameKey } from '@quartermaster/db/name-key.ts';
 import { scopeOf } from '@quartermaster/db/tenancy.ts';
 
 type Item = Pick<InventoryItem, 'kind' | 'name'>;
@@ -20,7 +21,11 @@ export async function registerItemChange(
   provider: Provider,
   { kind, name }: Item,
 ): Promise<Recommendation['change']> {
-  const item = await findInventoryItemByName(db, scopeOf(provider), { providerId: provider.id, kind, name });
+  const item = await findInventoryItemByKey(db, scopeOf(provider), {
+    providerId: provider.id,
+    kind,
+    nameKey: nameKey(kind, name, provider.name),
+  });
   if (item) {
     return {
       target: { type: 'inventory_item', id: item.id },
@@ -50,7 +55,15 @@ export async function registerItem(
     await updateInventoryItem(trx, scopeOf(provider), id, { status: 'available' }, now);
     return change;
   }
-  const values = { providerId: provider.id, kind, name, status: 'available', source: 'recommendation' } as const;
+  const key = nameKey(kind, name, provider.name);
+  const values = {
+    providerId: provider.id,
+    kind,
+    name,
+    nameKey: key,
+    status: 'available',
+    source: 'recommendation',
+  } as const;
   const none = { title: null, description: null, schemaDigest: null, attributes: {} };
   const item = await insertInventoryItem(trx, provider, { ...values, ...none }, now);
   return { ...change, target: { type: 'inventory_item', id: item.id } };

@@ -2,6 +2,7 @@ import { setImmediate as breathe } from 'node:timers/promises';
 import type { Provider } from '@quartermaster/contracts/providers.ts';
 import type { RuntimeObservation } from '@quartermaster/contracts/runtime-observations.ts';
 import type { Database } from '@quartermaster/db/database.ts';
+import { nameKey } from '@quartermaster/db/name-key.ts';
 import {
   findObservationOf,
   insertObservation,
@@ -44,7 +45,7 @@ export async function foldSpans(
     if (index % OF_TURN === OF_TURN - 1) await breathe();
     for (const subject of span.subjects) {
       const provider = await match(span, subject);
-      const key = JSON.stringify([provider.id, subject.kind, subject.name]);
+      const key = JSON.stringify([provider.id, subject.kind, nameKey(subject.kind, subject.name, provider.name)]);
       const sighting = sightings.get(key);
       if (sighting) sighting.spans.push(span);
       else sightings.set(key, { provider, subject, spans: [span] });
@@ -65,7 +66,8 @@ async function fold(
   sender: string,
   now: Date,
 ): Promise<void> {
-  const identity = { providerId: provider.id, kind: subject.kind, name: subject.name };
+  const key = nameKey(subject.kind, subject.name, provider.name);
+  const identity = { providerId: provider.id, kind: subject.kind, name: subject.name, nameKey: key };
   const former = await findObservationOf(db, place, identity);
   const declared = await declaredAt(db, place, provider, subject);
   const evidence = addTo(former?.evidence, spans, sender);

@@ -3,8 +3,9 @@ import type { InventoryItem, InventoryKind } from '@quartermaster/contracts/inve
 import type { Provider } from '@quartermaster/contracts/providers.ts';
 import type { RuntimeObservation } from '@quartermaster/contracts/runtime-observations.ts';
 import type { Database } from '@quartermaster/db/database.ts';
+import { nameKey } from '@quartermaster/db/name-key.ts';
 import { folded } from '@quartermaster/db/queries.ts';
-import { findInventoryItemByName } from '@quartermaster/db/repositories/inventory.ts';
+import { findInventoryItemByKey } from '@quartermaster/db/repositories/inventory.ts';
 import { isDeclaredByManifest } from '@quartermaster/db/repositories/manifest-declarations.ts';
 import { finishOperatorTask, openOperatorTask } from '@quartermaster/db/repositories/operator-tasks.ts';
 import { findProvidersDeclared } from '@quartermaster/db/repositories/providers.ts';
@@ -15,7 +16,7 @@ import {
 } from '@quartermaster/db/repositories/recommendations.ts';
 import {
   findObservationsOf,
-  isRegistrationWanted,
+  isRegistrationWantedElsewhere,
   updateObservation,
 } from '@quartermaster/db/repositories/runtime-observations.ts';
 import { scopeOf, type TenantPlace } from '@quartermaster/db/tenancy.ts';
@@ -41,10 +42,11 @@ export async function declaredAt(
   provider: Provider,
   subject: Subject,
 ): Promise<Declared> {
-  const item = await findInventoryItemByName(db, scopeOf(provider), { providerId: provider.id, ...subject });
+  const { kind, name } = subject;
+  const key = { kind, nameKey: nameKey(kind, name, provider.name) };
+  const item = await findInventoryItemByKey(db, scopeOf(provider), { providerId: provider.id, ...key });
   if (item && item.status !== 'retired') return { unknown: false, item };
-  const keys = [folded(provider.name), provider.id];
-  return { unknown: !(await isDeclaredByManifest(db, place, keys, subject)), item };
+  return { unknown: !(await isDeclaredByManifest(db, place, provider, key)), item };
 }
 
 /**
@@ -89,8 +91,7 @@ export async function closeRegistration(
   status: 'dismissed' | 'superseded',
   now: Date,
 ): Promise<void> {
-  const { tenantId, id } = observation;
-  if (await isRegistrationWanted(db, tenantId, observation, id)) {
+  if (await isRegistrationWantedElsewhere(db, observation)) {
     await unlinkObservation(db, observation, registrationOf(observation));
   } else await endRegistration(db, observation, status, now);
 }
@@ -113,7 +114,8 @@ function registrationOf({ providerId, kind, name }: RuntimeObservation) {
 /** Looks again at what is observed of a provider, or of one subject there, after its declarations changed. */
 export async function recomputeUnknown(db: Database, provider: Provider, now: Date, subject?: Subject): Promise<void> {
   const scope = scopeOf(provider);
-  const observations = await findObservationsOf(db, scope, { providerId: provider.id, ...subject });
+  const key = subject && { kind: subject.kind, nameKey: nameKey(subject.kind, subject.name, provider.name) };
+  const observations = await findObservationsOf(db, scope, { providerId: provider.id, ...key });
   for (const [index, observation] of observations.entries()) {
     if (index % OF_TURN === OF_TURN - 1) await breathe();
     const declared = await declaredAt(db, observation, provider, observation);

@@ -2,6 +2,7 @@ import type { InventoryItem } from '@quartermaster/contracts/inventory.ts';
 import type { Selectable } from 'kysely';
 import type { Database } from '../database.ts';
 import { newId } from '../ids.ts';
+import type { nameKey } from '../name-key.ts';
 import {
   newestFirst,
   type Page,
@@ -19,7 +20,10 @@ import type { TenantPlace, TenantScope } from '../tenancy.ts';
 export type NewInventoryItem = Pick<
   InventoryItem,
   'providerId' | 'kind' | 'name' | 'title' | 'description' | 'status' | 'source' | 'schemaDigest' | 'attributes'
->;
+> & {
+  /** What its variants share: see {@link nameKey}. */
+  nameKey: string;
+};
 export type InventoryItemChange = Partial<Pick<InventoryItem, 'title' | 'description' | 'status' | 'attributes'>>;
 
 export async function findInventoryItem(
@@ -38,17 +42,18 @@ export async function findInventoryItem(
   return row && toInventoryItem(row);
 }
 
-export async function findInventoryItemByName(
+/** The item that a name or a variant of it means: see {@link nameKey}. */
+export async function findInventoryItemByKey(
   db: Database,
   scope: TenantScope,
-  item: Pick<InventoryItem, 'providerId' | 'kind' | 'name'>,
+  item: Pick<InventoryItem, 'providerId' | 'kind'> & { nameKey: string },
 ): Promise<InventoryItem | undefined> {
   const row = await db
     .selectFrom('inventory_items')
     .selectAll()
     .where('provider_id', '=', item.providerId)
     .where('kind', '=', item.kind)
-    .where('name', '=', item.name)
+    .where('name_key', '=', item.nameKey)
     .where(within(scope))
     .executeTakeFirst();
   return row && toInventoryItem(row);
@@ -87,6 +92,7 @@ export async function insertInventoryItem(
       provider_id: item.providerId,
       kind: item.kind,
       name: item.name,
+      name_key: item.nameKey,
       title: item.title,
       description: item.description,
       status: item.status,

@@ -3,6 +3,7 @@ import type { Manifest, ManifestSpec } from '@quartermaster/contracts/manifests.
 import type { Selectable } from 'kysely';
 import type { Database } from '../database.ts';
 import { newId } from '../ids.ts';
+import { nameKey } from '../name-key.ts';
 import {
   folded,
   newestFirst,
@@ -161,6 +162,7 @@ export async function insertDeclarations(
         manifest_id: manifest.id,
         provider_key: provider,
         ...{ kind, name },
+        name_key: nameKey(kind, name, null),
       })),
     )
     .execute();

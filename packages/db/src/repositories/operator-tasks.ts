@@ -127,7 +127,11 @@ function toOperatorTask(row: Row): OperatorTask {
     priority: row.priority,
     dueAt: row.due_at,
     attempts: row.attempts,
+    leaseExpiresAt: row.lease_expires_at,
     lastError: row.last_error,
+    progress: row.progress === null ? null : (JSON.parse(row.progress) as OperatorTask['progress']),
+    outcome: row.outcome,
+    note: row.note,
     completedAt: row.completed_at,
     ...timesOf(row),
   };

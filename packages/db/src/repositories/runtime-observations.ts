@@ -2,6 +2,7 @@ import type { RuntimeObservation } from '@quartermaster/contracts/runtime-observ
 import type { Selectable } from 'kysely';
 import type { Database } from '../database.ts';
 import { newId } from '../ids.ts';
+import type { nameKey } from '../name-key.ts';
 import {
   flag,
   newestFirst,
@@ -28,12 +29,15 @@ export type ObservationFilter = {
 };
 
 /** What one observation is about: there is one for each of them in a place. */
-export type ObservationSubject = Pick<RuntimeObservation, 'providerId' | 'kind' | 'name'>;
+export type ObservationSubject = Pick<RuntimeObservation, 'providerId' | 'kind'> & {
+  /** What the variants of its name share: see {@link nameKey}. */
+  nameKey: string;
+};
 
 export type NewObservation = Omit<
   RuntimeObservation,
   'id' | 'tenantId' | 'subTenantId' | 'createdAt' | 'updatedAt' | 'review'
->;
+> & { nameKey: string };
 export type ObservationChange = Partial<
   Omit<
     RuntimeObservation,
@@ -72,7 +76,7 @@ export async function findObservationOf(
     .where('tenant_id', '=', tenant_id)
     .where('provider_id', '=', subject.providerId)
     .where('kind', '=', subject.kind)
-    .where('name', '=', subject.name)
+    .where('name_key', '=', subject.nameKey)
     .where('sub_tenant_id', '=', sub_tenant_id)
     .executeTakeFirst();
   return row && toObservation(row);
@@ -82,7 +86,7 @@ export async function findObservationOf(
 export async function findObservationsOf(
   db: Database,
   scope: TenantScope,
-  subject: { providerId: string; kind?: RuntimeObservation['kind']; name?: string },
+  subject: { providerId: string; kind?: RuntimeObservation['kind']; nameKey?: string },
 ): Promise<RuntimeObservation[]> {
   let query = db
     .selectFrom('runtime_observations')
@@ -90,7 +94,7 @@ export async function findObservationsOf(
     .where('provider_id', '=', subject.providerId)
     .where(within(scope));
   if (subject.kind !== undefined) query = query.where('kind', '=', subject.kind);
-  if (subject.name !== undefined) query = query.where('name', '=', subject.name);
+  if (subject.nameKey !== undefined) query = query.where('name_key', '=', subject.nameKey);
   return (await query.execute()).map(toObservation);
 }
 
@@ -125,6 +129,7 @@ export async function insertObservation(
       provider_id: observation.providerId,
       kind: observation.kind,
       name: observation.name,
+      name_key: observation.nameKey,
       unknown: flag(observation.unknown),
       status: observation.status,
       occurrences: observation.occurrences,
@@ -194,23 +199,26 @@ export async function updateReviewNote(
   return updateObservation(db, scope, id, { review: { ...(JSON.parse(row.review) as StoredReview), note } }, now);
 }
 
-/** Whether a subject at a provider has an observation that asks for its registration, apart from one. */
-export async function isRegistrationWanted(
+/** Whether another observation of the same subject, in another sub-tenant, asks for its registration too. */
+export async function isRegistrationWantedElsewhere(
   db: Database,
-  tenantId: string,
-  subject: ObservationSubject,
-  exceptId: string,
+  observation: Pick<RuntimeObservation, 'tenantId' | 'id'>,
 ): Promise<boolean> {
   const row = await db
-    .selectFrom('runtime_observations')
-    .select('id')
-    .where('tenant_id', '=', tenantId)
-    .where('provider_id', '=', subject.providerId)
-    .where('kind', '=', subject.kind)
-    .where('name', '=', subject.name)
-    .where('unknown', '=', flag(true))
-    .where('status', 'in', ['open', 'approved'])
-    .where('id', '<>', exceptId)
+    .selectFrom('runtime_observations as other')
+    .innerJoin('runtime_observations as own', (join) =>
+      join
+        .onRef('own.tenant_id', '=', 'other.tenant_id')
+        .onRef('own.provider_id', '=', 'other.provider_id')
+        .onRef('own.kind', '=', 'other.kind')
+        .onRef('own.name_key', '=', 'other.name_key'),
+    )
+    .select('other.id')
+    .where('own.tenant_id', '=', observation.tenantId)
+    .where('own.id', '=', observation.id)
+    .where('other.id', '<>', observation.id)
+    .where('other.unknown', '=', flag(true))
+    .where('other.status', 'in', ['open', 'approved'])
     .limit(1)
     .executeTakeFirst();
   return row !== undefined;

@@ -1,0 +1,43 @@
+import type { InventoryKind } from '@quartermaster/contracts/inventory.ts';
+import { folded } from './queries.ts';
+
+/**
+ * The key under which the variants of one name are one. Models are called in any case, and with or without their
+ * provider's name in front (`openai/gpt-5`, `GPT-5` at the provider openai); routers such as LiteLLM and OpenRouter
+ * write them so. Another vendor's prefix is part of the name: `meta-llama/llama-3` and `llama-3` may differ. Tools,
+ * agents, prompts and resources are called by exactly their names.
+ *
+ * @param providerName null: no prefix is the provider's
+ */
+export function nameKey(kind: InventoryKind, name: string, providerName: string | null): string {
+  if (kind !== 'model') return name;
+  const key = folded(name);
+  const prefix = prefixesOf(providerName).find((own) => key.startsWith(`${own}/`) && key.length > own.length + 1);
+  return prefix === undefined ? key : key.slice(prefix.length + 1);
+}
+
+/** The keys by which a manifest may declare what has this key: with and without the provider's name in front. */
+export function declaredKeys(kind: InventoryKind, key: string, providerName: string): string[] {
+  if (kind !== 'model') return [key];
+  return [key, ...prefixesOf(providerName).map((prefix) => `${prefix}/${key}`)];
+}
+
+/** What routers put before a model's name where the convention's name of the provider is another. */
+const ALIASES: ReadonlyMap<string, readonly string[]> = new Map([
+  ['aws.bedrock', ['bedrock', 'aws']],
+  ['azure.ai.inference', ['azure_ai', 'azure']],
+  ['azure.ai.openai', ['azure', 'azure_openai']],
+  ['gcp.gemini', ['gemini', 'google', 'models']],
+  ['gcp.gen_ai', ['gemini', 'google', 'models']],
+  ['gcp.vertex_ai', ['vertex_ai', 'vertexai', 'google']],
+  ['ibm.watsonx.ai', ['watsonx']],
+  ['mistral_ai', ['mistral', 'mistralai']],
+  ['moonshot_ai', ['moonshot', 'moonshotai']],
+  ['x_ai', ['xai', 'x-ai']],
+]);
+
+function prefixesOf(providerName: string | null): readonly string[] {
+  if (providerName === null) return [];
+  const name = folded(providerName);
+  return [name, ...(ALIASES.get(name) ?? [])];
+}
