@@ -1,12 +1,24 @@
 import { isIP } from 'node:net';
 import { resolve } from 'node:path';
-import ipaddr from 'ipaddr.js';
 import { z } from 'zod';
+import { isNetwork } from './outbound/addresses.ts';
 
 /** The repository's root: what relative paths of the configuration are relative to. */
 export const ROOT = resolve(import.meta.dirname, '../../..');
 
 export const VERSION = '0.1.0';
+
+/** What stands between commas. */
+const list = z.string().transform((text) =>
+  text
+    .split(',')
+    .map((entry) => entry.trim())
+    .filter((entry) => entry !== ''),
+);
+
+const secretKey = z
+  .base64({ abort: true })
+  .refine((text) => Buffer.from(text, 'base64').length === 32, { error: 'should be 32 bytes, base64' });
 
 const port = z.coerce.number().int().min(0).max(65535);
 
@@ -14,14 +26,10 @@ const EnvironmentSchema = z.object({
   HOST: z.string().default('127.0.0.1'),
   PORT: port.default(8080),
   QM_PUBLIC_URL: z.url({ protocol: /^https?$/ }).optional(),
-  QM_TRUSTED_PROXIES: z
-    .string()
-    .transform((text) =>
-      text
-        .split(',')
-        .map((entry) => entry.trim())
-        .filter((entry) => entry !== ''),
-    )
+  QM_TRUSTED_PROXIES: list
+    .pipe(z.array(z.string().refine(isProxy, { error: 'should be addresses or networks, such as 10.0.0.0/8' })))
+    .default([]),
+  QM_ALLOW_PRIVATE_ADDRESSES: list
     .pipe(z.array(z.string().refine(isNetwork, { error: 'should be addresses or networks, such as 10.0.0.0/8' })))
     .default([]),
   DATABASE_URL: z
@@ -33,10 +41,8 @@ const EnvironmentSchema = z.object({
   QM_OIDC_AUDIENCE: z.string().min(1).default('quartermaster'),
   QM_OIDC_EMAIL_CLAIM: z.string().min(1).default('email'),
   QM_OIDC_TOKEN_TYPES: z.string().min(1).default('at+jwt'),
-  QM_SECRET_KEY: z
-    .base64({ abort: true })
-    .refine((text) => Buffer.from(text, 'base64').length === 32, { error: 'should be 32 bytes, base64' })
-    .optional(),
+  QM_SECRET_KEY: secretKey.optional(),
+  QM_SECRET_KEY_PREVIOUS: list.pipe(z.array(secretKey)).default([]),
   QM_METRICS_PORT: z.union([z.literal('off'), port]).default(9464),
   QM_RATE_LIMITS: z.enum(['on', 'off']).default('on'),
   QM_OTLP_MAX_BYTES: z.coerce
@@ -44,6 +50,7 @@ const EnvironmentSchema = z.object({
     .int()
     .min(1024)
     .default(64 * 1024 * 1024),
+  QM_MAX_OBSERVATIONS: z.coerce.number().int().min(1).default(10_000),
   QM_LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'silent']).default('info'),
   QM_DEV_IDENTITY: z.enum(['', '0', '1']).default('0'),
 });
@@ -86,9 +93,14 @@ export function readConfig(environment: Record<string, string | undefined>) {
       tokenTypes: env.QM_OIDC_TOKEN_TYPES.split(',').map((entry) => entry.trim()),
     },
     secretKey: env.QM_SECRET_KEY === undefined ? null : Buffer.from(env.QM_SECRET_KEY, 'base64'),
+    /** Former ones: what they sealed still opens, and is sealed again at start. */
+    formerSecretKeys: env.QM_SECRET_KEY_PREVIOUS.map((key) => Buffer.from(key, 'base64')),
+    /** Private networks that syncs may reach. */
+    allowedNetworks: env.QM_ALLOW_PRIVATE_ADDRESSES,
     metricsPort: env.QM_METRICS_PORT === 'off' ? null : env.QM_METRICS_PORT,
     rateLimits: env.QM_RATE_LIMITS === 'on',
     otlpMaxBytes: env.QM_OTLP_MAX_BYTES,
+    maxObservations: env.QM_MAX_OBSERVATIONS,
     logLevel: env.QM_LOG_LEVEL,
     devIdentity,
   };
@@ -99,6 +111,6 @@ function isLoopback(host: string): boolean {
 }
 
 /** What Express takes as a trusted proxy. */
-function isNetwork(text: string): boolean {
-  return ['loopback', 'linklocal', 'uniquelocal'].includes(text) || isIP(text) !== 0 || ipaddr.isValidCIDR(text);
+function isProxy(text: string): boolean {
+  return ['loopback', 'linklocal', 'uniquelocal'].includes(text) || isNetwork(text);
 }

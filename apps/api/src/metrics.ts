@@ -27,6 +27,11 @@ export function createMetrics() {
       labelNames: ['outcome'],
       registers: [registry],
     }),
+    unobserved: new Counter({
+      name: 'quartermaster_unobserved_subjects_total',
+      help: 'Sightings of models, tools and agents that were not observed: their tenant has as many observations as it may.',
+      registers: [registry],
+    }),
     refusalsDropped: new Counter({
       name: 'quartermaster_audit_refusals_dropped_total',
       help: 'Refusals that were not summed for the audit because too many were waiting.',

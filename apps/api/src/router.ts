@@ -4,10 +4,12 @@ import { gatewaySessionsRouter } from './gateway-sessions/router.ts';
 import { gatewaysRouter } from './gateways/router.ts';
 import type { Procedures } from './http/rest.ts';
 import { inventoryRouter } from './inventory/router.ts';
+import { inventorySyncsRouter } from './inventory-sync/router.ts';
 import { manifestsRouter } from './manifests/router.ts';
 import { membershipsRouter } from './memberships/router.ts';
 import { onboardingRouter } from './onboarding/router.ts';
 import { operatorTasksRouter } from './operator-tasks/router.ts';
+import { providerCredentialsRouter } from './provider-credentials/router.ts';
 import { providersRouter } from './providers/router.ts';
 import { recommendationsRouter } from './recommendations/router.ts';
 import { runtimeObservationsRouter } from './runtime-observations/router.ts';
@@ -23,7 +25,9 @@ export const appRouter = router({
   serviceAccounts: serviceAccountsRouter,
   serviceAccountKeys: serviceAccountKeysRouter,
   providers: providersRouter,
+  providerCredentials: providerCredentialsRouter,
   inventory: inventoryRouter,
+  inventorySyncs: inventorySyncsRouter,
   runtimeObservations: runtimeObservationsRouter,
   recommendations: recommendationsRouter,
   gateways: gatewaysRouter,

@@ -3,24 +3,33 @@ import type { Logger } from 'pino';
 import type { TokenVerifier } from './access/bearer.ts';
 import type { RefusalLog } from './audit-events/refusal-log.ts';
 import type { SecretBox } from './crypto/secret-box.ts';
+import type { SyncRuns } from './inventory-sync/runs.ts';
 import type { Metrics } from './metrics.ts';
+import type { OutboundPolicy } from './outbound/outbound.ts';
 import type { CursorCodec } from './pages.ts';
-import type { RegistrationLimiter } from './server/registration-limiter.ts';
+import type { OnboardingLimiter } from './server/onboarding-limiters.ts';
 
 /** What the procedures work with; one set for each running server. */
 export type Services = {
   db: Database;
   log: Logger;
   metrics: Metrics;
-  /** The clock: the one thing that tests replace. */
+  /** The clock: tests replace it. */
   now: () => Date;
   cursors: CursorCodec;
   /** Encrypts what must not be readable in the database. */
   secrets: SecretBox;
+  /** Where requests to providers may go. */
+  outbound: OutboundPolicy;
+  /** The syncs that run. */
+  syncs: SyncRuns;
   refusals: RefusalLog;
-  registrations: RegistrationLimiter;
+  registrations: OnboardingLimiter;
+  organizations: OnboardingLimiter;
   /** Verifies bearer tokens; null where no issuer is configured. */
   tokens: TokenVerifier | null;
+  /** Observations that a tenant may have. */
+  maxObservations: number;
   /** The base address that callers know, without a slash at its end: the `iss` of session tokens. */
   publicUrl: string;
   /** The issuer of bearer tokens; null where none is configured. */

@@ -50,8 +50,8 @@ export function endpoint<I, O, R>(operation: Operation<I, O, R>) {
     .use(async ({ ctx, getRawInput, next }) => {
       if (ctx.refusedCredentials !== undefined) throw ctx.refusedCredentials;
       const raw = await getRawInput();
-      const { principal, reach } = authorise(operation, ctx.principal, raw);
-      refuseForeignTenants(reach, raw);
+      const { principal, reach, own } = authorise(operation, ctx.principal, raw);
+      if (!own) refuseForeignTenants(reach, raw);
       checkValues(raw);
       const result = await next({ ctx: { ...ctx, principal, reach, operation: operation } });
       if (!result.ok) throw explained(result.error, operation, raw);

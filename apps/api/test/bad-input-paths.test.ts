@@ -1,21 +1,27 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { makeRecords, OPERATIONS, pathWith, unchanged } from './support/records.ts';
-import { startTestServer, type TestServer } from './support/server.ts';
+import { type Credential, headersOf, startTestServer, type TestServer } from './support/server.ts';
 import { wire } from './support/wire.ts';
 
 let server: TestServer;
 let paths: string[];
 let records: Record<string, string>;
+/** A platform administrator who is a user, for what is for users alone. */
+let person: { token: string };
 
 beforeAll(async () => {
   server = await startTestServer();
   records = await makeRecords(server);
+  person = await server.tokenOf('admin@example.com');
+  await server.ok('GET', '/v1/users', { as: person });
   paths = [...new Set(OPERATIONS.map(({ operation }) => pathWith(operation, records)))];
 });
 afterAll(() => server.stop());
 
-function send(method: string, target: string, headers: Record<string, string> = {}, body?: string) {
-  const own = { 'x-api-key': server.admin.key, ...headers };
+type Sent = { headers?: Record<string, string>; body?: string | undefined; as?: Credential };
+
+function send(method: string, target: string, { headers = {}, body, as = server.admin }: Sent = {}) {
+  const own = { ...headersOf(as), ...headers };
   return wire(server.url, { method, target, headers: own, ...(body !== undefined && { body }) });
 }
 
@@ -36,12 +42,11 @@ test.each([...IDS.map((id) => [id, id] as const), ...LONG])(
         for (const name of Object.keys(operation.params?.shape ?? {})) {
           const target = pathWith(operation, { ...records, [name]: id });
           const body = operation.body ? '{}' : undefined;
-          const answer = await send(
-            operation.method,
-            target,
-            body === undefined ? {} : { 'content-type': 'application/json' },
+          const answer = await send(operation.method, target, {
+            headers: body === undefined ? {} : { 'content-type': 'application/json' },
             body,
-          );
+            as: operation.errors.includes('user_required') ? person : server.admin,
+          });
           // Some of these are paths of other operations, such as POST /v1/service-accounts/search.
           expect([404, 405, 422], `${operation.operationId} ${name}: ${answer.text}`).toContain(answer.status);
           expect(answer.rawHeaders).not.toContain('X-Injected');
@@ -53,9 +58,9 @@ test.each([...IDS.map((id) => [id, id] as const), ...LONG])(
 );
 
 test('a strange id answers like a missing one, but for the request id', async () => {
-  const missing = await send('GET', '/v1/providers/prov_missing', { 'x-request-id': 'same' });
+  const missing = await send('GET', '/v1/providers/prov_missing', { headers: { 'x-request-id': 'same' } });
   for (const id of ['a%2Fb', '..', '%2e%2e', 'constructor', '%F0%9F%92%A9', "'%20or%201=1--"]) {
-    expect((await send('GET', `/v1/providers/${id}`, { 'x-request-id': 'same' })).text).toBe(missing.text);
+    expect((await send('GET', `/v1/providers/${id}`, { headers: { 'x-request-id': 'same' } })).text).toBe(missing.text);
   }
 });
 
@@ -178,10 +183,10 @@ test('headers of any length and characters are no failure', async () => {
   const odd = ['\u00ff\u0080', ' ', ',', '0', '=', 'a'.repeat(4000)];
   for (const name of ['x-request-id', 'accept', 'content-type', 'if-match', 'range', 'origin', 'x-forwarded-for']) {
     for (const value of odd) {
-      const answer = await send('GET', '/v1/providers', { [name]: value });
+      const answer = await send('GET', '/v1/providers', { headers: { [name]: value } });
       expect(answer.status, `${name}: ${value}`).toBe(200);
     }
   }
-  const long = await send('GET', '/v1/providers', { 'x-long': 'a'.repeat(20_000) });
+  const long = await send('GET', '/v1/providers', { headers: { 'x-long': 'a'.repeat(20_000) } });
   expect(long.status).toBe(431);
 });

@@ -29,6 +29,8 @@ test('with nothing set the service listens on loopback, on an embedded database,
     bootstrapApiKey: null,
     oidc: { issuer: null, audience: 'quartermaster', emailClaim: 'email', tokenTypes: ['at+jwt'] },
     secretKey: null,
+    formerSecretKeys: [],
+    allowedNetworks: [],
     metricsPort: 9464,
     rateLimits: true,
     otlpMaxBytes: 64 * 1024 * 1024,
@@ -49,6 +51,8 @@ test('what is set is read', () => {
     QM_TRUSTED_PROXIES: '10.0.0.0/8, ::1 ,loopback,',
     QM_OIDC_TOKEN_TYPES: 'at+jwt, JWT',
     QM_SECRET_KEY: SECRET_KEY,
+    QM_SECRET_KEY_PREVIOUS: ` ${SECRET_KEY}, ${Buffer.alloc(32, 8).toString('base64')}`,
+    QM_ALLOW_PRIVATE_ADDRESSES: '127.0.0.0/8, ::1,10.1.2.3',
     QM_METRICS_PORT: 'off',
     QM_RATE_LIMITS: 'off',
   });
@@ -56,6 +60,8 @@ test('what is set is read', () => {
   expect(config.trustedProxies).toEqual(['10.0.0.0/8', '::1', 'loopback']);
   expect(config.oidc.tokenTypes).toEqual(['at+jwt', 'JWT']);
   expect(config.secretKey).toEqual(Buffer.alloc(32, 7));
+  expect(config.formerSecretKeys).toEqual([Buffer.alloc(32, 7), Buffer.alloc(32, 8)]);
+  expect(config.allowedNetworks).toEqual(['127.0.0.0/8', '::1', '10.1.2.3']);
 });
 
 const BAD: [string, string][] = [
@@ -74,6 +80,11 @@ const BAD: [string, string][] = [
   ['QM_SECRET_KEY', 'hunter2'],
   ['QM_SECRET_KEY', Buffer.from('hunter2').toString('base64')],
   ['QM_SECRET_KEY', Buffer.alloc(33).toString('base64')],
+  ['QM_SECRET_KEY_PREVIOUS', 'hunter2'],
+  ['QM_SECRET_KEY_PREVIOUS', `${SECRET_KEY},${Buffer.from('hunter2').toString('base64')}`],
+  ['QM_ALLOW_PRIVATE_ADDRESSES', 'hunter2'],
+  ['QM_ALLOW_PRIVATE_ADDRESSES', 'loopback'],
+  ['QM_ALLOW_PRIVATE_ADDRESSES', '127.0.0.1,127.0.0.0/33'],
   ['QM_METRICS_PORT', 'hunter2'],
   ['QM_METRICS_PORT', '70000'],
   ['QM_RATE_LIMITS', 'hunter2'],

@@ -19,11 +19,12 @@ type Schema = {
   format?: string;
 };
 
-/** Properties that hold free objects: what callers and spans put there is theirs. */
+/** Properties that hold free objects: what callers, spans and JSON Schema put there is theirs. */
 const FREE = new Set(['metadata', 'attributes', 'resource', 'spec', 'before', 'after']);
+for (const name of ['properties', 'patternProperties', '$defs']) FREE.add(name);
 
 /** What an answer may leave out. */
-const OPTIONAL = new Set(['partialSuccess']);
+const OPTIONAL = new Set(['partialSuccess', 'sub_tenant_id', 'act']);
 
 const ANSWERS = Object.entries(document.paths).flatMap(([path, methods]) =>
   Object.entries(methods).map(([method, { operationId, responses }]) => {

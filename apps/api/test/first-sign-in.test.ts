@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Database, migrate, openDatabase } from '@quartermaster/db/database.ts';
 import { listAuditEvents } from '@quartermaster/db/repositories/audit-events.ts';
+import { deleteIdentitiesOf } from '@quartermaster/db/repositories/identities.ts';
 import { insertMembership } from '@quartermaster/db/repositories/memberships.ts';
 import { ensurePlace } from '@quartermaster/db/repositories/tenants.ts';
 import {
@@ -15,7 +16,6 @@ import {
   TERMS_NOT_ACCEPTED,
   updateUser,
 } from '@quartermaster/db/repositories/users.ts';
-import { deleteIdentitiesOf } from '@quartermaster/db/repositories/identities.ts';
 import { EVERYWHERE } from '@quartermaster/db/tenancy.ts';
 import { sql } from 'kysely';
 import pino from 'pino';
@@ -164,7 +164,7 @@ test('memberships give the grants; a platform administrator holds everything wit
   await insertMembership(
     db,
     { tenantId: 'acme', subTenantId: 'east' },
-    { userId: id, email: EMAIL, role: 'owner' },
+    { userId: id, email: EMAIL, role: 'owner', acceptedAt: now().toISOString() },
     now(),
   );
   const member = await enter();

@@ -3,7 +3,7 @@
 
 import { client } from './client.gen.ts';
 import type { Client, ClientMeta, Options as Options2, RequestResult, TDataShape } from './client/index.ts';
-import type { ApplyProviderRecommendationsData, ApplyProviderRecommendationsErrors, ApplyProviderRecommendationsResponses, CreateGatewayData, CreateGatewayErrors, CreateGatewayResponses, CreateGatewaySessionData, CreateGatewaySessionErrors, CreateGatewaySessionResponses, CreateInventoryItemData, CreateInventoryItemErrors, CreateInventoryItemResponses, CreateManifestData, CreateManifestErrors, CreateManifestResponses, CreateMembershipData, CreateMembershipErrors, CreateMembershipResponses, CreateProviderData, CreateProviderErrors, CreateProviderResponses, CreateServiceAccountData, CreateServiceAccountErrors, CreateServiceAccountKeyData, CreateServiceAccountKeyErrors, CreateServiceAccountKeyResponses, CreateServiceAccountResponses, CreateTenantData, CreateTenantErrors, CreateTenantResponses, DeleteGatewayData, DeleteGatewayErrors, DeleteGatewayResponses, DeleteInventoryItemData, DeleteInventoryItemErrors, DeleteInventoryItemResponses, DeleteManifestData, DeleteManifestErrors, DeleteManifestResponses, DeleteMembershipData, DeleteMembershipErrors, DeleteMembershipResponses, DeleteProviderData, DeleteProviderErrors, DeleteProviderResponses, DeleteServiceAccountData, DeleteServiceAccountErrors, DeleteServiceAccountResponses, DeleteUserData, DeleteUserErrors, DeleteUserResponses, DisableServiceAccountData, DisableServiceAccountErrors, DisableServiceAccountResponses, DisableUserData, DisableUserErrors, DisableUserResponses, EnableServiceAccountData, EnableServiceAccountErrors, EnableServiceAccountResponses, EnableUserData, EnableUserErrors, EnableUserResponses, GetGatewayData, GetGatewayErrors, GetGatewayResponses, GetGatewaySessionData, GetGatewaySessionErrors, GetGatewaySessionResponses, GetManifestData, GetManifestErrors, GetManifestResponses, GetOperatorTaskData, GetOperatorTaskErrors, GetOperatorTaskResponses, GetProviderData, GetProviderErrors, GetProviderInventoryData, GetProviderInventoryErrors, GetProviderInventoryResponses, GetProviderResponses, GetServiceAccountData, GetServiceAccountErrors, GetServiceAccountResponses, GetTenantData, GetTenantErrors, GetTenantResponses, GetUserData, GetUserErrors, GetUserResponses, IngestTracesData, IngestTracesErrors, IngestTracesResponses, ListAuditEventsData, ListAuditEventsErrors, ListAuditEventsResponses, ListGatewaysData, ListGatewaysErrors, ListGatewaySessionsData, ListGatewaySessionsErrors, ListGatewaySessionsResponses, ListGatewaysResponses, ListManifestsData, ListManifestsErrors, ListManifestsResponses, ListMembershipsData, ListMembershipsErrors, ListMembershipsResponses, ListOperatorTasksData, ListOperatorTasksErrors, ListOperatorTasksResponses, ListProviderRecommendationsData, ListProviderRecommendationsErrors, ListProviderRecommendationsResponses, ListProviderRuntimeObservationsData, ListProviderRuntimeObservationsErrors, ListProviderRuntimeObservationsResponses, ListProvidersData, ListProvidersErrors, ListProvidersResponses, ListRuntimeObservationsData, ListRuntimeObservationsErrors, ListRuntimeObservationsResponses, ListServiceAccountKeysData, ListServiceAccountKeysErrors, ListServiceAccountKeysResponses, ListTenantsData, ListTenantsErrors, ListTenantsResponses, ListTracesData, ListTracesErrors, ListTraceSpansData, ListTraceSpansErrors, ListTraceSpansResponses, ListTracesResponses, ListUsersData, ListUsersErrors, ListUsersResponses, RegisterUserData, RegisterUserErrors, RegisterUserResponses, ReviewRuntimeObservationData, ReviewRuntimeObservationErrors, ReviewRuntimeObservationResponses, RevokeGatewaySessionData, RevokeGatewaySessionErrors, RevokeGatewaySessionResponses, RevokeServiceAccountKeyData, RevokeServiceAccountKeyErrors, RevokeServiceAccountKeyResponses, RotateServiceAccountKeyData, RotateServiceAccountKeyErrors, RotateServiceAccountKeyResponses, SearchCredentialsData, SearchCredentialsErrors, SearchCredentialsResponses, SearchServiceAccountsData, SearchServiceAccountsErrors, SearchServiceAccountsResponses, UpdateGatewayData, UpdateGatewayErrors, UpdateGatewayResponses, UpdateInventoryItemData, UpdateInventoryItemErrors, UpdateInventoryItemResponses, UpdateMembershipData, UpdateMembershipErrors, UpdateMembershipResponses, UpdateMyProfileData, UpdateMyProfileErrors, UpdateMyProfileResponses, UpdateProviderData, UpdateProviderErrors, UpdateProviderResponses, UpdateRuntimeObservationData, UpdateRuntimeObservationErrors, UpdateRuntimeObservationResponses, UpdateServiceAccountData, UpdateServiceAccountErrors, UpdateServiceAccountResponses, UpdateTenantData, UpdateTenantErrors, UpdateTenantResponses } from './types.gen.ts';
+import type { AcceptMembershipData, AcceptMembershipErrors, AcceptMembershipResponses, ApplyProviderRecommendationsData, ApplyProviderRecommendationsErrors, ApplyProviderRecommendationsResponses, CancelOperatorTaskData, CancelOperatorTaskErrors, CancelOperatorTaskResponses, ClaimOperatorTaskData, ClaimOperatorTaskErrors, ClaimOperatorTaskResponses, CompleteOperatorTaskData, CompleteOperatorTaskErrors, CompleteOperatorTaskResponses, CreateGatewayData, CreateGatewayErrors, CreateGatewayResponses, CreateGatewaySessionData, CreateGatewaySessionErrors, CreateGatewaySessionResponses, CreateInventoryItemData, CreateInventoryItemErrors, CreateInventoryItemResponses, CreateManifestData, CreateManifestErrors, CreateManifestResponses, CreateMembershipData, CreateMembershipErrors, CreateMembershipResponses, CreateOrganizationData, CreateOrganizationErrors, CreateOrganizationResponses, CreateProviderData, CreateProviderErrors, CreateProviderResponses, CreateServiceAccountData, CreateServiceAccountErrors, CreateServiceAccountKeyData, CreateServiceAccountKeyErrors, CreateServiceAccountKeyResponses, CreateServiceAccountResponses, CreateTenantData, CreateTenantErrors, CreateTenantResponses, DeleteGatewayData, DeleteGatewayErrors, DeleteGatewayResponses, DeleteInventoryItemData, DeleteInventoryItemErrors, DeleteInventoryItemResponses, DeleteManifestData, DeleteManifestErrors, DeleteManifestResponses, DeleteMembershipData, DeleteMembershipErrors, DeleteMembershipResponses, DeleteProviderCredentialData, DeleteProviderCredentialErrors, DeleteProviderCredentialResponses, DeleteProviderData, DeleteProviderErrors, DeleteProviderResponses, DeleteServiceAccountData, DeleteServiceAccountErrors, DeleteServiceAccountResponses, DeleteUserData, DeleteUserErrors, DeleteUserResponses, DisableServiceAccountData, DisableServiceAccountErrors, DisableServiceAccountResponses, DisableUserData, DisableUserErrors, DisableUserResponses, DismissRecommendationData, DismissRecommendationErrors, DismissRecommendationResponses, EnableServiceAccountData, EnableServiceAccountErrors, EnableServiceAccountResponses, EnableUserData, EnableUserErrors, EnableUserResponses, GetGatewayData, GetGatewayErrors, GetGatewayResponses, GetGatewaySessionData, GetGatewaySessionErrors, GetGatewaySessionResponses, GetManifestData, GetManifestErrors, GetManifestResponses, GetManifestSchemaData, GetManifestSchemaErrors, GetManifestSchemaResponses, GetOperatorTaskData, GetOperatorTaskErrors, GetOperatorTaskResponses, GetProviderData, GetProviderErrors, GetProviderInventoryData, GetProviderInventoryErrors, GetProviderInventoryResponses, GetProviderResponses, GetServiceAccountData, GetServiceAccountErrors, GetServiceAccountResponses, GetTenantData, GetTenantErrors, GetTenantResponses, GetUserData, GetUserErrors, GetUserResponses, IngestTracesData, IngestTracesErrors, IngestTracesResponses, IntrospectGatewaySessionData, IntrospectGatewaySessionErrors, IntrospectGatewaySessionResponses, ListAuditEventsData, ListAuditEventsErrors, ListAuditEventsResponses, ListGatewaysData, ListGatewaysErrors, ListGatewaySessionsData, ListGatewaySessionsErrors, ListGatewaySessionsResponses, ListGatewaysResponses, ListManifestsData, ListManifestsErrors, ListManifestsResponses, ListMembershipsData, ListMembershipsErrors, ListMembershipsResponses, ListOperatorTasksData, ListOperatorTasksErrors, ListOperatorTasksResponses, ListProviderRecommendationsData, ListProviderRecommendationsErrors, ListProviderRecommendationsResponses, ListProviderRuntimeObservationsData, ListProviderRuntimeObservationsErrors, ListProviderRuntimeObservationsResponses, ListProvidersData, ListProvidersErrors, ListProvidersResponses, ListRuntimeObservationsData, ListRuntimeObservationsErrors, ListRuntimeObservationsResponses, ListServiceAccountKeysData, ListServiceAccountKeysErrors, ListServiceAccountKeysResponses, ListTenantsData, ListTenantsErrors, ListTenantsResponses, ListTracesData, ListTracesErrors, ListTraceSpansData, ListTraceSpansErrors, ListTraceSpansResponses, ListTracesResponses, ListUsersData, ListUsersErrors, ListUsersResponses, PutProviderCredentialData, PutProviderCredentialErrors, PutProviderCredentialResponses, RegisterUserData, RegisterUserErrors, RegisterUserResponses, ReviewRuntimeObservationData, ReviewRuntimeObservationErrors, ReviewRuntimeObservationResponses, RevokeGatewaySessionData, RevokeGatewaySessionErrors, RevokeGatewaySessionResponses, RevokeServiceAccountKeyData, RevokeServiceAccountKeyErrors, RevokeServiceAccountKeyResponses, RotateServiceAccountKeyData, RotateServiceAccountKeyErrors, RotateServiceAccountKeyResponses, SearchCredentialsData, SearchCredentialsErrors, SearchCredentialsResponses, SearchServiceAccountsData, SearchServiceAccountsErrors, SearchServiceAccountsResponses, SyncProviderInventoryData, SyncProviderInventoryErrors, SyncProviderInventoryResponses, UndoRecommendationData, UndoRecommendationErrors, UndoRecommendationResponses, UpdateGatewayData, UpdateGatewayErrors, UpdateGatewayResponses, UpdateInventoryItemData, UpdateInventoryItemErrors, UpdateInventoryItemResponses, UpdateMembershipData, UpdateMembershipErrors, UpdateMembershipResponses, UpdateMyProfileData, UpdateMyProfileErrors, UpdateMyProfileResponses, UpdateProviderData, UpdateProviderErrors, UpdateProviderResponses, UpdateRuntimeObservationData, UpdateRuntimeObservationErrors, UpdateRuntimeObservationResponses, UpdateServiceAccountData, UpdateServiceAccountErrors, UpdateServiceAccountResponses, UpdateTenantData, UpdateTenantErrors, UpdateTenantResponses } from './types.gen.ts';
 
 export type Options<TData extends TDataShape = TDataShape, ThrowOnError extends boolean = boolean, TResponse = unknown> = Options2<TData, ThrowOnError, TResponse> & {
     /**
@@ -110,11 +110,26 @@ export const listGatewaySessions = <ThrowOnError extends boolean = false>(option
 /**
  * Open a gateway session
  *
- * Answers the one token that gateways verify with the keys of `/.well-known/jwks.json`. It carries the grants; beyond 4 KiB of them, their digest.
+ * Answers the one token that gateways verify with the keys of `/.well-known/jwks.json`. It carries the grants; beyond 4 KiB of them, their digest. Granted is what the providers' inventories have, but for blocked and retired items, and what the gateway's manifest allows of that: `allow`, or of an agent's manifest what it `declares`.
  */
 export const createGatewaySession = <ThrowOnError extends boolean = false>(options: Options<CreateGatewaySessionData, ThrowOnError>): RequestResult<CreateGatewaySessionResponses, CreateGatewaySessionErrors, ThrowOnError> => (options.client ?? client).post<CreateGatewaySessionResponses, CreateGatewaySessionErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
     url: '/v1/gateways/{gateway_id}/sessions',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
+ * Introspect a session token
+ *
+ * What a token is good for at this moment (RFC 7662), for gateways that must know at once of a revocation or a block. Whatever is no token of an active session of this gateway answers `{"active": false}`, and no reason.
+ */
+export const introspectGatewaySession = <ThrowOnError extends boolean = false>(options: Options<IntrospectGatewaySessionData, ThrowOnError>): RequestResult<IntrospectGatewaySessionResponses, IntrospectGatewaySessionErrors, ThrowOnError> => (options.client ?? client).post<IntrospectGatewaySessionResponses, IntrospectGatewaySessionErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
+    url: '/v1/gateways/{gateway_id}/sessions/introspect',
     ...options,
     headers: {
         'Content-Type': 'application/json',
@@ -154,7 +169,7 @@ export const listManifests = <ThrowOnError extends boolean = false>(options?: Op
 /**
  * Publish a manifest
  *
- * A new content becomes the next version and supersedes the one before. The content of the active version again answers that record.
+ * A new content becomes the next version and supersedes the one before. The content of the active version again answers that record. A gateway runs under the very version that its `manifestId` names, also once that is superseded.
  */
 export const createManifest = <ThrowOnError extends boolean = false>(options: Options<CreateManifestData, ThrowOnError>): RequestResult<CreateManifestResponses, CreateManifestErrors, ThrowOnError> => (options.client ?? client).post<CreateManifestResponses, CreateManifestErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -164,6 +179,17 @@ export const createManifest = <ThrowOnError extends boolean = false>(options: Op
         'Content-Type': 'application/json',
         ...options.headers
     }
+});
+
+/**
+ * Get the JSON Schema of a kind of manifest
+ *
+ * The JSON Schema (2020-12) of `spec`: what it takes, `create_manifest` takes, up to 256 KiB. Its `$id` is its address here.
+ */
+export const getManifestSchema = <ThrowOnError extends boolean = false>(options: Options<GetManifestSchemaData, ThrowOnError>): RequestResult<GetManifestSchemaResponses, GetManifestSchemaErrors, ThrowOnError> => (options.client ?? client).get<GetManifestSchemaResponses, GetManifestSchemaErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
+    url: '/v1/manifests/schema/{kind}',
+    ...options
 });
 
 /**
@@ -187,6 +213,17 @@ export const getManifest = <ThrowOnError extends boolean = false>(options: Optio
 });
 
 /**
+ * Accept your own membership
+ *
+ * For users, with a bearer token. Your own record lists what is pending. Once you accept, you hold the role, and the tenant's administrators see you, and may disable or delete you while they reach all memberships that you accepted. DELETE of your own membership declines.
+ */
+export const acceptMembership = <ThrowOnError extends boolean = false>(options: Options<AcceptMembershipData, ThrowOnError>): RequestResult<AcceptMembershipResponses, AcceptMembershipErrors, ThrowOnError> => (options.client ?? client).post<AcceptMembershipResponses, AcceptMembershipErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
+    url: '/v1/me/memberships/{tenant_id}/accept',
+    ...options
+});
+
+/**
  * Update your own profile
  *
  * With a bearer token the user, with an API key its service account. Needs no scope.
@@ -202,9 +239,24 @@ export const updateMyProfile = <ThrowOnError extends boolean = false>(options: O
 });
 
 /**
+ * Create your organization
+ *
+ * The first-run step of a user, with a bearer token: makes a tenant, and the caller its owner. For who has accepted no membership, and never made one, not even one that they left since; what is pending does not stand in the way. An id is unique among all tenants: that one is taken is said, also of a tenant out of reach. Rate-limited by user.
+ */
+export const createOrganization = <ThrowOnError extends boolean = false>(options: Options<CreateOrganizationData, ThrowOnError>): RequestResult<CreateOrganizationResponses, CreateOrganizationErrors, ThrowOnError> => (options.client ?? client).post<CreateOrganizationResponses, CreateOrganizationErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
+    url: '/v1/onboarding/organization',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
  * Register a user
  *
- * Creates the user record only. An email that is known answers like a new one, and its record stays as it is. Who never signs in is removed after 30 days. Rate-limited by address.
+ * Creates the user record only. An email that is known answers like a new one, and its record stays as it is. What is said of terms and marketing counts once the owner of the email signs in. Who never signs in is removed after 30 days. Rate-limited by address.
  */
 export const registerUser = <ThrowOnError extends boolean = false>(options: Options<RegisterUserData, ThrowOnError>): RequestResult<RegisterUserResponses, RegisterUserErrors, ThrowOnError> => (options.client ?? client).post<RegisterUserResponses, RegisterUserErrors, ThrowOnError>({
     url: '/v1/onboarding/register',
@@ -231,6 +283,51 @@ export const getOperatorTask = <ThrowOnError extends boolean = false>(options: O
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
     url: '/v1/operator/tasks/{task_id}',
     ...options
+});
+
+/**
+ * Cancel an operator task
+ *
+ * Ends an open or own task, or a running sync, without deciding anything: its subject stays as it is, and may lead to another task.
+ */
+export const cancelOperatorTask = <ThrowOnError extends boolean = false>(options: Options<CancelOperatorTaskData, ThrowOnError>): RequestResult<CancelOperatorTaskResponses, CancelOperatorTaskErrors, ThrowOnError> => (options.client ?? client).post<CancelOperatorTaskResponses, CancelOperatorTaskErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
+    url: '/v1/operator/tasks/{task_id}/cancel',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
+ * Claim an operator task
+ *
+ * Takes an open task for a while; of several who claim at once one gets it. Claiming an own task again renews its lease. Syncs run by themselves, and cannot be claimed.
+ */
+export const claimOperatorTask = <ThrowOnError extends boolean = false>(options: Options<ClaimOperatorTaskData, ThrowOnError>): RequestResult<ClaimOperatorTaskResponses, ClaimOperatorTaskErrors, ThrowOnError> => (options.client ?? client).post<ClaimOperatorTaskResponses, ClaimOperatorTaskErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
+    url: '/v1/operator/tasks/{task_id}/claim',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
+ * Complete an operator task
+ *
+ * Decides an open or own task, and does what was decided, in one transaction. That needs its own scope: review_observation reviews the observation, and review_cardinality removes what nobody reviewed or lets it be (`runtime_observations:review`); adopt_provider applies or dismisses the recommendation (`recommendations:apply`); rotate_credential checks that the credential was replaced, was revoked, or lasts for another 14 days (`credentials:write`), else it is `operator_task_not_done`. A sync ends by itself.
+ */
+export const completeOperatorTask = <ThrowOnError extends boolean = false>(options: Options<CompleteOperatorTaskData, ThrowOnError>): RequestResult<CompleteOperatorTaskResponses, CompleteOperatorTaskErrors, ThrowOnError> => (options.client ?? client).post<CompleteOperatorTaskResponses, CompleteOperatorTaskErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
+    url: '/v1/operator/tasks/{task_id}/complete',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
 });
 
 /**
@@ -281,6 +378,32 @@ export const getProvider = <ThrowOnError extends boolean = false>(options: Optio
 export const updateProvider = <ThrowOnError extends boolean = false>(options: Options<UpdateProviderData, ThrowOnError>): RequestResult<UpdateProviderResponses, UpdateProviderErrors, ThrowOnError> => (options.client ?? client).put<UpdateProviderResponses, UpdateProviderErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
     url: '/v1/providers/{provider_id}',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
+ * Delete the credential of a provider
+ *
+ * Revokes it and the one on standby, and erases their secrets. Answers the final record.
+ */
+export const deleteProviderCredential = <ThrowOnError extends boolean = false>(options: Options<DeleteProviderCredentialData, ThrowOnError>): RequestResult<DeleteProviderCredentialResponses, DeleteProviderCredentialErrors, ThrowOnError> => (options.client ?? client).delete<DeleteProviderCredentialResponses, DeleteProviderCredentialErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
+    url: '/v1/providers/{provider_id}/credential',
+    ...options
+});
+
+/**
+ * Set the credential of a provider
+ *
+ * The one that it replaces is revoked, and its secret erased.
+ */
+export const putProviderCredential = <ThrowOnError extends boolean = false>(options: Options<PutProviderCredentialData, ThrowOnError>): RequestResult<PutProviderCredentialResponses, PutProviderCredentialErrors, ThrowOnError> => (options.client ?? client).put<PutProviderCredentialResponses, PutProviderCredentialErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
+    url: '/v1/providers/{provider_id}/credential',
     ...options,
     headers: {
         'Content-Type': 'application/json',
@@ -367,6 +490,43 @@ export const applyProviderRecommendations = <ThrowOnError extends boolean = fals
         'Content-Type': 'application/json',
         ...options.headers
     }
+});
+
+/**
+ * Sync the inventory of a provider
+ *
+ * Asks the provider what it offers: an MCP server (`mcp`) for its tools, resources and prompts over streamable HTTP, a model vendor (`llm`) for its models with `GET {baseUrl}/models`. Everything is fetched first and written in one transaction, so that a failed sync (502) leaves the inventory as it was. Requests go to the origin of the base URL alone, with the credential of the provider, and have at most 3 attempts and 25 seconds in all. An item whose digest is not the accepted one keeps what was accepted, and shows what was found as `drift`.
+ */
+export const syncProviderInventory = <ThrowOnError extends boolean = false>(options: Options<SyncProviderInventoryData, ThrowOnError>): RequestResult<SyncProviderInventoryResponses, SyncProviderInventoryErrors, ThrowOnError> => (options.client ?? client).post<SyncProviderInventoryResponses, SyncProviderInventoryErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
+    url: '/v1/providers/{provider_id}/sync',
+    ...options
+});
+
+/**
+ * Dismiss a recommendation
+ *
+ * It is not made again for the same cause; a new cause, such as another drift, makes a new one.
+ */
+export const dismissRecommendation = <ThrowOnError extends boolean = false>(options: Options<DismissRecommendationData, ThrowOnError>): RequestResult<DismissRecommendationResponses, DismissRecommendationErrors, ThrowOnError> => (options.client ?? client).post<DismissRecommendationResponses, DismissRecommendationErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
+    url: '/v1/recommendations/{recommendation_id}/dismiss',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
+ * Undo an applied recommendation
+ *
+ * Restores what was before, and the recommendation is open again. 409 `recommendation_built_on` says what was built on the change since. Sessions that a block revoked stay revoked.
+ */
+export const undoRecommendation = <ThrowOnError extends boolean = false>(options: Options<UndoRecommendationData, ThrowOnError>): RequestResult<UndoRecommendationResponses, UndoRecommendationErrors, ThrowOnError> => (options.client ?? client).post<UndoRecommendationResponses, UndoRecommendationErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
+    url: '/v1/recommendations/{recommendation_id}/undo',
+    ...options
 });
 
 /**
@@ -595,7 +755,9 @@ export const listMemberships = <ThrowOnError extends boolean = false>(options: O
 });
 
 /**
- * Add or invite a member
+ * Invite a member
+ *
+ * The membership is pending until its user accepts it, registered or not: who is not yet signs in first, with the email that was invited.
  */
 export const createMembership = <ThrowOnError extends boolean = false>(options: Options<CreateMembershipData, ThrowOnError>): RequestResult<CreateMembershipResponses, CreateMembershipErrors, ThrowOnError> => (options.client ?? client).post<CreateMembershipResponses, CreateMembershipErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -610,7 +772,7 @@ export const createMembership = <ThrowOnError extends boolean = false>(options: 
 /**
  * Remove a member
  *
- * Users leave by themselves without any scope.
+ * Users leave, and decline what is pending, by themselves without any scope.
  */
 export const deleteMembership = <ThrowOnError extends boolean = false>(options: Options<DeleteMembershipData, ThrowOnError>): RequestResult<DeleteMembershipResponses, DeleteMembershipErrors, ThrowOnError> => (options.client ?? client).delete<DeleteMembershipResponses, DeleteMembershipErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -669,7 +831,7 @@ export const listTraceSpans = <ThrowOnError extends boolean = false>(options: Op
 /**
  * List users
  *
- * Members of the tenants in the caller's reach; platform administrators see everyone.
+ * Members of the tenants in the caller's reach, once they accepted; platform administrators see everyone.
  */
 export const listUsers = <ThrowOnError extends boolean = false>(options?: Options<ListUsersData, ThrowOnError>): RequestResult<ListUsersResponses, ListUsersErrors, ThrowOnError> => (options?.client ?? client).get<ListUsersResponses, ListUsersErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -680,7 +842,7 @@ export const listUsers = <ThrowOnError extends boolean = false>(options?: Option
 /**
  * Delete a user
  *
- * By themselves, by a platform administrator, or by an administrator who reaches all their memberships. Ends memberships and sessions and erases personal data. The email may register again, as a new user.
+ * By themselves, by a platform administrator, or by an administrator who reaches all memberships that they accepted. Ends memberships and sessions and erases personal data. The email may register again, as a new user.
  */
 export const deleteUser = <ThrowOnError extends boolean = false>(options: Options<DeleteUserData, ThrowOnError>): RequestResult<DeleteUserResponses, DeleteUserErrors, ThrowOnError> => (options.client ?? client).delete<DeleteUserResponses, DeleteUserErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -691,7 +853,7 @@ export const deleteUser = <ThrowOnError extends boolean = false>(options: Option
 /**
  * Get a user
  *
- * Yourself, without any scope; or a member of a tenant in your reach.
+ * Yourself, without any scope; or a member of a tenant in your reach, who accepted the membership.
  */
 export const getUser = <ThrowOnError extends boolean = false>(options: Options<GetUserData, ThrowOnError>): RequestResult<GetUserResponses, GetUserErrors, ThrowOnError> => (options.client ?? client).get<GetUserResponses, GetUserErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -702,7 +864,7 @@ export const getUser = <ThrowOnError extends boolean = false>(options: Options<G
 /**
  * Disable a user
  *
- * Their sessions end at once. Needs reach of all their memberships. Again: nothing changes.
+ * Their sessions end at once. Needs reach of all memberships that they accepted. Again: nothing changes.
  */
 export const disableUser = <ThrowOnError extends boolean = false>(options: Options<DisableUserData, ThrowOnError>): RequestResult<DisableUserResponses, DisableUserErrors, ThrowOnError> => (options.client ?? client).post<DisableUserResponses, DisableUserErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],

@@ -126,10 +126,21 @@ export type CreateGatewaySessionInput = {
     } | null;
 };
 
+export type IntrospectGatewaySessionInput = {
+    /**
+     * A session's token.
+     */
+    token: string;
+    /**
+     * As RFC 7662 has it; nothing depends on it.
+     */
+    token_type_hint?: string | null;
+};
+
 export type CreateManifestInput = {
     name: string;
     kind: 'agent' | 'gateway' | 'channel';
-    spec: ManifestSpec;
+    spec: ManifestSpecInput;
     /**
      * The tenant of the record. Where it is left out: the caller's one tenant; a caller who has several must name one.
      */
@@ -141,16 +152,42 @@ export type CreateManifestInput = {
 };
 
 /**
- * A free JSON object, at most 256 KiB when serialised, with `declares`.
+ * What the schema of its kind says: `GET /v1/manifests/schema/{kind}`. `channel` is of channels, `allow` of gateways and channels. Beyond these, members whose names begin with `x-`. At most 256 KiB when serialised.
  */
-export type ManifestSpec = {
+export type ManifestSpecInput = {
+    description?: string;
+    /**
+     * Who answers for it: a person, a team, an address.
+     */
+    owner?: string;
     /**
      * What it uses. While the manifest is active, observations of these are not unknown.
      */
     declares?: Array<Declaration>;
+    /**
+     * Where people meet the agents.
+     */
+    channel?: {
+        /**
+         * Such as `slack`, `email` or `web`.
+         */
+        type: string;
+        /**
+         * Where it is: a URL, a room, a mailbox.
+         */
+        address?: string;
+        [key: string]: unknown | string | string | undefined;
+    };
+    /**
+     * What sessions may use, of what the providers' inventories offer: whatever one of the entries covers. Where left out, all of it; where empty, nothing.
+     */
+    allow?: Array<Allowance>;
     [key: string]: unknown;
 };
 
+/**
+ * Something that is used of a provider.
+ */
 export type Declaration = {
     /**
      * The provider's name, in any case, or its id.
@@ -158,9 +195,27 @@ export type Declaration = {
     provider: string;
     kind: 'model' | 'tool' | 'resource' | 'prompt' | 'agent' | 'channel';
     /**
-     * Exactly as agents call it.
+     * As agents call it. The variants of a model are one: its case, and the provider in front.
      */
     name: string;
+};
+
+/**
+ * A part of what a provider offers.
+ */
+export type Allowance = {
+    /**
+     * The provider's name, in any case, or its id.
+     */
+    provider: string;
+    /**
+     * Only items of this kind; every kind, where left out.
+     */
+    kind?: 'model' | 'tool' | 'resource' | 'prompt' | 'agent' | 'channel';
+    /**
+     * Only items of these names, of a model all variants; all of them, where left out; none, where empty.
+     */
+    names?: Array<string>;
 };
 
 /**
@@ -204,6 +259,25 @@ export type TermsInput = {
     accepted?: boolean;
 };
 
+export type CreateOrganizationInput = {
+    organization: {
+        displayName: string;
+        /**
+         * The new tenant's. Made where it is left out.
+         */
+        id?: string | null;
+    };
+    settings?: TenantSettingsInput;
+};
+
+/**
+ * Left out keeps, null clears, a value sets.
+ */
+export type TenantSettingsInput = {
+    captureContent?: boolean;
+    spanRetentionDays?: number | null;
+};
+
 /**
  * Passwords are never accepted: the identity provider handles credentials.
  */
@@ -229,6 +303,33 @@ export type RegisterInput = {
     } | null;
 };
 
+export type CancelOperatorTaskInput = {
+    /**
+     * Why, for those who read it later.
+     */
+    note?: string | null;
+};
+
+export type ClaimOperatorTaskInput = {
+    /**
+     * For how long, 60 to 86,400 seconds from now; 900, where left out.
+     */
+    leaseSeconds?: number | null;
+};
+
+export type CompleteOperatorTaskInput = {
+    /**
+     * Of review_observation: approved, rejected or ignored. Of adopt_provider: adopted or dismissed. Of rotate_credential: rotated or dismissed. Of review_cardinality: pruned or acknowledged.
+     */
+    outcome: TaskOutcome;
+    /**
+     * Why, for those who read it later.
+     */
+    note?: string | null;
+};
+
+export type TaskOutcome = 'approved' | 'rejected' | 'ignored' | 'adopted' | 'dismissed' | 'rotated' | 'pruned' | 'acknowledged';
+
 export type CreateProviderInput = {
     name: string;
     displayName?: string | null;
@@ -236,6 +337,7 @@ export type CreateProviderInput = {
     kind: 'llm' | 'mcp' | 'agent_runtime' | 'channel' | 'other';
     baseUrl?: string | null;
     status?: 'active' | 'disabled';
+    syncIntervalSeconds?: number | null;
     metadata?: {
         [key: string]: unknown;
     } | null;
@@ -258,16 +360,41 @@ export type UpdateProviderInput = {
     description?: string | null;
     kind?: 'llm' | 'mcp' | 'agent_runtime' | 'channel' | 'other';
     /**
-     * A change of its origin detaches the credential.
+     * A change of its origin detaches the credential: it is revoked and erased.
      */
     baseUrl?: string | null;
     /**
      * `active` adopts a discovered provider.
      */
     status?: 'active' | 'disabled';
+    syncIntervalSeconds?: number | null;
     metadata?: {
         [key: string]: unknown;
     } | null;
+};
+
+export type PutProviderCredentialInput = {
+    /**
+     * Encrypted at rest, sent to the provider by syncs alone, and never answered.
+     */
+    secret: string;
+    name?: string | null;
+    /**
+     * The request header that it goes in. Where left out: `Authorization`.
+     */
+    header?: string | null;
+    /**
+     * The word before it. Where left out: `Bearer` in `Authorization`, none elsewhere. null: none.
+     */
+    scheme?: string | null;
+    /**
+     * When it ends, in the future; it is not sent from then on.
+     */
+    expiresAt?: string | null;
+    /**
+     * Keeps it beside the one in use, until a `rotate_credential` recommendation is applied.
+     */
+    standby?: boolean;
 };
 
 export type CreateInventoryItemInput = {
@@ -309,6 +436,10 @@ export type ApplyRecommendationsInput = {
     dryRun?: boolean | null;
 };
 
+export type DismissRecommendationInput = {
+    reason: string;
+};
+
 /**
  * Left out keeps, null clears, a value sets.
  */
@@ -325,7 +456,7 @@ export type UpdateRuntimeObservationInput = {
 
 export type ReviewRuntimeObservationInput = {
     /**
-     * approved: its recommendation may be applied (by `{}` where the reviewer reaches all of the place where the provider stands). rejected: it must not be used; the recommendation is dismissed unless it rests on others too. ignored: it stays as it is, quietly.
+     * approved: its recommendation may be applied (by `{}` where the reviewer reaches all of the place where the provider stands). rejected: it must not be used; the recommendation is dismissed unless it rests on others too, and the next sighting reopens it with a `block_item`. ignored: it stays as it is, quietly.
      */
     decision: 'approved' | 'rejected' | 'ignored';
     note?: string | null;
@@ -432,7 +563,7 @@ export type CreateKeyInput = {
 /**
  * What a credential may do: `<resource>:<verb>`, or `*` for everything.
  */
-export type Scope = '*' | 'audit_events:read' | 'credentials:read' | 'credentials:write' | 'gateway_sessions:impersonate' | 'gateway_sessions:read' | 'gateway_sessions:write' | 'gateways:read' | 'gateways:write' | 'manifests:read' | 'manifests:write' | 'memberships:read' | 'memberships:write' | 'operator_tasks:read' | 'operator_tasks:write' | 'providers:read' | 'providers:write' | 'recommendations:apply' | 'recommendations:read' | 'runtime_observations:read' | 'runtime_observations:review' | 'service_accounts:read' | 'service_accounts:write' | 'tenants:read' | 'tenants:write' | 'traces:read' | 'traces:write' | 'users:read' | 'users:write';
+export type Scope = '*' | 'audit_events:read' | 'credentials:read' | 'credentials:write' | 'gateway_sessions:impersonate' | 'gateway_sessions:introspect' | 'gateway_sessions:read' | 'gateway_sessions:write' | 'gateways:read' | 'gateways:write' | 'manifests:read' | 'manifests:write' | 'memberships:read' | 'memberships:write' | 'operator_tasks:read' | 'operator_tasks:write' | 'providers:read' | 'providers:write' | 'recommendations:apply' | 'recommendations:read' | 'runtime_observations:read' | 'runtime_observations:review' | 'service_accounts:read' | 'service_accounts:write' | 'tenants:read' | 'tenants:write' | 'traces:read' | 'traces:write' | 'users:read' | 'users:write';
 
 export type RotateKeyInput = {
     /**
@@ -457,14 +588,6 @@ export type CreateTenantInput = {
 /**
  * Left out keeps, null clears, a value sets.
  */
-export type TenantSettingsInput = {
-    captureContent?: boolean;
-    spanRetentionDays?: number | null;
-};
-
-/**
- * Left out keeps, null clears, a value sets.
- */
 export type UpdateTenantInput = {
     displayName?: string | null;
     settings?: TenantSettingsInput;
@@ -472,7 +595,7 @@ export type UpdateTenantInput = {
 
 export type CreateMembershipInput = {
     /**
-     * Somebody who is not registered yet is invited: they join when they first sign in.
+     * Anybody's: the answer does not tell whether it is registered.
      */
     email: string;
     /**
@@ -599,7 +722,7 @@ export type Problem = {
     /**
      * The stable reason, for programs.
      */
-    code: 'credentials_ambiguous' | 'request_malformed' | 'credentials_missing' | 'credentials_invalid' | 'scope_missing' | 'tenant_forbidden' | 'platform_administrator_required' | 'grant_exceeds_own' | 'registration_required' | 'email_unverified' | 'identity_conflict' | 'terms_required' | 'user_disabled' | 'user_out_of_reach' | 'ingest_tenant_ambiguous' | 'route_not_found' | 'audit_event_not_found' | 'gateway_not_found' | 'gateway_session_not_found' | 'inventory_item_not_found' | 'key_not_found' | 'manifest_not_found' | 'membership_not_found' | 'operator_task_not_found' | 'provider_not_found' | 'runtime_observation_not_found' | 'service_account_not_found' | 'tenant_not_found' | 'trace_not_found' | 'user_not_found' | 'method_not_allowed' | 'ambiguous_id' | 'id_taken' | 'name_taken' | 'gateway_not_active' | 'key_not_active' | 'last_owner' | 'manifest_in_use' | 'membership_exists' | 'provider_in_use' | 'service_account_not_active' | 'user_not_active' | 'body_too_large' | 'media_type_unsupported' | 'rate_limited' | 'internal_error' | 'database_unavailable' | 'identity_provider_unavailable';
+    code: 'credentials_ambiguous' | 'request_malformed' | 'credentials_missing' | 'credentials_invalid' | 'scope_missing' | 'tenant_forbidden' | 'user_required' | 'platform_administrator_required' | 'grant_exceeds_own' | 'registration_required' | 'email_unverified' | 'identity_conflict' | 'terms_required' | 'user_disabled' | 'user_out_of_reach' | 'ingest_tenant_ambiguous' | 'route_not_found' | 'audit_event_not_found' | 'gateway_not_found' | 'gateway_session_not_found' | 'inventory_item_not_found' | 'key_not_found' | 'manifest_not_found' | 'membership_not_found' | 'operator_task_not_found' | 'provider_not_found' | 'provider_credential_not_found' | 'recommendation_not_found' | 'runtime_observation_not_found' | 'service_account_not_found' | 'tenant_not_found' | 'trace_not_found' | 'user_not_found' | 'method_not_allowed' | 'ambiguous_id' | 'id_taken' | 'name_taken' | 'gateway_not_active' | 'key_not_active' | 'last_owner' | 'manifest_in_use' | 'membership_accepted' | 'membership_exists' | 'operator_task_claimed' | 'operator_task_not_open' | 'operator_task_not_done' | 'organization_exists' | 'provider_in_use' | 'provider_not_syncable' | 'sync_running' | 'recommendation_not_open' | 'recommendation_not_applied' | 'recommendation_built_on' | 'service_account_not_active' | 'user_not_active' | 'body_too_large' | 'media_type_unsupported' | 'rate_limited' | 'internal_error' | 'sync_failed' | 'database_unavailable' | 'identity_provider_unavailable';
     /**
      * The scope that is missing (403 `scope_missing`).
      */
@@ -696,6 +819,14 @@ export type Credential = {
      */
     rotationCount: number;
     /**
+     * Of a provider's secret: in use, waiting to be, or in use before. null for other kinds.
+     */
+    slot: 'current' | 'standby' | 'former' | null;
+    /**
+     * The request header that a provider's secret goes in. null for other kinds.
+     */
+    header: string | null;
+    /**
      * RFC 3339, UTC, milliseconds.
      */
     createdAt: string;
@@ -741,7 +872,7 @@ export type Gateway = {
      */
     providerIds: Array<string>;
     /**
-     * The manifest that it runs under.
+     * The manifest that it runs under, in this very version, superseded or not: its sessions grant no more than that allows.
      */
     manifestId: string | null;
     /**
@@ -801,6 +932,10 @@ export type GatewaySession = {
      */
     expiresAt: string;
     revokedAt: string | null;
+    /**
+     * Why it was revoked. gateway_ended: the gateway was disabled or deleted. principal_ended: its subject, or who opened it, lost access. item_blocked: something that it grants was blocked. Null for a session that is not revoked.
+     */
+    revokedReason: 'revoked' | 'gateway_ended' | 'principal_ended' | 'item_blocked' | null;
     gatewayUrl: string | null;
     grants: Array<Grant>;
     /**
@@ -820,7 +955,7 @@ export type GatewaySession = {
 };
 
 /**
- * What a session may use of one provider: what its inventory has, but for blocked and retired items.
+ * What a session may use of one provider: what its inventory has, but for blocked and retired items, and what the gateway's manifest allows of that.
  */
 export type Grant = {
     providerId: string;
@@ -863,6 +998,10 @@ export type CreatedGatewaySession = {
      */
     expiresAt: string;
     revokedAt: string | null;
+    /**
+     * Why it was revoked. gateway_ended: the gateway was disabled or deleted. principal_ended: its subject, or who opened it, lost access. item_blocked: something that it grants was blocked. Null for a session that is not revoked.
+     */
+    revokedReason: 'revoked' | 'gateway_ended' | 'principal_ended' | 'item_blocked' | null;
     gatewayUrl: string | null;
     grants: Array<Grant>;
     /**
@@ -884,6 +1023,71 @@ export type CreatedGatewaySession = {
      */
     token: string;
     tokenType: 'Bearer';
+};
+
+/**
+ * What RFC 7662 calls an introspection response.
+ */
+export type GatewaySessionIntrospection = InactiveGatewaySession | ActiveGatewaySession;
+
+export type InactiveGatewaySession = {
+    active: false;
+};
+
+export type ActiveGatewaySession = {
+    active: true;
+    /**
+     * The public URL of this service.
+     */
+    iss: string;
+    /**
+     * Whom the session acts for.
+     */
+    sub: string;
+    /**
+     * The gateway's id.
+     */
+    aud: string;
+    /**
+     * The session's id.
+     */
+    jti: string;
+    /**
+     * Seconds since 1970.
+     */
+    iat: number;
+    /**
+     * Seconds since 1970.
+     */
+    exp: number;
+    token_type: 'Bearer';
+    /**
+     * Who opened the session.
+     */
+    client_id: string;
+    tenant_id: string;
+    sub_tenant_id?: string;
+    /**
+     * Who opened the session for the subject, where that was somebody else (RFC 8693).
+     */
+    act?: {
+        /**
+         * `user:<id>` or `service_account:<tenant>/<id>`.
+         */
+        sub: string;
+    };
+    gateway_id: string;
+    session_id: string;
+    /**
+     * What the session was granted and is allowed still: never more than its token says.
+     */
+    grants: Array<Grant>;
+    /**
+     * A free JSON object, at most 16 KiB when serialised. A set value replaces it whole.
+     */
+    metadata: {
+        [key: string]: unknown;
+    };
 };
 
 /**
@@ -939,6 +1143,70 @@ export type Manifest = {
     updatedAt: string;
 };
 
+/**
+ * A JSON object, as it was published.
+ */
+export type ManifestSpec = {
+    /**
+     * What it uses. While the manifest is active, observations of these are not unknown.
+     */
+    declares?: Array<Declaration>;
+    [key: string]: unknown;
+};
+
+/**
+ * A JSON Schema of the draft 2020-12.
+ */
+export type ManifestJsonSchema = {
+    $schema: 'https://json-schema.org/draft/2020-12/schema';
+    $id: string;
+    description: string;
+    type: 'object';
+    properties: {
+        [key: string]: unknown;
+    };
+    patternProperties: {
+        [key: string]: unknown;
+    };
+    additionalProperties: false;
+    $defs: {
+        [key: string]: unknown;
+    };
+};
+
+/**
+ * What a user is in a tenant, or in one of its sub-tenants.
+ */
+export type Membership = {
+    userId: string;
+    /**
+     * The tenant that the record belongs to.
+     */
+    tenantId: string;
+    /**
+     * The sub-tenant that the record belongs to; null where it belongs to the tenant as a whole.
+     */
+    subTenantId: string | null;
+    /**
+     * As it was invited.
+     */
+    email: string;
+    role: Role;
+    /**
+     * pending: it waits for its user to accept, and until then gives nothing and shows nobody anything of them.
+     */
+    status: 'pending' | 'active';
+    acceptedAt: string | null;
+    /**
+     * RFC 3339, UTC, milliseconds.
+     */
+    createdAt: string;
+    /**
+     * RFC 3339, UTC, milliseconds.
+     */
+    updatedAt: string;
+};
+
 export type Profile = User | ServiceAccount;
 
 /**
@@ -959,10 +1227,16 @@ export type User = {
     terms: {
         termsVersion: string | null;
         privacyVersion: string | null;
+        /**
+         * What a registration says counts from the first sign-in, which proves the email; before that: false.
+         */
         accepted: boolean;
         acceptedAt: string | null;
     };
     marketingConsent: {
+        /**
+         * What a registration says counts from the first sign-in; before that: false.
+         */
         optedIn: boolean;
         consentVersion: string | null;
         changedAt: string | null;
@@ -972,7 +1246,7 @@ export type User = {
      */
     source: string | null;
     /**
-     * Those in the caller's reach; all of them to the user.
+     * Those in the caller's reach; all of them to the user, who is shown here what waits to be accepted: the hundred that were offered last.
      */
     memberships: Array<{
         /**
@@ -984,6 +1258,10 @@ export type User = {
          */
         subTenantId: string | null;
         role: Role;
+        /**
+         * pending: it waits for its user to accept, and until then gives nothing and shows nobody anything of them.
+         */
+        status: 'pending' | 'active';
     }>;
     locale: string | null;
     timeZone: string | null;
@@ -1069,6 +1347,49 @@ export type ServiceAccount = {
     updatedAt: string;
 };
 
+/**
+ * A tenant, made by the user who owns it.
+ */
+export type Organization = {
+    tenant: Tenant;
+    /**
+     * The caller's, as its owner.
+     */
+    membership: Membership;
+};
+
+export type Tenant = {
+    /**
+     * 1 to 128 of `A-Z a-z 0-9 . _ : -`, the first one alphanumeric.
+     */
+    id: string;
+    displayName: string | null;
+    settings: TenantSettings;
+    /**
+     * Its sub-tenants in the caller's reach, the first thousand.
+     */
+    subTenantIds: Array<string>;
+    /**
+     * RFC 3339, UTC, milliseconds.
+     */
+    createdAt: string;
+    /**
+     * RFC 3339, UTC, milliseconds.
+     */
+    updatedAt: string;
+};
+
+export type TenantSettings = {
+    /**
+     * Whether message bodies and tool arguments in spans are stored.
+     */
+    captureContent: boolean;
+    /**
+     * After how many days without a new span a trace is removed; null: never.
+     */
+    spanRetentionDays: number | null;
+};
+
 export type Registration = {
     user: {
         id: string;
@@ -1117,24 +1438,44 @@ export type OperatorTask = {
      * The sub-tenant that the record belongs to; null where it belongs to the tenant as a whole.
      */
     subTenantId: string | null;
-    kind: 'review_observation' | 'sync_inventory' | 'rotate_credential' | 'adopt_provider';
+    kind: 'review_observation' | 'sync_inventory' | 'rotate_credential' | 'adopt_provider' | 'review_cardinality';
+    /**
+     * claimed: somebody has it, until the lease is over; then it is open again.
+     */
     status: 'open' | 'claimed' | 'running' | 'succeeded' | 'failed' | 'cancelled';
     title: string;
     /**
      * What it is about. One open task for each subject and kind.
      */
     subject: {
-        type: 'runtime_observation' | 'provider' | 'credential';
+        type: 'runtime_observation' | 'provider' | 'credential' | 'tenant';
         id: string;
     };
     /**
-     * `user:<id>` or `service_account:<tenant>/<id>`.
+     * Who has it, or ended it: `user:<id>` or `service_account:<tenant>/<id>`. Of a task that ended because its subject needed it no more, who had it.
      */
     assignee: string | null;
     priority: 'low' | 'normal' | 'high';
     dueAt: string | null;
+    /**
+     * Until when a claim, or a run, holds; then anybody may take it.
+     */
+    leaseExpiresAt: string | null;
     attempts: number;
     lastError: string | null;
+    /**
+     * How far a running task is.
+     */
+    progress: {
+        phase: string;
+        done: number;
+        total: number | null;
+    } | null;
+    /**
+     * What completing it decided. Null where it ended otherwise: it was cancelled, or its subject needed it no more.
+     */
+    outcome: TaskOutcome | null;
+    note: string | null;
     completedAt: string | null;
     /**
      * RFC 3339, UTC, milliseconds.
@@ -1187,6 +1528,7 @@ export type Provider = {
      */
     health: 'unknown' | 'healthy' | 'failing';
     inventorySyncedAt: string | null;
+    syncIntervalSeconds: number | null;
     /**
      * A free JSON object, at most 16 KiB when serialised. A set value replaces it whole.
      */
@@ -1232,7 +1574,7 @@ export type InventoryItem = {
     subTenantId: string | null;
     kind: 'model' | 'tool' | 'resource' | 'prompt' | 'agent' | 'channel';
     /**
-     * Unique for its kind at the provider, exactly as agents call it.
+     * Unique for its kind at the provider, as agents call it. Models are one in any case, and with or without the provider in front (`openai/gpt-5`).
      */
     name: string;
     title: string | null;
@@ -1243,7 +1585,7 @@ export type InventoryItem = {
     status: 'available' | 'missing' | 'retired' | 'blocked';
     source: 'sync' | 'manifest' | 'recommendation' | 'manual';
     /**
-     * `sha256:` and the digest of the item's schema, where it has one.
+     * `sha256:` and the digest of the item's definition, where it has one.
      */
     schemaDigest: string | null;
     /**
@@ -1252,6 +1594,10 @@ export type InventoryItem = {
     attributes: {
         [key: string]: unknown;
     };
+    /**
+     * What the last sync found it changed to. Everything else here stays as it was accepted until somebody accepts the change.
+     */
+    drift: Drift | null;
     /**
      * RFC 3339, UTC, milliseconds.
      */
@@ -1268,6 +1614,28 @@ export type InventoryItem = {
      * RFC 3339, UTC, milliseconds.
      */
     updatedAt: string;
+};
+
+/**
+ * What the provider changed an item to, and nobody accepted yet.
+ */
+export type Drift = {
+    /**
+     * `sha256:` and the digest of the item's definition, where it has one.
+     */
+    schemaDigest: string | null;
+    title: string | null;
+    description: string | null;
+    /**
+     * A free JSON object, at most 16 KiB when serialised. A set value replaces it whole.
+     */
+    attributes: {
+        [key: string]: unknown;
+    };
+    /**
+     * RFC 3339, UTC, milliseconds.
+     */
+    detectedAt: string;
 };
 
 /**
@@ -1303,7 +1671,7 @@ export type RuntimeObservation = {
     unknown: boolean;
     status: 'open' | 'approved' | 'rejected' | 'ignored' | 'resolved';
     /**
-     * In how many spans it was seen.
+     * In how many spans it was seen; 0: a sync alone reported it.
      */
     occurrences: number;
     /**
@@ -1314,8 +1682,8 @@ export type RuntimeObservation = {
      * RFC 3339, UTC, milliseconds.
      */
     lastSeenAt: string;
-    lastTraceId: string;
-    lastSpanId: string;
+    lastTraceId: string | null;
+    lastSpanId: string | null;
     /**
      * What the observation rests on.
      */
@@ -1337,6 +1705,10 @@ export type RuntimeObservation = {
          */
         accounts: Array<string>;
         /**
+         * How its name was written: variants of one model are one observation. The first ten.
+         */
+        names: Array<string>;
+        /**
          * How many of the spans ended in an error.
          */
         errors: number;
@@ -1347,7 +1719,10 @@ export type RuntimeObservation = {
     risk: {
         level: 'low' | 'medium' | 'high';
         factors: Array<{
-            factor: 'unknown_provider' | 'foreign_address' | 'unknown_item' | 'blocked_item' | 'call_errors';
+            /**
+             * `rejected_again`: high: somebody rejected it, and it was seen again since. `blocked_item`: high: the inventory blocks it, and it is used all the same. `drift`: high: the provider changed its definition since it was accepted. `unknown_provider`: high: nobody declared its provider. `foreign_address`: high: calls went to an address that is not the provider's. `unknown_item`: medium: no inventory item and no active manifest declares it. `first_use`: medium: an account used the provider for the first time within the last week, others did before. `call_errors`: low: calls ended in an error.
+             */
+            factor: 'rejected_again' | 'blocked_item' | 'drift' | 'unknown_provider' | 'foreign_address' | 'unknown_item' | 'first_use' | 'call_errors';
             reason: string;
         }>;
     };
@@ -1368,6 +1743,17 @@ export type RuntimeObservation = {
         reviewedAt: string;
     } | null;
     /**
+     * How its definition changed under those who use it, until that is accepted or undone.
+     */
+    drift: {
+        before: Definition;
+        after: Definition;
+        /**
+         * RFC 3339, UTC, milliseconds.
+         */
+        detectedAt: string;
+    } | null;
+    /**
      * RFC 3339, UTC, milliseconds.
      */
     createdAt: string;
@@ -1375,6 +1761,24 @@ export type RuntimeObservation = {
      * RFC 3339, UTC, milliseconds.
      */
     updatedAt: string;
+};
+
+/**
+ * What an item is shown and called by.
+ */
+export type Definition = {
+    /**
+     * `sha256:` and the digest of the item's definition, where it has one.
+     */
+    schemaDigest: string | null;
+    title: string | null;
+    description: string | null;
+    /**
+     * A free JSON object, at most 16 KiB when serialised. A set value replaces it whole.
+     */
+    attributes: {
+        [key: string]: unknown;
+    };
 };
 
 /**
@@ -1442,6 +1846,20 @@ export type Recommendation = {
     appliedBy: string | null;
     appliedAt: string | null;
     /**
+     * Who dismissed it, and why. Null also where a review did.
+     */
+    dismissal: {
+        reason: string;
+        /**
+         * `user:<id>` or `service_account:<tenant>/<id>`.
+         */
+        dismissedBy: string;
+        /**
+         * RFC 3339, UTC, milliseconds.
+         */
+        dismissedAt: string;
+    } | null;
+    /**
      * RFC 3339, UTC, milliseconds.
      */
     createdAt: string;
@@ -1461,10 +1879,63 @@ export type AppliedRecommendations = {
     skipped: Array<{
         id: string;
         /**
-         * needs_review: it would widen what agents may use, and nobody reviewed what it rests on.
+         * needs_review: it would widen what agents may use, and nobody reviewed what it rests on. needs_successor: no secret is stored that could follow (`PUT .../credential` with `standby`). not_open: also where another one of this call settled it.
          */
-        reason: 'needs_review' | 'not_found' | 'not_open' | 'not_of_kind';
+        reason: 'needs_review' | 'needs_successor' | 'not_found' | 'not_open' | 'not_of_kind';
     }>;
+    /**
+     * The running sessions that held what is blocked now: they are revoked, and stay so. The first thousand.
+     */
+    revokedSessions: Array<{
+        id: string;
+        gatewayId: string;
+        subject: string;
+    }>;
+};
+
+/**
+ * What a sync of an inventory found.
+ */
+export type InventorySync = {
+    /**
+     * The operator task of kind `sync_inventory` that it ran as.
+     */
+    taskId: string;
+    providerId: string;
+    /**
+     * Items that were not known before.
+     */
+    added: number;
+    /**
+     * Known items that changed, came back, or are not what was accepted (drift).
+     */
+    updated: number;
+    /**
+     * Items that the provider lists no more: they are `missing` now, and not deleted.
+     */
+    removed: number;
+    unchanged: number;
+    /**
+     * What was listed and could not be taken over: the first 100.
+     */
+    errors: Array<{
+        kind: 'model' | 'tool' | 'resource' | 'prompt' | 'agent' | 'channel';
+        name: string;
+        reason: string;
+    }>;
+    /**
+     * How many there were in all.
+     */
+    errorCount: number;
+    durationMs: number;
+    /**
+     * How often the provider was asked, until it answered.
+     */
+    attempts: number;
+    /**
+     * RFC 3339, UTC, milliseconds.
+     */
+    syncedAt: string;
 };
 
 /**
@@ -1536,6 +2007,14 @@ export type CreatedKey = {
      */
     rotationCount: number;
     /**
+     * Of a provider's secret: in use, waiting to be, or in use before. null for other kinds.
+     */
+    slot: 'current' | 'standby' | 'former' | null;
+    /**
+     * The request header that a provider's secret goes in. null for other kinds.
+     */
+    header: string | null;
+    /**
      * RFC 3339, UTC, milliseconds.
      */
     createdAt: string;
@@ -1560,38 +2039,6 @@ export type TenantPage = {
     nextCursor: string | null;
 };
 
-export type Tenant = {
-    /**
-     * 1 to 128 of `A-Z a-z 0-9 . _ : -`, the first one alphanumeric.
-     */
-    id: string;
-    displayName: string | null;
-    settings: TenantSettings;
-    /**
-     * Its sub-tenants in the caller's reach, the first thousand.
-     */
-    subTenantIds: Array<string>;
-    /**
-     * RFC 3339, UTC, milliseconds.
-     */
-    createdAt: string;
-    /**
-     * RFC 3339, UTC, milliseconds.
-     */
-    updatedAt: string;
-};
-
-export type TenantSettings = {
-    /**
-     * Whether message bodies and tool arguments in spans are stored.
-     */
-    captureContent: boolean;
-    /**
-     * After how many days without a new span a trace is removed; null: never.
-     */
-    spanRetentionDays: number | null;
-};
-
 /**
  * One page of a list.
  */
@@ -1601,34 +2048,6 @@ export type MembershipPage = {
      * Hand it in as `cursor` for the next page; null on the last.
      */
     nextCursor: string | null;
-};
-
-/**
- * What a user is in a tenant, or in one of its sub-tenants.
- */
-export type Membership = {
-    userId: string;
-    /**
-     * The tenant that the record belongs to.
-     */
-    tenantId: string;
-    /**
-     * The sub-tenant that the record belongs to; null where it belongs to the tenant as a whole.
-     */
-    subTenantId: string | null;
-    /**
-     * As it was invited.
-     */
-    email: string;
-    role: Role;
-    /**
-     * RFC 3339, UTC, milliseconds.
-     */
-    createdAt: string;
-    /**
-     * RFC 3339, UTC, milliseconds.
-     */
-    updatedAt: string;
 };
 
 /**
@@ -2393,6 +2812,68 @@ export type CreateGatewaySessionResponses = {
 
 export type CreateGatewaySessionResponse = CreateGatewaySessionResponses[keyof CreateGatewaySessionResponses];
 
+export type IntrospectGatewaySessionData = {
+    body: IntrospectGatewaySessionInput;
+    path: {
+        /**
+         * The gateway's id.
+         */
+        gateway_id: string;
+    };
+    query?: never;
+    url: '/v1/gateways/{gateway_id}/sessions/introspect';
+};
+
+export type IntrospectGatewaySessionErrors = {
+    /**
+     * `credentials_ambiguous` (More than one credential).
+     */
+    400: Problem;
+    /**
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid).
+     */
+    401: Problem;
+    /**
+     * `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant out of reach).
+     */
+    403: Problem;
+    /**
+     * `route_not_found` (No such path), `gateway_not_found` (Gateway not found).
+     */
+    404: Problem;
+    /**
+     * `body_too_large` (Body too large).
+     */
+    413: Problem;
+    /**
+     * `media_type_unsupported` (Media type not supported).
+     */
+    415: Problem;
+    /**
+     * A value breaks the contract.
+     */
+    422: HttpValidationError;
+    /**
+     * `internal_error` (Internal error).
+     */
+    500: Problem;
+    /**
+     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     */
+    503: Problem;
+};
+
+export type IntrospectGatewaySessionError = IntrospectGatewaySessionErrors[keyof IntrospectGatewaySessionErrors];
+
+export type IntrospectGatewaySessionResponses = {
+    /**
+     * What RFC 7662 calls an introspection response.
+     */
+    200: GatewaySessionIntrospection;
+};
+
+export type IntrospectGatewaySessionResponse = IntrospectGatewaySessionResponses[keyof IntrospectGatewaySessionResponses];
+
 export type RevokeGatewaySessionData = {
     body?: never;
     path: {
@@ -2636,6 +3117,60 @@ export type CreateManifestResponses = {
 
 export type CreateManifestResponse = CreateManifestResponses[keyof CreateManifestResponses];
 
+export type GetManifestSchemaData = {
+    body?: never;
+    path: {
+        /**
+         * The kind of manifest.
+         */
+        kind: 'agent' | 'gateway' | 'channel';
+    };
+    query?: never;
+    url: '/v1/manifests/schema/{kind}';
+};
+
+export type GetManifestSchemaErrors = {
+    /**
+     * `credentials_ambiguous` (More than one credential).
+     */
+    400: Problem;
+    /**
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid).
+     */
+    401: Problem;
+    /**
+     * `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted).
+     */
+    403: Problem;
+    /**
+     * `route_not_found` (No such path).
+     */
+    404: Problem;
+    /**
+     * A value breaks the contract.
+     */
+    422: HttpValidationError;
+    /**
+     * `internal_error` (Internal error).
+     */
+    500: Problem;
+    /**
+     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     */
+    503: Problem;
+};
+
+export type GetManifestSchemaError = GetManifestSchemaErrors[keyof GetManifestSchemaErrors];
+
+export type GetManifestSchemaResponses = {
+    /**
+     * A JSON Schema of the draft 2020-12.
+     */
+    200: ManifestJsonSchema;
+};
+
+export type GetManifestSchemaResponse = GetManifestSchemaResponses[keyof GetManifestSchemaResponses];
+
 export type DeleteManifestData = {
     body?: never;
     path: {
@@ -2748,6 +3283,69 @@ export type GetManifestResponses = {
 
 export type GetManifestResponse = GetManifestResponses[keyof GetManifestResponses];
 
+export type AcceptMembershipData = {
+    body?: never;
+    path: {
+        /**
+         * The tenant's id.
+         */
+        tenant_id: string;
+    };
+    query?: {
+        /**
+         * The membership in this sub-tenant. Left out or empty: the one in the whole tenant, or else your only one in the tenant.
+         */
+        sub_tenant_id?: string | null;
+    };
+    url: '/v1/me/memberships/{tenant_id}/accept';
+};
+
+export type AcceptMembershipErrors = {
+    /**
+     * `credentials_ambiguous` (More than one credential).
+     */
+    400: Problem;
+    /**
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid).
+     */
+    401: Problem;
+    /**
+     * `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `user_required` (For users only).
+     */
+    403: Problem;
+    /**
+     * `route_not_found` (No such path), `membership_not_found` (Membership not found).
+     */
+    404: Problem;
+    /**
+     * `membership_accepted` (Membership accepted already).
+     */
+    409: Problem;
+    /**
+     * A value breaks the contract.
+     */
+    422: HttpValidationError;
+    /**
+     * `internal_error` (Internal error).
+     */
+    500: Problem;
+    /**
+     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     */
+    503: Problem;
+};
+
+export type AcceptMembershipError = AcceptMembershipErrors[keyof AcceptMembershipErrors];
+
+export type AcceptMembershipResponses = {
+    /**
+     * What a user is in a tenant, or in one of its sub-tenants.
+     */
+    200: Membership;
+};
+
+export type AcceptMembershipResponse = AcceptMembershipResponses[keyof AcceptMembershipResponses];
+
 export type UpdateMyProfileData = {
     body: UpdateProfileInput;
     path?: never;
@@ -2800,6 +3398,67 @@ export type UpdateMyProfileResponses = {
 };
 
 export type UpdateMyProfileResponse = UpdateMyProfileResponses[keyof UpdateMyProfileResponses];
+
+export type CreateOrganizationData = {
+    body: CreateOrganizationInput;
+    path?: never;
+    query?: never;
+    url: '/v1/onboarding/organization';
+};
+
+export type CreateOrganizationErrors = {
+    /**
+     * `credentials_ambiguous` (More than one credential).
+     */
+    400: Problem;
+    /**
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid).
+     */
+    401: Problem;
+    /**
+     * `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `user_required` (For users only).
+     */
+    403: Problem;
+    /**
+     * `organization_exists` (Organization exists), `id_taken` (Id taken).
+     */
+    409: Problem;
+    /**
+     * `body_too_large` (Body too large).
+     */
+    413: Problem;
+    /**
+     * `media_type_unsupported` (Media type not supported).
+     */
+    415: Problem;
+    /**
+     * A value breaks the contract.
+     */
+    422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
+    /**
+     * `internal_error` (Internal error).
+     */
+    500: Problem;
+    /**
+     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     */
+    503: Problem;
+};
+
+export type CreateOrganizationError = CreateOrganizationErrors[keyof CreateOrganizationErrors];
+
+export type CreateOrganizationResponses = {
+    /**
+     * A tenant, made by the user who owns it.
+     */
+    200: Organization;
+};
+
+export type CreateOrganizationResponse = CreateOrganizationResponses[keyof CreateOrganizationResponses];
 
 export type RegisterUserData = {
     body: RegisterInput;
@@ -2859,7 +3518,7 @@ export type ListOperatorTasksData = {
          */
         sub_tenant_id?: string | null;
         /**
-         * Only tasks of this status.
+         * Only tasks of this status. A claim whose lease is over counts as open.
          */
         status?: string | null;
         /**
@@ -2870,6 +3529,10 @@ export type ListOperatorTasksData = {
          * Only tasks of this assignee.
          */
         assignee?: string | null;
+        /**
+         * Only tasks about the subject with this id.
+         */
+        subject_id?: string | null;
         /**
          * How many at the most: 1 to 100.
          */
@@ -2973,6 +3636,204 @@ export type GetOperatorTaskResponses = {
 };
 
 export type GetOperatorTaskResponse = GetOperatorTaskResponses[keyof GetOperatorTaskResponses];
+
+export type CancelOperatorTaskData = {
+    body?: CancelOperatorTaskInput | null;
+    path: {
+        /**
+         * The task's id.
+         */
+        task_id: string;
+    };
+    query?: never;
+    url: '/v1/operator/tasks/{task_id}/cancel';
+};
+
+export type CancelOperatorTaskErrors = {
+    /**
+     * `credentials_ambiguous` (More than one credential).
+     */
+    400: Problem;
+    /**
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid).
+     */
+    401: Problem;
+    /**
+     * `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant out of reach).
+     */
+    403: Problem;
+    /**
+     * `route_not_found` (No such path), `operator_task_not_found` (Operator task not found).
+     */
+    404: Problem;
+    /**
+     * `operator_task_claimed` (Operator task claimed by somebody else), `operator_task_not_open` (Operator task not open).
+     */
+    409: Problem;
+    /**
+     * `body_too_large` (Body too large).
+     */
+    413: Problem;
+    /**
+     * `media_type_unsupported` (Media type not supported).
+     */
+    415: Problem;
+    /**
+     * A value breaks the contract.
+     */
+    422: HttpValidationError;
+    /**
+     * `internal_error` (Internal error).
+     */
+    500: Problem;
+    /**
+     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     */
+    503: Problem;
+};
+
+export type CancelOperatorTaskError = CancelOperatorTaskErrors[keyof CancelOperatorTaskErrors];
+
+export type CancelOperatorTaskResponses = {
+    /**
+     * Something that needs a person.
+     */
+    200: OperatorTask;
+};
+
+export type CancelOperatorTaskResponse = CancelOperatorTaskResponses[keyof CancelOperatorTaskResponses];
+
+export type ClaimOperatorTaskData = {
+    body?: ClaimOperatorTaskInput | null;
+    path: {
+        /**
+         * The task's id.
+         */
+        task_id: string;
+    };
+    query?: never;
+    url: '/v1/operator/tasks/{task_id}/claim';
+};
+
+export type ClaimOperatorTaskErrors = {
+    /**
+     * `credentials_ambiguous` (More than one credential).
+     */
+    400: Problem;
+    /**
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid).
+     */
+    401: Problem;
+    /**
+     * `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant out of reach).
+     */
+    403: Problem;
+    /**
+     * `route_not_found` (No such path), `operator_task_not_found` (Operator task not found).
+     */
+    404: Problem;
+    /**
+     * `operator_task_claimed` (Operator task claimed by somebody else), `operator_task_not_open` (Operator task not open).
+     */
+    409: Problem;
+    /**
+     * `body_too_large` (Body too large).
+     */
+    413: Problem;
+    /**
+     * `media_type_unsupported` (Media type not supported).
+     */
+    415: Problem;
+    /**
+     * A value breaks the contract.
+     */
+    422: HttpValidationError;
+    /**
+     * `internal_error` (Internal error).
+     */
+    500: Problem;
+    /**
+     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     */
+    503: Problem;
+};
+
+export type ClaimOperatorTaskError = ClaimOperatorTaskErrors[keyof ClaimOperatorTaskErrors];
+
+export type ClaimOperatorTaskResponses = {
+    /**
+     * Something that needs a person.
+     */
+    200: OperatorTask;
+};
+
+export type ClaimOperatorTaskResponse = ClaimOperatorTaskResponses[keyof ClaimOperatorTaskResponses];
+
+export type CompleteOperatorTaskData = {
+    body: CompleteOperatorTaskInput;
+    path: {
+        /**
+         * The task's id.
+         */
+        task_id: string;
+    };
+    query?: never;
+    url: '/v1/operator/tasks/{task_id}/complete';
+};
+
+export type CompleteOperatorTaskErrors = {
+    /**
+     * `credentials_ambiguous` (More than one credential).
+     */
+    400: Problem;
+    /**
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid).
+     */
+    401: Problem;
+    /**
+     * `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant out of reach).
+     */
+    403: Problem;
+    /**
+     * `route_not_found` (No such path), `operator_task_not_found` (Operator task not found).
+     */
+    404: Problem;
+    /**
+     * `operator_task_claimed` (Operator task claimed by somebody else), `operator_task_not_open` (Operator task not open), `operator_task_not_done` (Operator task not done yet).
+     */
+    409: Problem;
+    /**
+     * `body_too_large` (Body too large).
+     */
+    413: Problem;
+    /**
+     * `media_type_unsupported` (Media type not supported).
+     */
+    415: Problem;
+    /**
+     * A value breaks the contract.
+     */
+    422: HttpValidationError;
+    /**
+     * `internal_error` (Internal error).
+     */
+    500: Problem;
+    /**
+     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     */
+    503: Problem;
+};
+
+export type CompleteOperatorTaskError = CompleteOperatorTaskErrors[keyof CompleteOperatorTaskErrors];
+
+export type CompleteOperatorTaskResponses = {
+    /**
+     * Something that needs a person.
+     */
+    200: OperatorTask;
+};
+
+export type CompleteOperatorTaskResponse = CompleteOperatorTaskResponses[keyof CompleteOperatorTaskResponses];
 
 export type ListProvidersData = {
     body?: never;
@@ -3282,6 +4143,122 @@ export type UpdateProviderResponses = {
 };
 
 export type UpdateProviderResponse = UpdateProviderResponses[keyof UpdateProviderResponses];
+
+export type DeleteProviderCredentialData = {
+    body?: never;
+    path: {
+        /**
+         * The provider's id.
+         */
+        provider_id: string;
+    };
+    query?: never;
+    url: '/v1/providers/{provider_id}/credential';
+};
+
+export type DeleteProviderCredentialErrors = {
+    /**
+     * `credentials_ambiguous` (More than one credential).
+     */
+    400: Problem;
+    /**
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid).
+     */
+    401: Problem;
+    /**
+     * `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant out of reach).
+     */
+    403: Problem;
+    /**
+     * `route_not_found` (No such path), `provider_not_found` (Provider not found), `provider_credential_not_found` (Provider credential not found).
+     */
+    404: Problem;
+    /**
+     * A value breaks the contract.
+     */
+    422: HttpValidationError;
+    /**
+     * `internal_error` (Internal error).
+     */
+    500: Problem;
+    /**
+     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     */
+    503: Problem;
+};
+
+export type DeleteProviderCredentialError = DeleteProviderCredentialErrors[keyof DeleteProviderCredentialErrors];
+
+export type DeleteProviderCredentialResponses = {
+    /**
+     * A key or secret, as metadata. The secret itself never leaves.
+     */
+    200: Credential;
+};
+
+export type DeleteProviderCredentialResponse = DeleteProviderCredentialResponses[keyof DeleteProviderCredentialResponses];
+
+export type PutProviderCredentialData = {
+    body: PutProviderCredentialInput;
+    path: {
+        /**
+         * The provider's id.
+         */
+        provider_id: string;
+    };
+    query?: never;
+    url: '/v1/providers/{provider_id}/credential';
+};
+
+export type PutProviderCredentialErrors = {
+    /**
+     * `credentials_ambiguous` (More than one credential).
+     */
+    400: Problem;
+    /**
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid).
+     */
+    401: Problem;
+    /**
+     * `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant out of reach).
+     */
+    403: Problem;
+    /**
+     * `route_not_found` (No such path), `provider_not_found` (Provider not found).
+     */
+    404: Problem;
+    /**
+     * `body_too_large` (Body too large).
+     */
+    413: Problem;
+    /**
+     * `media_type_unsupported` (Media type not supported).
+     */
+    415: Problem;
+    /**
+     * A value breaks the contract.
+     */
+    422: HttpValidationError;
+    /**
+     * `internal_error` (Internal error).
+     */
+    500: Problem;
+    /**
+     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     */
+    503: Problem;
+};
+
+export type PutProviderCredentialError = PutProviderCredentialErrors[keyof PutProviderCredentialErrors];
+
+export type PutProviderCredentialResponses = {
+    /**
+     * A key or secret, as metadata. The secret itself never leaves.
+     */
+    200: Credential;
+};
+
+export type PutProviderCredentialResponse = PutProviderCredentialResponses[keyof PutProviderCredentialResponses];
 
 export type GetProviderInventoryData = {
     body?: never;
@@ -3755,6 +4732,196 @@ export type ApplyProviderRecommendationsResponses = {
 };
 
 export type ApplyProviderRecommendationsResponse = ApplyProviderRecommendationsResponses[keyof ApplyProviderRecommendationsResponses];
+
+export type SyncProviderInventoryData = {
+    body?: never;
+    path: {
+        /**
+         * The provider's id.
+         */
+        provider_id: string;
+    };
+    query?: never;
+    url: '/v1/providers/{provider_id}/sync';
+};
+
+export type SyncProviderInventoryErrors = {
+    /**
+     * `credentials_ambiguous` (More than one credential).
+     */
+    400: Problem;
+    /**
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid).
+     */
+    401: Problem;
+    /**
+     * `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant out of reach).
+     */
+    403: Problem;
+    /**
+     * `route_not_found` (No such path), `provider_not_found` (Provider not found).
+     */
+    404: Problem;
+    /**
+     * `provider_not_syncable` (Provider cannot be synced), `sync_running` (A sync is running).
+     */
+    409: Problem;
+    /**
+     * A value breaks the contract.
+     */
+    422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
+    /**
+     * `internal_error` (Internal error).
+     */
+    500: Problem;
+    /**
+     * `sync_failed` (Sync failed).
+     */
+    502: Problem;
+    /**
+     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     */
+    503: Problem;
+};
+
+export type SyncProviderInventoryError = SyncProviderInventoryErrors[keyof SyncProviderInventoryErrors];
+
+export type SyncProviderInventoryResponses = {
+    /**
+     * What a sync of an inventory found.
+     */
+    200: InventorySync;
+};
+
+export type SyncProviderInventoryResponse = SyncProviderInventoryResponses[keyof SyncProviderInventoryResponses];
+
+export type DismissRecommendationData = {
+    body: DismissRecommendationInput;
+    path: {
+        /**
+         * The recommendation's id.
+         */
+        recommendation_id: string;
+    };
+    query?: never;
+    url: '/v1/recommendations/{recommendation_id}/dismiss';
+};
+
+export type DismissRecommendationErrors = {
+    /**
+     * `credentials_ambiguous` (More than one credential).
+     */
+    400: Problem;
+    /**
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid).
+     */
+    401: Problem;
+    /**
+     * `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant out of reach).
+     */
+    403: Problem;
+    /**
+     * `route_not_found` (No such path), `recommendation_not_found` (Recommendation not found).
+     */
+    404: Problem;
+    /**
+     * `recommendation_not_open` (Recommendation not open).
+     */
+    409: Problem;
+    /**
+     * `body_too_large` (Body too large).
+     */
+    413: Problem;
+    /**
+     * `media_type_unsupported` (Media type not supported).
+     */
+    415: Problem;
+    /**
+     * A value breaks the contract.
+     */
+    422: HttpValidationError;
+    /**
+     * `internal_error` (Internal error).
+     */
+    500: Problem;
+    /**
+     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     */
+    503: Problem;
+};
+
+export type DismissRecommendationError = DismissRecommendationErrors[keyof DismissRecommendationErrors];
+
+export type DismissRecommendationResponses = {
+    /**
+     * A repair that a rule derived from what was observed.
+     */
+    200: Recommendation;
+};
+
+export type DismissRecommendationResponse = DismissRecommendationResponses[keyof DismissRecommendationResponses];
+
+export type UndoRecommendationData = {
+    body?: never;
+    path: {
+        /**
+         * The recommendation's id.
+         */
+        recommendation_id: string;
+    };
+    query?: never;
+    url: '/v1/recommendations/{recommendation_id}/undo';
+};
+
+export type UndoRecommendationErrors = {
+    /**
+     * `credentials_ambiguous` (More than one credential).
+     */
+    400: Problem;
+    /**
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid).
+     */
+    401: Problem;
+    /**
+     * `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant out of reach).
+     */
+    403: Problem;
+    /**
+     * `route_not_found` (No such path), `recommendation_not_found` (Recommendation not found).
+     */
+    404: Problem;
+    /**
+     * `recommendation_not_applied` (Recommendation not applied), `recommendation_built_on` (Something was built on the change).
+     */
+    409: Problem;
+    /**
+     * A value breaks the contract.
+     */
+    422: HttpValidationError;
+    /**
+     * `internal_error` (Internal error).
+     */
+    500: Problem;
+    /**
+     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     */
+    503: Problem;
+};
+
+export type UndoRecommendationError = UndoRecommendationErrors[keyof UndoRecommendationErrors];
+
+export type UndoRecommendationResponses = {
+    /**
+     * A repair that a rule derived from what was observed.
+     */
+    200: Recommendation;
+};
+
+export type UndoRecommendationResponse = UndoRecommendationResponses[keyof UndoRecommendationResponses];
 
 export type ListRuntimeObservationsData = {
     body?: never;
@@ -4963,6 +6130,10 @@ export type ListMembershipsData = {
          * Only memberships of this role.
          */
         role?: string | null;
+        /**
+         * Only memberships of this status.
+         */
+        status?: string | null;
         /**
          * How many at the most: 1 to 100.
          */

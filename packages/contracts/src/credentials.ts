@@ -38,6 +38,11 @@ export const credentialFields = {
     .describe('`user:<id>` or `service_account:<tenant>/<id>`; null where the service made it.'),
   revokedAt: TimestampSchema.nullable(),
   rotationCount: z.int().describe('How many keys this one followed.'),
+  slot: z
+    .enum(['current', 'standby', 'former'])
+    .nullable()
+    .describe("Of a provider's secret: in use, waiting to be, or in use before. null for other kinds."),
+  header: z.string().nullable().describe("The request header that a provider's secret goes in. null for other kinds."),
   ...timeFields,
 };
 

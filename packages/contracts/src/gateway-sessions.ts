@@ -21,7 +21,8 @@ export const GrantSchema = z
   })
   .meta({
     id: 'Grant',
-    description: 'What a session may use of one provider: what its inventory has, but for blocked and retired items.',
+    description:
+      "What a session may use of one provider: what its inventory has, but for blocked and retired items, and what the gateway's manifest allows of that.",
   });
 export type Grant = z.infer<typeof GrantSchema>;
 
@@ -35,6 +36,12 @@ const sessionFields = {
   issuedAt: TimestampSchema,
   expiresAt: TimestampSchema,
   revokedAt: TimestampSchema.nullable(),
+  revokedReason: z
+    .enum(['revoked', 'gateway_ended', 'principal_ended', 'item_blocked'])
+    .nullable()
+    .describe(
+      'Why it was revoked. gateway_ended: the gateway was disabled or deleted. principal_ended: its subject, or who opened it, lost access. item_blocked: something that it grants was blocked. Null for a session that is not revoked.',
+    ),
   gatewayUrl: z.string().nullable(),
   grants: z.array(GrantSchema),
   metadata: MetadataSchema,
@@ -80,6 +87,46 @@ export const CreateGatewaySessionInputSchema = z
   .meta({ id: 'CreateGatewaySessionInput' });
 export type CreateGatewaySessionInput = z.infer<typeof CreateGatewaySessionInputSchema>;
 
+export const IntrospectGatewaySessionInputSchema = z
+  .strictObject({
+    token: z.string().min(1).describe("A session's token."),
+    token_type_hint: z.string().max(256).nullish().describe('As RFC 7662 has it; nothing depends on it.'),
+  })
+  .meta({ id: 'IntrospectGatewaySessionInput' });
+
+/** Its members are named as RFC 7662 and the token name them. */
+export const GatewaySessionIntrospectionSchema = z
+  .union([
+    z.strictObject({ active: z.literal(false) }).meta({ id: 'InactiveGatewaySession' }),
+    z
+      .strictObject({
+        active: z.literal(true),
+        iss: z.string().describe('The public URL of this service.'),
+        sub: SubjectSchema.describe('Whom the session acts for.'),
+        aud: z.string().describe("The gateway's id."),
+        jti: z.string().describe("The session's id."),
+        iat: z.int().describe('Seconds since 1970.'),
+        exp: z.int().describe('Seconds since 1970.'),
+        token_type: z.literal('Bearer'),
+        client_id: SubjectSchema.describe('Who opened the session.'),
+        tenant_id: z.string(),
+        sub_tenant_id: z.string().optional(),
+        act: z
+          .strictObject({ sub: SubjectSchema })
+          .optional()
+          .describe('Who opened the session for the subject, where that was somebody else (RFC 8693).'),
+        gateway_id: z.string(),
+        session_id: z.string(),
+        grants: z
+          .array(GrantSchema)
+          .describe('What the session was granted and is allowed still: never more than its token says.'),
+        metadata: MetadataSchema,
+      })
+      .meta({ id: 'ActiveGatewaySession' }),
+  ])
+  .meta({ id: 'GatewaySessionIntrospection', description: 'What RFC 7662 calls an introspection response.' });
+export type GatewaySessionIntrospection = z.infer<typeof GatewaySessionIntrospectionSchema>;
+
 const tag = 'Gateways';
 const gateway = { gateway_id: LookupIdSchema.describe("The gateway's id.") };
 const session = { ...gateway, session_id: LookupIdSchema.describe("The session's id.") };
@@ -92,7 +139,7 @@ export const createGatewaySession = operation({
   tag,
   summary: 'Open a gateway session',
   description:
-    'Answers the one token that gateways verify with the keys of `/.well-known/jwks.json`. It carries the grants; beyond 4 KiB of them, their digest.',
+    "Answers the one token that gateways verify with the keys of `/.well-known/jwks.json`. It carries the grants; beyond 4 KiB of them, their digest. Granted is what the providers' inventories have, but for blocked and retired items, and what the gateway's manifest allows of that: `allow`, or of an agent's manifest what it `declares`.",
   params: gateway,
   body: CreateGatewaySessionInputSchema,
   bodyOptional: true,
@@ -114,6 +161,23 @@ export const listGatewaySessions = operation({
     ...pageFields,
   },
   output: page('GatewaySessionPage', GatewaySessionSchema),
+  errors: ['gateway_not_found'],
+});
+
+export const introspectGatewaySession = operation({
+  method: 'POST',
+  path: '/v1/gateways/{gateway_id}/sessions/introspect',
+  operationId: 'introspect_gateway_session',
+  scope: 'gateway_sessions:introspect',
+  tag,
+  summary: 'Introspect a session token',
+  description:
+    'What a token is good for at this moment (RFC 7662), for gateways that must know at once of a revocation or a block. Whatever is no token of an active session of this gateway answers `{"active": false}`, and no reason.',
+  params: gateway,
+  body: IntrospectGatewaySessionInputSchema,
+  form: true,
+  confidentialBody: true,
+  output: GatewaySessionIntrospectionSchema,
   errors: ['gateway_not_found'],
 });
 

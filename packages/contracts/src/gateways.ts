@@ -31,7 +31,12 @@ export const GatewaySchema = z
     providerIds: ProviderIdsSchema.describe(
       "The providers that agents may reach through it, of its tenant; a sub-tenant's gateway has none of other sub-tenants.",
     ),
-    manifestId: z.string().nullable().describe('The manifest that it runs under.'),
+    manifestId: z
+      .string()
+      .nullable()
+      .describe(
+        'The manifest that it runs under, in this very version, superseded or not: its sessions grant no more than that allows.',
+      ),
     sessionTtlSeconds: SessionTtlSchema.describe('How long its sessions last, unless they ask for less; never more.'),
     ...timeFields,
   })

@@ -18,21 +18,39 @@ export const InventoryStatusSchema = z.enum(['available', 'missing', 'retired', 
 
 export const ItemNameSchema = z.string().min(1).max(256);
 
+/** What an item is shown and called by. */
+const definitionFields = {
+  schemaDigest: z.string().nullable().describe("`sha256:` and the digest of the item's definition, where it has one."),
+  title: DisplayNameSchema.nullable(),
+  description: DescriptionSchema.nullable(),
+  attributes: MetadataSchema,
+};
+
+export const DriftSchema = z
+  .strictObject({ ...definitionFields, detectedAt: TimestampSchema })
+  .meta({ id: 'Drift', description: 'What the provider changed an item to, and nobody accepted yet.' });
+export type Drift = z.infer<typeof DriftSchema>;
+
 export const InventoryItemSchema = z
   .strictObject({
     id: z.string(),
     providerId: z.string(),
     ...tenancyFields,
     kind: InventoryKindSchema,
-    name: ItemNameSchema.describe('Unique for its kind at the provider, exactly as agents call it.'),
-    title: DisplayNameSchema.nullable(),
-    description: DescriptionSchema.nullable(),
+    name: ItemNameSchema.describe(
+      'Unique for its kind at the provider, as agents call it. Models are one in any case, and with or without the provider in front (`openai/gpt-5`).',
+    ),
+    title: definitionFields.title,
+    description: definitionFields.description,
     status: InventoryStatusSchema.describe(
       'available: may be used. missing: gone from the last sync. retired: no longer declared. blocked: must not be used.',
     ),
     source: z.enum(['sync', 'manifest', 'recommendation', 'manual']),
-    schemaDigest: z.string().nullable().describe("`sha256:` and the digest of the item's schema, where it has one."),
-    attributes: MetadataSchema,
+    schemaDigest: definitionFields.schemaDigest,
+    attributes: definitionFields.attributes,
+    drift: DriftSchema.nullable().describe(
+      'What the last sync found it changed to. Everything else here stays as it was accepted until somebody accepts the change.',
+    ),
     firstSeenAt: TimestampSchema,
     lastSeenAt: TimestampSchema,
     ...timeFields,

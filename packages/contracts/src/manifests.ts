@@ -8,22 +8,9 @@ import {
   tenancyQueryFields,
   timeFields,
 } from './fields.ts';
-import { InventoryKindSchema, ItemNameSchema } from './inventory.ts';
+import { DeclarationSchema, MANIFEST_SPECS, ManifestKindSchema, ManifestSpecInputSchema } from './manifest-specs.ts';
 import { operation } from './operation.ts';
 import { page, pageFields } from './pages.ts';
-
-/** A serialised spec, in bytes of UTF-8. */
-export const SPEC_MAX_BYTES = 256 * 1024;
-
-export const ManifestKindSchema = z.enum(['agent', 'gateway', 'channel']);
-
-export const DeclarationSchema = z
-  .strictObject({
-    provider: z.string().min(1).max(200).describe("The provider's name, in any case, or its id."),
-    kind: InventoryKindSchema,
-    name: ItemNameSchema.describe('Exactly as agents call it.'),
-  })
-  .meta({ id: 'Declaration' });
 
 export const ManifestSpecSchema = z
   .looseObject({
@@ -33,10 +20,7 @@ export const ManifestSpecSchema = z
       .optional()
       .describe('What it uses. While the manifest is active, observations of these are not unknown.'),
   })
-  .refine((value) => new TextEncoder().encode(JSON.stringify(value)).length <= SPEC_MAX_BYTES, {
-    error: `spec should have at most ${SPEC_MAX_BYTES} bytes when serialised`,
-  })
-  .meta({ id: 'ManifestSpec', description: 'A free JSON object, at most 256 KiB when serialised, with `declares`.' });
+  .meta({ id: 'ManifestSpec', description: 'A JSON object, as it was published.' });
 export type ManifestSpec = z.infer<typeof ManifestSpecSchema>;
 
 export const ManifestSchema = z
@@ -59,11 +43,29 @@ export const CreateManifestInputSchema = z
   .strictObject({
     name: NameInputSchema,
     kind: ManifestKindSchema,
-    spec: ManifestSpecSchema,
+    spec: ManifestSpecInputSchema,
     ...tenancyInputFields,
+  })
+  .superRefine(({ kind, spec }, context) => {
+    const { error } = MANIFEST_SPECS[kind].safeParse(spec);
+    for (const issue of error?.issues ?? []) context.addIssue({ ...issue, path: ['spec', ...issue.path] });
   })
   .meta({ id: 'CreateManifestInput' });
 export type CreateManifestInput = z.infer<typeof CreateManifestInputSchema>;
+
+export const ManifestJsonSchemaSchema = z
+  .strictObject({
+    $schema: z.literal('https://json-schema.org/draft/2020-12/schema'),
+    $id: z.string(),
+    description: z.string(),
+    type: z.literal('object'),
+    properties: z.record(z.string(), z.unknown()),
+    patternProperties: z.record(z.string(), z.unknown()),
+    additionalProperties: z.literal(false),
+    $defs: z.record(z.string(), z.unknown()),
+  })
+  .meta({ id: 'ManifestJsonSchema', description: 'A JSON Schema of the draft 2020-12.' });
+export type ManifestJsonSchema = z.infer<typeof ManifestJsonSchemaSchema>;
 
 const tag = 'Manifests';
 const params = { manifest_id: LookupIdSchema.describe("The manifest's id.") };
@@ -76,7 +78,7 @@ export const createManifest = operation({
   tag,
   summary: 'Publish a manifest',
   description:
-    'A new content becomes the next version and supersedes the one before. The content of the active version again answers that record.',
+    'A new content becomes the next version and supersedes the one before. The content of the active version again answers that record. A gateway runs under the very version that its `manifestId` names, also once that is superseded.',
   body: CreateManifestInputSchema,
   output: ManifestSchema,
 });
@@ -96,6 +98,19 @@ export const listManifests = operation({
     ...pageFields,
   },
   output: page('ManifestPage', ManifestSchema),
+});
+
+export const getManifestSchema = operation({
+  method: 'GET',
+  path: '/v1/manifests/schema/{kind}',
+  operationId: 'get_manifest_schema',
+  scope: null,
+  tag,
+  summary: 'Get the JSON Schema of a kind of manifest',
+  description:
+    'The JSON Schema (2020-12) of `spec`: what it takes, `create_manifest` takes, up to 256 KiB. Its `$id` is its address here.',
+  params: { kind: ManifestKindSchema.describe('The kind of manifest.') },
+  output: ManifestJsonSchemaSchema,
 });
 
 export const getManifest = operation({

@@ -1,8 +1,14 @@
 import { z } from 'zod';
-import { EmailSchema, IdentifierSchema, LookupIdSchema, tenancyFields, timeFields } from './fields.ts';
+import { EmailSchema, IdentifierSchema, LookupIdSchema, TimestampSchema, tenancyFields, timeFields } from './fields.ts';
 import { operation } from './operation.ts';
 import { page, pageFields } from './pages.ts';
 import { RoleSchema } from './scopes.ts';
+
+export const MembershipStatusSchema = z
+  .enum(['pending', 'active'])
+  .describe(
+    'pending: it waits for its user to accept, and until then gives nothing and shows nobody anything of them.',
+  );
 
 export const MembershipSchema = z
   .strictObject({
@@ -10,6 +16,8 @@ export const MembershipSchema = z
     ...tenancyFields,
     email: z.string().describe('As it was invited.'),
     role: RoleSchema,
+    status: MembershipStatusSchema,
+    acceptedAt: TimestampSchema.nullable(),
     ...timeFields,
   })
   .meta({ id: 'Membership', description: 'What a user is in a tenant, or in one of its sub-tenants.' });
@@ -17,7 +25,7 @@ export type Membership = z.infer<typeof MembershipSchema>;
 
 export const CreateMembershipInputSchema = z
   .strictObject({
-    email: EmailSchema.describe('Somebody who is not registered yet is invited: they join when they first sign in.'),
+    email: EmailSchema.describe("Anybody's: the answer does not tell whether it is registered."),
     role: RoleSchema.describe("At most the caller's own reach."),
     subTenantId: IdentifierSchema.nullish().describe(
       'Only in this sub-tenant. Left out: in the whole tenant, or in the one sub-tenant that the caller is bound to.',
@@ -34,14 +42,11 @@ export type UpdateMembershipInput = z.infer<typeof UpdateMembershipInputSchema>;
 const tag = 'Tenants';
 const tenant = { tenant_id: LookupIdSchema.describe("The tenant's id.") };
 const member = { ...tenant, user_id: LookupIdSchema.describe("The user's id.") };
+const whichSubTenant = z.string().max(128).nullish();
 const which = {
-  sub_tenant_id: z
-    .string()
-    .max(128)
-    .nullish()
-    .describe(
-      'The membership in this sub-tenant. Left out or empty: the one in the whole tenant, or in the one sub-tenant that the caller is bound to.',
-    ),
+  sub_tenant_id: whichSubTenant.describe(
+    'The membership in this sub-tenant. Left out or empty: the one in the whole tenant, or in the one sub-tenant that the caller is bound to.',
+  ),
 };
 
 export const createMembership = operation({
@@ -50,7 +55,9 @@ export const createMembership = operation({
   operationId: 'create_membership',
   scope: 'memberships:write',
   tag,
-  summary: 'Add or invite a member',
+  summary: 'Invite a member',
+  description:
+    'The membership is pending until its user accepts it, registered or not: who is not yet signs in first, with the email that was invited.',
   params: tenant,
   body: CreateMembershipInputSchema,
   output: MembershipSchema,
@@ -68,6 +75,7 @@ export const listMemberships = operation({
   query: {
     sub_tenant_id: z.string().max(128).nullish().describe('Only memberships in this sub-tenant.'),
     role: z.string().max(64).nullish().describe('Only memberships of this role.'),
+    status: z.string().max(64).nullish().describe('Only memberships of this status.'),
     ...pageFields,
   },
   output: page('MembershipPage', MembershipSchema),
@@ -96,9 +104,28 @@ export const deleteMembership = operation({
   ownId: 'user_id',
   tag,
   summary: 'Remove a member',
-  description: 'Users leave by themselves without any scope.',
+  description: 'Users leave, and decline what is pending, by themselves without any scope.',
   params: member,
   query: which,
   output: MembershipSchema,
   errors: ['tenant_not_found', 'membership_not_found', 'grant_exceeds_own', 'last_owner'],
+});
+
+export const acceptMembership = operation({
+  method: 'POST',
+  path: '/v1/me/memberships/{tenant_id}/accept',
+  operationId: 'accept_membership',
+  scope: null,
+  tag,
+  summary: 'Accept your own membership',
+  description:
+    "For users, with a bearer token. Your own record lists what is pending. Once you accept, you hold the role, and the tenant's administrators see you, and may disable or delete you while they reach all memberships that you accepted. DELETE of your own membership declines.",
+  params: tenant,
+  query: {
+    sub_tenant_id: whichSubTenant.describe(
+      'The membership in this sub-tenant. Left out or empty: the one in the whole tenant, or else your only one in the tenant.',
+    ),
+  },
+  output: MembershipSchema,
+  errors: ['user_required', 'membership_not_found', 'membership_accepted'],
 });

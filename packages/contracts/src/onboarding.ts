@@ -1,6 +1,15 @@
 import { z } from 'zod';
-import { DisplayNameSchema, EmailSchema, MetadataSchema, TimestampSchema } from './fields.ts';
+import {
+  DisplayNameSchema,
+  EmailSchema,
+  IdentifierSchema,
+  MetadataSchema,
+  NameInputSchema,
+  TimestampSchema,
+} from './fields.ts';
+import { MembershipSchema } from './memberships.ts';
 import { operation } from './operation.ts';
+import { TenantSchema, TenantSettingsInputSchema } from './tenants.ts';
 import { MarketingConsentInputSchema, TermsInputSchema } from './users.ts';
 
 const PASSWORD_LIKE = /pass(word|wd|phrase|code)|pwd|secret|credential/i;
@@ -54,10 +63,40 @@ export const registerUser = operation({
   tag: 'Users',
   summary: 'Register a user',
   description:
-    'Creates the user record only. An email that is known answers like a new one, and its record stays as it is. Who never signs in is removed after 30 days. Rate-limited by address.',
+    'Creates the user record only. An email that is known answers like a new one, and its record stays as it is. What is said of terms and marketing counts once the owner of the email signs in. Who never signs in is removed after 30 days. Rate-limited by address.',
   body: RegisterInputSchema,
   output: RegistrationSchema,
   errors: ['rate_limited'],
+});
+
+export const CreateOrganizationInputSchema = z
+  .strictObject({
+    organization: z.strictObject({
+      displayName: NameInputSchema,
+      id: IdentifierSchema.nullish().describe("The new tenant's. Made where it is left out."),
+    }),
+    settings: TenantSettingsInputSchema.optional(),
+  })
+  .meta({ id: 'CreateOrganizationInput' });
+export type CreateOrganizationInput = z.infer<typeof CreateOrganizationInputSchema>;
+
+export const OrganizationSchema = z
+  .strictObject({ tenant: TenantSchema, membership: MembershipSchema.describe("The caller's, as its owner.") })
+  .meta({ id: 'Organization', description: 'A tenant, made by the user who owns it.' });
+export type Organization = z.infer<typeof OrganizationSchema>;
+
+export const createOrganization = operation({
+  method: 'POST',
+  path: '/v1/onboarding/organization',
+  operationId: 'create_organization',
+  scope: null,
+  tag: 'Users',
+  summary: 'Create your organization',
+  description:
+    'The first-run step of a user, with a bearer token: makes a tenant, and the caller its owner. For who has accepted no membership, and never made one, not even one that they left since; what is pending does not stand in the way. An id is unique among all tenants: that one is taken is said, also of a tenant out of reach. Rate-limited by user.',
+  body: CreateOrganizationInputSchema,
+  output: OrganizationSchema,
+  errors: ['user_required', 'organization_exists', 'id_taken', 'rate_limited'],
 });
 
 function hasPasswordLikeKey(value: unknown): boolean {

@@ -26,6 +26,10 @@ export type OperationSaid<Path extends string, Id extends string, P, Q, B, O> = 
   body?: B;
   /** The body may be absent, empty or null, which mean `{}`. */
   bodyOptional?: boolean;
+  /** The body may be a form, too: `application/x-www-form-urlencoded`. Its fields are texts. */
+  form?: boolean;
+  /** The body holds a secret: a refusal repeats nothing of it, whatever field it was sent in. */
+  confidentialBody?: boolean;
   output: O;
   /** The refusals beyond those that the operation's shape implies (400, 401, 403, 422, 5xx). */
   errors?: readonly ErrorCode[];
@@ -85,6 +89,8 @@ export type Operation<I = unknown, O = unknown, R = unknown> = {
   readonly query?: z.ZodObject;
   readonly body?: z.ZodType;
   readonly bodyOptional: boolean;
+  readonly form: boolean;
+  readonly confidentialBody: boolean;
   readonly errors: readonly ErrorCode[];
   readonly input: InputParser<I, O>;
   readonly output: { _input: R; _output: R; parse(value: unknown): R };
@@ -120,6 +126,7 @@ export function operation<
   said: OperationSaid<Path, Id, P, Q, B, O>,
 ): Operation<Side<P, Q, B, 'input'>, Side<P, Q, B, 'output'>, O['_zod']['output']> & { operationId: Id } {
   const { params, query, body, output, transport = 'rest', beforeTerms = false, bodyOptional = false } = said;
+  const { form = false, confidentialBody = false } = said;
   const parts = {
     path: params && z.object(params as unknown as z.ZodRawShape),
     query: query && z.object(query as unknown as z.ZodRawShape),
@@ -136,7 +143,7 @@ export function operation<
   };
   const { operationId, method, path, scope, tag, summary } = said;
   return {
-    ...{ operationId, method, path, scope, tag, summary, transport, beforeTerms, bodyOptional },
+    ...{ operationId, method, path, scope, tag, summary, transport, beforeTerms, bodyOptional, form, confidentialBody },
     ...(said.ownId !== undefined && { ownId: said.ownId }),
     ...(said.description !== undefined && { description: said.description }),
     ...(parts.path && { params: parts.path }),

@@ -32,12 +32,19 @@ export const OperatorTaskSchema = z
     id: z.string(),
     ...tenancyFields,
     kind: OperatorTaskKindSchema,
-    status: z.enum(['open', 'claimed', 'running', 'succeeded', 'failed', 'cancelled']),
+    status: z
+      .enum(['open', 'claimed', 'running', 'succeeded', 'failed', 'cancelled'])
+      .describe('claimed: somebody has it, until the lease is over; then it is open again.'),
     title: z.string(),
     subject: z
       .strictObject({ type: z.enum(['runtime_observation', 'provider', 'credential', 'tenant']), id: z.string() })
       .describe('What it is about. One open task for each subject and kind.'),
-    assignee: z.string().nullable().describe('`user:<id>` or `service_account:<tenant>/<id>`.'),
+    assignee: z
+      .string()
+      .nullable()
+      .describe(
+        'Who has it, or ended it: `user:<id>` or `service_account:<tenant>/<id>`. Of a task that ended because its subject needed it no more, who had it.',
+      ),
     priority: z.enum(['low', 'normal', 'high']),
     dueAt: TimestampSchema.nullable(),
     leaseExpiresAt: TimestampSchema.nullable().describe(
@@ -49,7 +56,9 @@ export const OperatorTaskSchema = z
       .strictObject({ phase: z.string(), done: z.int(), total: z.int().nullable() })
       .nullable()
       .describe('How far a running task is.'),
-    outcome: TaskOutcomeSchema.nullable().describe('What completing it decided.'),
+    outcome: TaskOutcomeSchema.nullable().describe(
+      'What completing it decided. Null where it ended otherwise: it was cancelled, or its subject needed it no more.',
+    ),
     note: z.string().max(2000).nullable(),
     completedAt: TimestampSchema.nullable(),
     ...timeFields,
@@ -57,7 +66,37 @@ export const OperatorTaskSchema = z
   .meta({ id: 'OperatorTask', description: 'Something that needs a person.' });
 export type OperatorTask = z.infer<typeof OperatorTaskSchema>;
 
+const NoteSchema = z.string().max(2000).nullish().describe('Why, for those who read it later.');
+
+export const ClaimOperatorTaskInputSchema = z
+  .strictObject({
+    leaseSeconds: z
+      .int()
+      .min(60)
+      .max(86_400)
+      .nullish()
+      .describe('For how long, 60 to 86,400 seconds from now; 900, where left out.'),
+  })
+  .meta({ id: 'ClaimOperatorTaskInput' });
+export type ClaimOperatorTaskInput = z.infer<typeof ClaimOperatorTaskInputSchema>;
+
+export const CompleteOperatorTaskInputSchema = z
+  .strictObject({
+    outcome: TaskOutcomeSchema.describe(
+      'Of review_observation: approved, rejected or ignored. Of adopt_provider: adopted or dismissed. Of rotate_credential: rotated or dismissed. Of review_cardinality: pruned or acknowledged.',
+    ),
+    note: NoteSchema,
+  })
+  .meta({ id: 'CompleteOperatorTaskInput' });
+export type CompleteOperatorTaskInput = z.infer<typeof CompleteOperatorTaskInputSchema>;
+
+export const CancelOperatorTaskInputSchema = z
+  .strictObject({ note: NoteSchema })
+  .meta({ id: 'CancelOperatorTaskInput' });
+export type CancelOperatorTaskInput = z.infer<typeof CancelOperatorTaskInputSchema>;
+
 const tag = 'Operator tasks';
+const params = { task_id: LookupIdSchema.describe("The task's id.") };
 
 export const listOperatorTasks = operation({
   method: 'GET',
@@ -68,9 +107,14 @@ export const listOperatorTasks = operation({
   summary: 'List operator tasks',
   query: {
     ...tenancyQueryFields,
-    status: z.string().max(64).nullish().describe('Only tasks of this status.'),
+    status: z
+      .string()
+      .max(64)
+      .nullish()
+      .describe('Only tasks of this status. A claim whose lease is over counts as open.'),
     kind: z.string().max(64).nullish().describe('Only tasks of this kind.'),
     assignee: z.string().max(300).nullish().describe('Only tasks of this assignee.'),
+    subject_id: z.string().max(128).nullish().describe('Only tasks about the subject with this id.'),
     ...pageFields,
   },
   output: page('OperatorTaskPage', OperatorTaskSchema),
@@ -83,7 +127,54 @@ export const getOperatorTask = operation({
   scope: 'operator_tasks:read',
   tag,
   summary: 'Get an operator task',
-  params: { task_id: LookupIdSchema.describe("The task's id.") },
+  params,
   output: OperatorTaskSchema,
   errors: ['operator_task_not_found'],
+});
+
+export const claimOperatorTask = operation({
+  method: 'POST',
+  path: '/v1/operator/tasks/{task_id}/claim',
+  operationId: 'claim_operator_task',
+  scope: 'operator_tasks:write',
+  tag,
+  summary: 'Claim an operator task',
+  description:
+    'Takes an open task for a while; of several who claim at once one gets it. Claiming an own task again renews its lease. Syncs run by themselves, and cannot be claimed.',
+  params,
+  body: ClaimOperatorTaskInputSchema,
+  bodyOptional: true,
+  output: OperatorTaskSchema,
+  errors: ['operator_task_not_found', 'operator_task_claimed', 'operator_task_not_open'],
+});
+
+export const completeOperatorTask = operation({
+  method: 'POST',
+  path: '/v1/operator/tasks/{task_id}/complete',
+  operationId: 'complete_operator_task',
+  scope: 'operator_tasks:write',
+  tag,
+  summary: 'Complete an operator task',
+  description:
+    'Decides an open or own task, and does what was decided, in one transaction. That needs its own scope: review_observation reviews the observation, and review_cardinality removes what nobody reviewed or lets it be (`runtime_observations:review`); adopt_provider applies or dismisses the recommendation (`recommendations:apply`); rotate_credential checks that the credential was replaced, was revoked, or lasts for another 14 days (`credentials:write`), else it is `operator_task_not_done`. A sync ends by itself.',
+  params,
+  body: CompleteOperatorTaskInputSchema,
+  output: OperatorTaskSchema,
+  errors: ['operator_task_not_found', 'operator_task_claimed', 'operator_task_not_open', 'operator_task_not_done'],
+});
+
+export const cancelOperatorTask = operation({
+  method: 'POST',
+  path: '/v1/operator/tasks/{task_id}/cancel',
+  operationId: 'cancel_operator_task',
+  scope: 'operator_tasks:write',
+  tag,
+  summary: 'Cancel an operator task',
+  description:
+    'Ends an open or own task, or a running sync, without deciding anything: its subject stays as it is, and may lead to another task.',
+  params,
+  body: CancelOperatorTaskInputSchema,
+  bodyOptional: true,
+  output: OperatorTaskSchema,
+  errors: ['operator_task_not_found', 'operator_task_claimed', 'operator_task_not_open'],
 });

@@ -26,6 +26,12 @@ export const BaseUrlSchema = z
   })
   .describe('An http or https URL without credentials. Traffic to its host counts as traffic of this provider.');
 
+const SyncIntervalSchema = z
+  .int()
+  .min(300)
+  .max(7 * 24 * 3600)
+  .describe('How often the inventory is synced, in seconds: 300 to 604,800. null: on demand alone.');
+
 export const ProviderSchema = z
   .strictObject({
     id: z.string(),
@@ -40,6 +46,7 @@ export const ProviderSchema = z
       .describe('`discovered`: first seen in traffic, declared by nobody.'),
     health: z.enum(['unknown', 'healthy', 'failing']).describe('How the last sync went; unknown before the first.'),
     inventorySyncedAt: TimestampSchema.nullable(),
+    syncIntervalSeconds: SyncIntervalSchema.nullable(),
     metadata: MetadataSchema,
     ...timeFields,
   })
@@ -57,6 +64,7 @@ export const CreateProviderInputSchema = z
     kind: ProviderKindSchema,
     baseUrl: BaseUrlSchema.nullish(),
     status: z.enum(['active', 'disabled']).default('active'),
+    syncIntervalSeconds: SyncIntervalSchema.nullish(),
     metadata: MetadataSchema.nullish(),
     ...tenancyInputFields,
   })
@@ -69,8 +77,11 @@ export const UpdateProviderInputSchema = z
     displayName: DisplayNameSchema.nullish(),
     description: DescriptionSchema.nullish(),
     kind: ProviderKindSchema.optional(),
-    baseUrl: BaseUrlSchema.nullish().describe('A change of its origin detaches the credential.'),
+    baseUrl: BaseUrlSchema.nullish().describe(
+      'A change of its origin detaches the credential: it is revoked and erased.',
+    ),
     status: z.enum(['active', 'disabled']).optional().describe('`active` adopts a discovered provider.'),
+    syncIntervalSeconds: SyncIntervalSchema.nullish(),
     metadata: MetadataSchema.nullish(),
   })
   .meta({ id: 'UpdateProviderInput', description: 'Left out keeps, null clears, a value sets.' });

@@ -40,6 +40,14 @@ export const RecommendationSchema = z
       .describe('What applying it changes.'),
     appliedBy: z.string().nullable().describe('`user:<id>` or `service_account:<tenant>/<id>`.'),
     appliedAt: TimestampSchema.nullable(),
+    dismissal: z
+      .strictObject({
+        reason: z.string(),
+        dismissedBy: z.string().describe('`user:<id>` or `service_account:<tenant>/<id>`.'),
+        dismissedAt: TimestampSchema,
+      })
+      .nullable()
+      .describe('Who dismissed it, and why. Null also where a review did.'),
     ...timeFields,
   })
   .meta({ id: 'Recommendation', description: 'A repair that a rule derived from what was observed.' });
@@ -59,8 +67,10 @@ export const ApplyRecommendationsInputSchema = z
 export type ApplyRecommendationsInput = z.infer<typeof ApplyRecommendationsInputSchema>;
 
 export const SkipReasonSchema = z
-  .enum(['needs_review', 'not_found', 'not_open', 'not_of_kind'])
-  .describe('needs_review: it would widen what agents may use, and nobody reviewed what it rests on.');
+  .enum(['needs_review', 'needs_successor', 'not_found', 'not_open', 'not_of_kind'])
+  .describe(
+    'needs_review: it would widen what agents may use, and nobody reviewed what it rests on. needs_successor: no secret is stored that could follow (`PUT .../credential` with `standby`). not_open: also where another one of this call settled it.',
+  );
 
 export const AppliedRecommendationsSchema = z
   .strictObject({
@@ -68,6 +78,11 @@ export const AppliedRecommendationsSchema = z
     dryRun: z.boolean(),
     applied: z.array(RecommendationSchema).describe('What was changed, or under `dryRun` would be.'),
     skipped: z.array(z.strictObject({ id: z.string(), reason: SkipReasonSchema })),
+    revokedSessions: z
+      .array(z.strictObject({ id: z.string(), gatewayId: z.string(), subject: z.string() }))
+      .describe(
+        'The running sessions that held what is blocked now: they are revoked, and stay so. The first thousand.',
+      ),
   })
   .meta({ id: 'AppliedRecommendations' });
 export type AppliedRecommendations = z.infer<typeof AppliedRecommendationsSchema>;
@@ -106,4 +121,39 @@ export const applyProviderRecommendations = operation({
   bodyOptional: true,
   output: AppliedRecommendationsSchema,
   errors: ['provider_not_found'],
+});
+
+const recommendation = { recommendation_id: LookupIdSchema.describe("The recommendation's id.") };
+
+export const DismissRecommendationInputSchema = z
+  .strictObject({ reason: z.string().min(1).max(2000) })
+  .meta({ id: 'DismissRecommendationInput' });
+export type DismissRecommendationInput = z.infer<typeof DismissRecommendationInputSchema>;
+
+export const dismissRecommendation = operation({
+  method: 'POST',
+  path: '/v1/recommendations/{recommendation_id}/dismiss',
+  operationId: 'dismiss_recommendation',
+  scope: 'recommendations:apply',
+  tag,
+  summary: 'Dismiss a recommendation',
+  description: 'It is not made again for the same cause; a new cause, such as another drift, makes a new one.',
+  params: recommendation,
+  body: DismissRecommendationInputSchema,
+  output: RecommendationSchema,
+  errors: ['recommendation_not_found', 'recommendation_not_open'],
+});
+
+export const undoRecommendation = operation({
+  method: 'POST',
+  path: '/v1/recommendations/{recommendation_id}/undo',
+  operationId: 'undo_recommendation',
+  scope: 'recommendations:apply',
+  tag,
+  summary: 'Undo an applied recommendation',
+  description:
+    'Restores what was before, and the recommendation is open again. 409 `recommendation_built_on` says what was built on the change since. Sessions that a block revoked stay revoked.',
+  params: recommendation,
+  output: RecommendationSchema,
+  errors: ['recommendation_not_found', 'recommendation_not_applied', 'recommendation_built_on'],
 });

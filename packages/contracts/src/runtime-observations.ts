@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { LookupIdSchema, TimestampSchema, tenancyFields, tenancyQueryFields, timeFields } from './fields.ts';
-import { InventoryKindSchema } from './inventory.ts';
+import { DriftSchema, InventoryKindSchema } from './inventory.ts';
 import { operation } from './operation.ts';
 import { page, pageFields } from './pages.ts';
 
@@ -10,14 +10,32 @@ export const DecisionSchema = z.enum(['approved', 'rejected', 'ignored']);
 const NoteSchema = z.string().max(2000);
 const samples = z.array(z.string()).max(10);
 
-export const RiskFactorSchema = z.enum([
-  'unknown_provider',
-  'foreign_address',
-  'unknown_item',
-  'blocked_item',
-  'call_errors',
-]);
+/** What speaks against an observation. Each comes with its reason in words; the heaviest one is the level. */
+export const RISK_FACTORS = {
+  rejected_again: 'high: somebody rejected it, and it was seen again since',
+  blocked_item: 'high: the inventory blocks it, and it is used all the same',
+  drift: 'high: the provider changed its definition since it was accepted',
+  unknown_provider: 'high: nobody declared its provider',
+  foreign_address: "high: calls went to an address that is not the provider's",
+  unknown_item: 'medium: no inventory item and no active manifest declares it',
+  first_use: 'medium: an account used the provider for the first time within the last week, others did before',
+  call_errors: 'low: calls ended in an error',
+} as const;
+
+export const RiskFactorSchema = z
+  .enum(Object.keys(RISK_FACTORS) as [keyof typeof RISK_FACTORS, ...(keyof typeof RISK_FACTORS)[]])
+  .describe(
+    Object.entries(RISK_FACTORS)
+      .map(([factor, meaning]) => `\`${factor}\`: ${meaning}.`)
+      .join(' '),
+  );
 export type RiskFactor = z.infer<typeof RiskFactorSchema>;
+
+export const DefinitionSchema = DriftSchema.omit({ detectedAt: true }).meta({
+  id: 'Definition',
+  description: 'What an item is shown and called by.',
+});
+export type Definition = z.infer<typeof DefinitionSchema>;
 
 export const RuntimeObservationSchema = z
   .strictObject({
@@ -28,17 +46,18 @@ export const RuntimeObservationSchema = z
     name: z.string(),
     unknown: z.boolean().describe('Whether no inventory item and no active manifest declares it.'),
     status: ObservationStatusSchema,
-    occurrences: z.int().describe('In how many spans it was seen.'),
+    occurrences: z.int().describe('In how many spans it was seen; 0: a sync alone reported it.'),
     firstSeenAt: TimestampSchema,
     lastSeenAt: TimestampSchema,
-    lastTraceId: z.string(),
-    lastSpanId: z.string(),
+    lastTraceId: z.string().nullable(),
+    lastSpanId: z.string().nullable(),
     evidence: z
       .strictObject({
         serviceNames: samples.describe('Who used it: `service.name`, the first ten.'),
         serverAddresses: samples.describe('Where the calls went: `server.address`, the first ten.'),
         operations: samples.describe('What was done: `gen_ai.operation.name` or the MCP method.'),
         accounts: samples.describe('The service accounts and users that sent the spans.'),
+        names: samples.describe('How its name was written: variants of one model are one observation. The first ten.'),
         errors: z.int().describe('How many of the spans ended in an error.'),
       })
       .describe('What the observation rests on.'),
@@ -57,6 +76,10 @@ export const RuntimeObservationSchema = z
         reviewedAt: TimestampSchema,
       })
       .nullable(),
+    drift: z
+      .strictObject({ before: DefinitionSchema, after: DefinitionSchema, detectedAt: TimestampSchema })
+      .nullable()
+      .describe('How its definition changed under those who use it, until that is accepted or undone.'),
     ...timeFields,
   })
   .meta({ id: 'RuntimeObservation', description: 'A model, tool or agent that was seen in traffic at a provider.' });
@@ -65,7 +88,7 @@ export type RuntimeObservation = z.infer<typeof RuntimeObservationSchema>;
 export const ReviewRuntimeObservationInputSchema = z
   .strictObject({
     decision: DecisionSchema.describe(
-      'approved: its recommendation may be applied (by `{}` where the reviewer reaches all of the place where the provider stands). rejected: it must not be used; the recommendation is dismissed unless it rests on others too. ignored: it stays as it is, quietly.',
+      'approved: its recommendation may be applied (by `{}` where the reviewer reaches all of the place where the provider stands). rejected: it must not be used; the recommendation is dismissed unless it rests on others too, and the next sighting reopens it with a `block_item`. ignored: it stays as it is, quietly.',
     ),
     note: NoteSchema.nullish(),
   })

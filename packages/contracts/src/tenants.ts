@@ -27,7 +27,7 @@ export const TenantSchema = z
   .meta({ id: 'Tenant' });
 export type Tenant = z.infer<typeof TenantSchema>;
 
-const SettingsInputSchema = z
+export const TenantSettingsInputSchema = z
   .strictObject({
     captureContent: z.boolean().optional(),
     spanRetentionDays: z.int().min(1).max(3650).nullish(),
@@ -38,13 +38,13 @@ export const CreateTenantInputSchema = z
   .strictObject({
     id: IdentifierSchema.nullish().describe('Made where it is left out.'),
     displayName: DisplayNameSchema.nullish(),
-    settings: SettingsInputSchema.optional(),
+    settings: TenantSettingsInputSchema.optional(),
   })
   .meta({ id: 'CreateTenantInput' });
 export type CreateTenantInput = z.infer<typeof CreateTenantInputSchema>;
 
 export const UpdateTenantInputSchema = z
-  .strictObject({ displayName: DisplayNameSchema.nullish(), settings: SettingsInputSchema.optional() })
+  .strictObject({ displayName: DisplayNameSchema.nullish(), settings: TenantSettingsInputSchema.optional() })
   .meta({ id: 'UpdateTenantInput', description: 'Left out keeps, null clears, a value sets.' });
 export type UpdateTenantInput = z.infer<typeof UpdateTenantInputSchema>;
 

@@ -9,6 +9,7 @@ import {
   tenancyQueryFields,
   timeFields,
 } from './fields.ts';
+import { MembershipStatusSchema } from './memberships.ts';
 import { operation } from './operation.ts';
 import { page, pageFields } from './pages.ts';
 import { RoleSchema } from './scopes.ts';
@@ -41,18 +42,24 @@ export const UserSchema = z
     terms: z.strictObject({
       termsVersion: VersionSchema.nullable(),
       privacyVersion: VersionSchema.nullable(),
-      accepted: z.boolean(),
+      accepted: z
+        .boolean()
+        .describe(
+          'What a registration says counts from the first sign-in, which proves the email; before that: false.',
+        ),
       acceptedAt: TimestampSchema.nullable(),
     }),
     marketingConsent: z.strictObject({
-      optedIn: z.boolean(),
+      optedIn: z.boolean().describe('What a registration says counts from the first sign-in; before that: false.'),
       consentVersion: VersionSchema.nullable(),
       changedAt: TimestampSchema.nullable(),
     }),
     source: z.string().nullable().describe('Where the registration came from; `invitation` for invited users.'),
     memberships: z
-      .array(z.strictObject({ ...tenancyFields, role: RoleSchema }))
-      .describe("Those in the caller's reach; all of them to the user."),
+      .array(z.strictObject({ ...tenancyFields, role: RoleSchema, status: MembershipStatusSchema }))
+      .describe(
+        "Those in the caller's reach; all of them to the user, who is shown here what waits to be accepted: the hundred that were offered last.",
+      ),
     locale: LocaleSchema.nullable(),
     timeZone: TimeZoneSchema.nullable(),
     metadata: MetadataSchema,
@@ -111,7 +118,8 @@ export const listUsers = operation({
   scope: 'users:read',
   tag,
   summary: 'List users',
-  description: "Members of the tenants in the caller's reach; platform administrators see everyone.",
+  description:
+    "Members of the tenants in the caller's reach, once they accepted; platform administrators see everyone.",
   query: {
     ...tenancyQueryFields,
     status: z.string().max(64).nullish().describe('Only users of this status; deleted ones are shown by it alone.'),
@@ -130,7 +138,7 @@ export const getUser = operation({
   beforeTerms: true,
   tag,
   summary: 'Get a user',
-  description: 'Yourself, without any scope; or a member of a tenant in your reach.',
+  description: 'Yourself, without any scope; or a member of a tenant in your reach, who accepted the membership.',
   params,
   output: UserSchema,
   errors: ['user_not_found'],
@@ -145,7 +153,7 @@ export const deleteUser = operation({
   tag,
   summary: 'Delete a user',
   description:
-    'By themselves, by a platform administrator, or by an administrator who reaches all their memberships. Ends memberships and sessions and erases personal data. The email may register again, as a new user.',
+    'By themselves, by a platform administrator, or by an administrator who reaches all memberships that they accepted. Ends memberships and sessions and erases personal data. The email may register again, as a new user.',
   params,
   output: UserSchema,
   errors: ['user_not_found', 'user_out_of_reach', 'last_owner', 'platform_administrator_required'],
@@ -158,7 +166,7 @@ export const disableUser = operation({
   scope: 'users:write',
   tag,
   summary: 'Disable a user',
-  description: 'Their sessions end at once. Needs reach of all their memberships. Again: nothing changes.',
+  description: 'Their sessions end at once. Needs reach of all memberships that they accepted. Again: nothing changes.',
   params,
   output: UserSchema,
   errors: ['user_not_found', 'user_out_of_reach', 'platform_administrator_required', 'last_owner'],

@@ -57,11 +57,13 @@ test('reads need a scope for reading, and writes one that is not', () => {
   }
 });
 
-test('only registration is public, and only the own profile needs no scope', () => {
+test('only registration is public, and only what is one’s own or a schema needs no scope', () => {
   const named = (wanted: Operation['scope']) =>
     OPERATIONS.filter(([, { scope }]) => scope === wanted).map(([name]) => name);
   expect(named('public')).toEqual(['registerUser']);
-  expect(named(null)).toEqual(['updateMyProfile']);
+  expect(new Set(named(null))).toEqual(
+    new Set(['acceptMembership', 'createOrganization', 'getManifestSchema', 'updateMyProfile']),
+  );
 });
 
 test('bodies are strict objects: an unknown field is refused', () => {

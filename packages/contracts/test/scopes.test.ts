@@ -5,7 +5,8 @@ const ALL = ScopeSchema.options;
 const ROLES = RoleSchema.options;
 
 test('a scope is a resource and a verb, or everything', () => {
-  for (const scope of ALL) expect(scope).toMatch(/^(\*|[a-z]+(_[a-z]+)*:(read|write|apply|review|impersonate))$/);
+  for (const scope of ALL)
+    expect(scope).toMatch(/^(\*|[a-z]+(_[a-z]+)*:(read|write|apply|review|impersonate|introspect))$/);
   expect(new Set(ALL).size).toBe(ALL.length);
 });
 

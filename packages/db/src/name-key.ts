@@ -10,10 +10,14 @@ import { folded } from './queries.ts';
  * @param providerName null: no prefix is the provider's
  */
 export function nameKey(kind: InventoryKind, name: string, providerName: string | null): string {
-  if (kind !== 'model') return name;
-  const key = folded(name);
-  const prefix = prefixesOf(providerName).find((own) => key.startsWith(`${own}/`) && key.length > own.length + 1);
-  return prefix === undefined ? key : key.slice(prefix.length + 1);
+  return kind === 'model' ? folded(plainName(kind, name, providerName)) : name;
+}
+
+/** A name as it is shown: a model's without its own provider in front. */
+export function plainName(kind: InventoryKind, name: string, providerName: string | null): string {
+  const slash = name.indexOf('/');
+  if (kind !== 'model' || slash === -1 || slash === name.length - 1) return name;
+  return prefixesOf(providerName).includes(folded(name.slice(0, slash))) ? name.slice(slash + 1) : name;
 }
 
 /** The keys by which a manifest may declare what has this key: with and without the provider's name in front. */

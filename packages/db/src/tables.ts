@@ -24,6 +24,8 @@ export type Tables = {
     span_retention_days: number | null;
     /** Observations of the tenant: what its limit is compared with. */
     observation_count: Generated<number>;
+    /** The user who made it at their first run: each makes one at the most. */
+    founder_id: Generated<string | null>;
   };
   sub_tenants: { tenant_id: string; id: string; created_at: Time };
   service_accounts: Place &
@@ -170,6 +172,8 @@ export type Tables = {
       applied_by: string | null;
       applied_at: Time | null;
       dismissal: Generated<Json | null>;
+      /** What the observations behind an applied one were before. */
+      former: Generated<Json | null>;
     };
   /** Since when an account is known to use a provider. */
   provider_uses: { tenant_id: string; provider_id: string; account: string; first_used_at: Time };

@@ -1,16 +1,19 @@
+import type { Grant } from '@quartermaster/contracts/gateway-sessions.ts';
 import { describe, expect, test } from 'vitest';
 import type { Database } from '../src/database.ts';
 import {
   findGatewaySession,
+  findSessionsOfItem,
   insertGatewaySession,
   listGatewaySessions,
-  listGrantedItems,
   revokeGatewaySession,
   revokeSessionsOf,
   revokeSessionsOfGateway,
+  revokeSessionsOfItem,
   subjectExists,
 } from '../src/repositories/gateway-sessions.ts';
 import { insertGateway } from '../src/repositories/gateways.ts';
+import { findGrantedItems, type GrantedItemKey, listGrantedItems } from '../src/repositories/granted-items.ts';
 import { insertInventoryItem } from '../src/repositories/inventory.ts';
 import { insertProvider } from '../src/repositories/providers.ts';
 import { insertServiceAccount } from '../src/repositories/service-accounts.ts';
@@ -130,6 +133,70 @@ describe('ending the sessions of a principal', () => {
   });
 });
 
+describe('ending the sessions that grant an item', () => {
+  const grant = (providerId: string, kind: 'model' | 'tool', name: string) => ({
+    providerId,
+    providerName: 'openai',
+    items: [{ kind, name }],
+  });
+  const model = { providerId: 'prov_1', providerName: 'openai', kind: 'model', nameKey: 'gpt-5' } as const;
+
+  test('finds every variant of its name, and nothing of another provider, kind, name, tenant or time', async () => {
+    const db = await temporaryDatabase(ACME, EU, GLOBEX);
+    const [acme, eu, globex] = [await gateway(db, ACME), await gateway(db, EU), await gateway(db, GLOBEX)];
+    const plain = await session(db, ACME, acme, { at: 0, grants: [grant('prov_1', 'model', 'gpt-5')] });
+    const variant = await session(db, EU, eu, {
+      at: 1,
+      grants: [grant('prov_2', 'model', 'x'), grant('prov_1', 'model', 'OpenAI/GPT-5')],
+    });
+    const others = [grant('prov_2', 'model', 'gpt-5'), grant('prov_1', 'tool', 'gpt-5')];
+    await session(db, ACME, acme, { grants: [...others, grant('prov_1', 'model', 'gpt-5-mini')] });
+    await session(db, ACME, acme, { grants: [grant('provX1', 'model', 'gpt-5')] });
+    await session(db, GLOBEX, globex, { grants: [grant('prov_1', 'model', 'gpt-5')] });
+    await session(db, ACME, acme, { ttl: 60, grants: [grant('prov_1', 'model', 'gpt-5')] });
+    const gone = await session(db, ACME, acme, { grants: [grant('prov_1', 'model', 'gpt-5')] });
+    await revokeGatewaySession(db, [ACME], acme, gone, later(2));
+    const found = [
+      { id: plain, gatewayId: acme, subject: 'user:1' },
+      { id: variant, gatewayId: eu, subject: 'user:1' },
+    ];
+    expect(await findSessionsOfItem(db, [ACME], model, later(60), 10)).toEqual(found);
+    expect(await findSessionsOfItem(db, [EU], model, later(60), 10)).toEqual(found.slice(1));
+    expect(await statusOf(db, acme, plain, 60)).toBe('active');
+    expect(await revokeSessionsOfItem(db, [ACME], model, later(60), 10)).toEqual(found);
+    expect(await findGatewaySession(db, [ACME], eu, variant, later(61))).toMatchObject({
+      status: 'revoked',
+      revokedAt: later(60).toISOString(),
+      revokedReason: 'item_blocked',
+    });
+    expect(await revokeSessionsOfItem(db, [ACME], model, later(60), 10)).toEqual([]);
+  });
+
+  test('goes through any number of sessions, and answers as many as are asked for', async () => {
+    const db = await temporaryDatabase(ACME);
+    const gatewayId = await gateway(db, ACME);
+    const ids: string[] = [];
+    for (let at = 0; at < 120; at += 1) {
+      await session(db, ACME, gatewayId, { at, grants: [grant('prov_1', 'model', 'other')] });
+      ids.push(await session(db, ACME, gatewayId, { at, grants: [grant('prov_1', 'model', 'gpt-5')] }));
+    }
+    const found = await findSessionsOfItem(db, [ACME], model, later(120), 1000);
+    expect(found.map(({ id }) => id)).toEqual(ids);
+    const first = await revokeSessionsOfItem(db, [ACME], model, later(120), 70);
+    const second = await revokeSessionsOfItem(db, [ACME], model, later(120), 70);
+    expect([...first, ...second].map(({ id }) => id)).toEqual(ids);
+  });
+
+  test('finds a session of the longest time to its last second', async () => {
+    const db = await temporaryDatabase(ACME);
+    const gatewayId = await gateway(db, ACME);
+    const day = 24 * 3600;
+    const id = await session(db, ACME, gatewayId, { ttl: day, grants: [grant('prov_1', 'model', 'gpt-5')] });
+    expect(await findSessionsOfItem(db, [ACME], model, later(day - 1), 9)).toMatchObject([{ id }]);
+    expect(await findSessionsOfItem(db, [ACME], model, later(day), 9)).toEqual([]);
+  });
+});
+
 test('a subject is active, of the tenant, and not of a sibling sub-tenant', async () => {
   const db = await temporaryDatabase(ACME, EU, US, GLOBEX);
   await account(db, ACME, 'wide', 'active');
@@ -138,6 +205,7 @@ test('a subject is active, of the tenant, and not of a sibling sub-tenant', asyn
   await user(db, 'usr_1', 'active', EU);
   await user(db, 'usr_2', 'disabled', EU);
   await user(db, 'usr_3', 'active', GLOBEX);
+  await user(db, 'usr_4', 'invited', EU);
   const cases: [string, TenantPlace, boolean][] = [
     ['service_account:acme/wide', ACME, true],
     ['service_account:acme/wide', EU, true],
@@ -152,6 +220,7 @@ test('a subject is active, of the tenant, and not of a sibling sub-tenant', asyn
     ['user:usr_1', US, false],
     ['user:usr_2', EU, false],
     ['user:usr_3', ACME, false],
+    ['user:usr_4', EU, false],
     ['user:wide', ACME, false],
     ['wide', ACME, false],
   ];
@@ -166,21 +235,38 @@ test('granted items leave blocked and retired ones out, and those of other provi
   const other = await provider(db, ACME, 'other');
   for (const status of ['available', 'missing', 'blocked', 'retired'] as const) await item(db, mine, status, status);
   await item(db, other, 'elsewhere', 'available');
-  const granted = await listGrantedItems(db, [ACME], [mine], 10);
-  expect(granted.map(({ name }) => name)).toEqual(['available', 'missing']);
-  expect(await listGrantedItems(db, [ACME], [mine, other], 2)).toHaveLength(2);
-  expect(await listGrantedItems(db, [GLOBEX], [mine], 10)).toEqual([]);
-  expect(await listGrantedItems(db, [ACME], [], 10)).toEqual([]);
+  const names = async (providerId: string, after: GrantedItemKey | null = null, limit = 10) =>
+    (await listGrantedItems(db, [ACME], providerId, after, limit)).map(({ name }) => name);
+  expect(await names(mine)).toEqual(['available', 'missing']);
+  expect(await names(other)).toEqual(['elsewhere']);
+  expect(await names(mine, null, 1)).toEqual(['available']);
+  expect(await names(mine, { kind: 'model', nameKey: 'available' })).toEqual(['missing']);
+  expect(await listGrantedItems(db, [GLOBEX], mine, null, 10)).toEqual([]);
+});
+
+test('of the items that a session had, those are granted still that are neither blocked, retired nor gone', async () => {
+  const db = await temporaryDatabase(ACME);
+  const mine = await provider(db, ACME, 'mine');
+  const items = (['available', 'missing', 'blocked', 'retired', 'gone'] as const).map(
+    (name) => ({ kind: 'model', name }) as const,
+  );
+  for (const { name } of items) if (name !== 'gone') await item(db, mine, name, name);
+  const asked = [...items, { kind: 'tool', name: 'available' } as const];
+  const found = await findGrantedItems(db, [ACME], mine, asked);
+  expect(found.map(({ name }) => name).toSorted()).toEqual(['available', 'missing']);
+  expect(await findGrantedItems(db, [GLOBEX], mine, asked)).toEqual([]);
+  expect(await findGrantedItems(db, [ACME], 'prov_other', asked)).toEqual([]);
+  expect(await findGrantedItems(db, [ACME], mine, [])).toEqual([]);
 });
 
 async function statusOf(db: Database, gatewayId: string, id: string, seconds = 1) {
   return (await findGatewaySession(db, EVERYWHERE, gatewayId, id, later(seconds)))?.status;
 }
 
-type SessionFields = { subject?: string; openedBy?: string; ttl?: number; at?: number };
+type SessionFields = { subject?: string; openedBy?: string; ttl?: number; at?: number; grants?: Grant[] };
 
 async function session(db: Database, place: TenantPlace, gatewayId: string, fields: SessionFields): Promise<string> {
-  const { subject = 'user:1', openedBy = subject, ttl = 600, at = 0 } = fields;
+  const { subject = 'user:1', openedBy = subject, ttl = 600, at = 0, grants = [] } = fields;
   const values = {
     gatewayId,
     subject,
@@ -188,7 +274,7 @@ async function session(db: Database, place: TenantPlace, gatewayId: string, fiel
     openedBy,
     expiresAt: later(at + ttl).toISOString(),
     gatewayUrl: null,
-    grants: [],
+    grants,
     metadata: {},
   };
   return (await insertGatewaySession(db, place, values, later(at))).id;
@@ -226,14 +312,23 @@ async function account(db: Database, place: TenantPlace, id: string, status: 'ac
   await insertServiceAccount(db, place, { id, name: id, status, ...fields }, NOW);
 }
 
-async function user(db: Database, id: string, status: 'active' | 'disabled', place: TenantPlace): Promise<void> {
+/** @param status of the user; `invited`: active, and their membership waits to be accepted */
+async function user(
+  db: Database,
+  id: string,
+  status: 'active' | 'disabled' | 'invited',
+  place: TenantPlace,
+): Promise<void> {
   const times = { created_at: NOW.toISOString(), updated_at: NOW.toISOString() };
   const email = `${id}@example.com`;
   const empty = { display_name: null, source: null, locale: null, time_zone: null, last_seen_at: null, metadata: '{}' };
   const consents = { terms: '{}', terms_accepted: 1, marketing_consent: '{}', platform_administrator: 0 } as const;
   await db
     .insertInto('users')
-    .values({ id, email, email_key: email, status, ...empty, ...consents, ...times })
+    .values({
+      ...{ id, email, email_key: email, status: status === 'disabled' ? status : 'active' },
+      ...{ ...empty, ...consents, ...times },
+    })
     .execute();
   await db
     .insertInto('memberships')
@@ -243,6 +338,7 @@ async function user(db: Database, id: string, status: 'active' | 'disabled', pla
       user_id: id,
       email,
       role: 'viewer',
+      accepted_at: status === 'invited' ? null : NOW.toISOString(),
       ...times,
     })
     .execute();

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { newId, newUserId } from '../src/ids.ts';
+import { idsSince, newId, newUserId } from '../src/ids.ts';
 import { NOW } from './temporary-database.ts';
 
 const PREFIXES = ['prov', 'inv', 'gw', 'obs', 'rec', 'task', 'man', 'key', 'ses', 'ten', 'sa', 'aud', 'sig'] as const;
@@ -12,6 +12,12 @@ test('ids sort by the time they were made, as text', () => {
   const times = [0, 1, 999, 1000, Date.parse('2026-03-01'), NOW.getTime(), NOW.getTime() + 1, Date.parse('2500-01-01')];
   const ids = times.map((time) => newId('prov', new Date(time)));
   expect(ids.toSorted()).toEqual(ids);
+});
+
+test('the ids since a time are those made in its millisecond or later', () => {
+  const since = idsSince('ses', NOW);
+  const ids = [-1, 0, 1, 1000].map((shift) => newId('ses', new Date(NOW.getTime() + shift)));
+  expect(ids.map((id) => id > since)).toEqual([false, true, true, true]);
 });
 
 test('ids of one millisecond share their time and nothing else', () => {

@@ -1,7 +1,14 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { sql } from 'kysely';
-import { expect, test } from 'vitest';
-import { type Database, migrate } from '../src/database.ts';
-import { temporaryDatabase } from './temporary-database.ts';
+import { Migrator } from 'kysely/migration';
+import { expect, onTestFinished, test } from 'vitest';
+import { type Database, migrate, openDatabase } from '../src/database.ts';
+import { initial } from '../src/migrations/0001-initial.ts';
+import { listAcceptedMemberships } from '../src/repositories/memberships.ts';
+import { EVERYWHERE } from '../src/tenancy.ts';
+import { NOW, temporaryDatabase } from './temporary-database.ts';
 
 async function rows<Row>(db: Database, text: string): Promise<Row[]> {
   return (await sql<Row>`${sql.raw(text)}`.execute(db)).rows;
@@ -39,6 +46,31 @@ test('two that start at once do not get in each other’s way', async () => {
   expect(await rows(db, 'select name from kysely_migration')).toEqual([
     { name: '0001-initial' },
     { name: '0002-governance-loop' },
+  ]);
+});
+
+test('who was a member before memberships were accepted is one still', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'quartermaster-db-'));
+  const db = await openDatabase('sqlite:test.db', folder);
+  onTestFinished(async () => {
+    await db.destroy();
+    await rm(folder, { recursive: true });
+  });
+  const first = new Migrator({ db, provider: { getMigrations: async () => ({ '0001-initial': initial }) } });
+  expect((await first.migrateToLatest()).error).toBeUndefined();
+  const time = NOW.toISOString();
+  await sql`insert into tenants (id, capture_content, created_at, updated_at) values ('acme', 0, ${time}, ${time})`.execute(
+    db,
+  );
+  await sql`
+    insert into users (id, status, platform_administrator, terms, terms_accepted, marketing_consent, metadata, created_at, updated_at)
+    values ('usr_1', 'active', 0, '{}', 1, '{}', '{}', ${time}, ${time})`.execute(db);
+  await sql`
+    insert into memberships (tenant_id, sub_tenant_id, user_id, email, role, created_at, updated_at)
+    values ('acme', '', 'usr_1', 'ada@x.example', 'owner', ${time}, ${time})`.execute(db);
+  await migrate(db);
+  expect(await listAcceptedMemberships(db, EVERYWHERE, 'usr_1')).toMatchObject([
+    { tenantId: 'acme', acceptedAt: time },
   ]);
 });
 

@@ -4,16 +4,21 @@ import { DuplicateKeyError } from '../src/errors.ts';
 import type { Page, PageKey, PageRequest } from '../src/queries.ts';
 import { findAccountByIdentity, hasIdentity, insertIdentity } from '../src/repositories/identities.ts';
 import {
+  acceptMembership,
   deleteMembershipsOf,
   findMembership,
   findTenantOwnedAlone,
   insertMembership,
+  listAcceptedMemberships,
   listMemberships,
+  listMembershipsIn,
 } from '../src/repositories/memberships.ts';
-import { findTenant, insertTenant, listTenants, updateTenant } from '../src/repositories/tenants.ts';
+import { findTenant, hasFoundedTenant, insertTenant, listTenants, updateTenant } from '../src/repositories/tenants.ts';
 import {
+  confirmConsent,
   deleteUnclaimedUsers,
   eraseUser,
+  findAccount,
   findAccountByEmail,
   findUser,
   insertUser,
@@ -23,7 +28,7 @@ import {
   TERMS_NOT_ACCEPTED,
   updateUser,
 } from '../src/repositories/users.ts';
-import { EVERYWHERE, type TenantScope } from '../src/tenancy.ts';
+import { EVERYWHERE, type TenantPlace, type TenantScope } from '../src/tenancy.ts';
 import { NOW, temporaryDatabase } from './temporary-database.ts';
 
 const ACME: TenantScope = [{ tenantId: 'acme', subTenantId: null }];
@@ -54,9 +59,19 @@ async function user(email: string, values: Partial<NewUser> = {}, now = NOW): Pr
   return account.id;
 }
 
-async function member(id: string, place: string, role: 'owner' | 'viewer' = 'viewer', now = NOW): Promise<void> {
-  const [tenantId = '', subTenantId = null] = place.split('/');
-  await insertMembership(db, { tenantId, subTenantId }, { userId: id, email: 'as@invited.example', role }, now);
+async function member(userId: string, place: string, role: 'owner' | 'viewer' = 'viewer'): Promise<void> {
+  const membership = { userId, email: 'as@invited.example', role, acceptedAt: NOW.toISOString() };
+  await insertMembership(db, placeOf(place), membership, NOW);
+}
+
+/** A membership that its user has not accepted yet. */
+async function offer(userId: string, place: string, role: 'owner' | 'viewer' = 'viewer', now = NOW): Promise<void> {
+  await insertMembership(db, placeOf(place), { userId, email: 'as@invited.example', role, acceptedAt: null }, now);
+}
+
+function placeOf(text: string): TenantPlace {
+  const [tenantId = '', subTenantId = null] = text.split('/');
+  return { tenantId, subTenantId };
 }
 
 /** All items, read in pages of `limit`. */
@@ -116,6 +131,63 @@ describe('users', () => {
     expect(await places([], ada)).toEqual(['acme/null', 'acme/west', 'other/east']);
     const { items } = await listUsers(db, ACME, { scope: ACME, self: ada }, {}, { limit: 5, after: null });
     expect(items.map((item) => item.memberships.length)).toEqual([3]);
+  });
+
+  test('are seen through no membership that they have not accepted', async () => {
+    const [ada, bob] = [await user('ada@x.example'), await user('bob@x.example')];
+    await offer(ada, 'acme');
+    await member(bob, 'acme');
+    await offer(bob, 'acme/east');
+    const view = { scope: ACME, self: NOBODY };
+    const page = { limit: 9, after: null };
+    expect(await findUser(db, view, ada)).toBeUndefined();
+    const listed = await listUsers(db, ACME, view, {}, page);
+    expect(listed.items.map(({ id }) => id)).toEqual([bob]);
+    expect((await listUsers(db, ACME_EAST, { scope: ACME_EAST, self: NOBODY }, {}, page)).items).toEqual([]);
+    const offered = await findMembership(db, ACME, placeOf('acme'), ada);
+    if (!offered) throw new Error('the membership is missing');
+    await acceptMembership(db, ACME, offered, NOW);
+    expect(await findUser(db, view, ada)).toMatchObject({ memberships: [{ tenantId: 'acme', status: 'active' }] });
+  });
+
+  test('show what they accepted, and of what waits for them the newest hundred', async () => {
+    const ada = await user('ada@x.example');
+    await member(ada, 'acme');
+    for (let index = 0; index < 102; index += 1) {
+      const subTenantId = `sub-${index}`;
+      await db
+        .insertInto('sub_tenants')
+        .values({ tenant_id: 'acme', id: subTenantId, created_at: NOW.toISOString() })
+        .execute();
+      await offer(ada, `acme/${subTenantId}`, 'viewer', new Date(NOW.getTime() + index));
+    }
+    const memberships = (await findUser(db, { scope: [], self: ada }, ada))?.memberships ?? [];
+    expect(memberships.filter(({ status }) => status === 'active')).toHaveLength(1);
+    const pending = memberships.filter(({ status }) => status === 'pending').map(({ subTenantId }) => subTenantId);
+    expect(pending).toHaveLength(100);
+    for (const oldest of ['sub-0', 'sub-1']) expect(pending).not.toContain(oldest);
+  });
+
+  test('what a registration said counts once it is confirmed, and is confirmed once', async () => {
+    const said = { termsVersion: '1', privacyVersion: '2', accepted: true, acceptedAt: null };
+    const marketingConsent = { optedIn: true, consentVersion: '3', changedAt: null };
+    const ada = await user('ada@x.example', { terms: said, marketingConsent });
+    const seen = async () => findUser(db, { scope: [], self: ada }, ada);
+    expect(await seen()).toMatchObject({
+      terms: { ...said, accepted: false },
+      marketingConsent: { ...marketingConsent, optedIn: false },
+    });
+    expect(await findAccount(db, ada)).toMatchObject({ termsAccepted: true });
+    const later = new Date(NOW.getTime() + 1000);
+    expect(await confirmConsent(db, ada, later)).toEqual(['terms', 'marketingConsent']);
+    const confirmed = {
+      terms: { ...said, acceptedAt: later.toISOString() },
+      marketingConsent: { ...marketingConsent, changedAt: later.toISOString() },
+    };
+    expect(await seen()).toMatchObject(confirmed);
+    expect(await confirmConsent(db, ada, new Date(NOW.getTime() + 2000))).toEqual([]);
+    expect(await seen()).toMatchObject(confirmed);
+    expect(await confirmConsent(db, await user('bob@x.example'), later)).toEqual([]);
   });
 
   test('are listed once each, whole, in pages of any size, with filters', async () => {
@@ -218,6 +290,31 @@ describe('memberships', () => {
     expect(await findMembership(db, [{ tenantId: 'other', subTenantId: null }], whole, ada)).toBeUndefined();
   });
 
+  test('are accepted once, and listed by their status', async () => {
+    const ada = await user('ada@x.example');
+    await offer(ada, 'acme');
+    await member(ada, 'acme/east');
+    const offered = await findMembership(db, ACME, placeOf('acme'), ada);
+    if (!offered) throw new Error('the membership is missing');
+    const listed = async (status: string) =>
+      (await listMemberships(db, ACME, { status }, { limit: 9, after: null })).items.map((one) => one.subTenantId);
+    expect([await listed('pending'), await listed('active'), await listed('nonsense')]).toEqual([[null], ['east'], []]);
+    const accepted = async () =>
+      (await listAcceptedMemberships(db, EVERYWHERE, ada)).map(({ subTenantId }) => subTenantId);
+    expect(await accepted()).toEqual(['east']);
+    expect((await listMembershipsIn(db, EVERYWHERE, 'acme', ada)).map((one) => one.status)).toEqual([
+      'pending',
+      'active',
+    ]);
+    const later = new Date(NOW.getTime() + 1000);
+    expect(await acceptMembership(db, [{ tenantId: 'other', subTenantId: null }], offered, later)).toBeUndefined();
+    expect(await acceptMembership(db, ACME, offered, later)).toMatchObject({
+      ...{ status: 'active', acceptedAt: later.toISOString(), updatedAt: later.toISOString() },
+    });
+    expect(await acceptMembership(db, ACME, offered, later)).toBeUndefined();
+    expect(await accepted()).toEqual([null, 'east']);
+  });
+
   test('are listed once each in pages of any size, also several of one user made at one time', async () => {
     const expected = new Set<string>();
     for (const email of ['ada@x.example', 'bob@x.example', 'eve@x.example']) {
@@ -244,7 +341,11 @@ describe('memberships', () => {
     expect(await findTenantOwnedAlone(db, EVERYWHERE, ada)).toBe('acme');
     expect(await findTenantOwnedAlone(db, [{ tenantId: 'other', subTenantId: null }], ada)).toBeUndefined();
     expect(await findTenantOwnedAlone(db, EVERYWHERE, bob)).toBeUndefined();
-    await member(eve, 'acme', 'owner');
+    await offer(eve, 'acme', 'owner');
+    expect(await findTenantOwnedAlone(db, EVERYWHERE, ada)).toBe('acme');
+    const offered = await findMembership(db, ACME, placeOf('acme'), eve);
+    if (!offered) throw new Error('the membership is missing');
+    await acceptMembership(db, ACME, offered, NOW);
     expect(await findTenantOwnedAlone(db, EVERYWHERE, ada)).toBeUndefined();
     expect(await findTenantOwnedAlone(db, EVERYWHERE, eve)).toBe('other');
     await updateUser(db, eve, { status: 'disabled' }, NOW);
@@ -275,8 +376,9 @@ describe('tenants', () => {
 
   test('are made once, and changed by what is given', async () => {
     const settings = { captureContent: false, spanRetentionDays: 30 };
-    const tenant = { id: 'new', displayName: 'New', settings };
-    expect(await insertTenant(db, tenant, NOW)).toMatchObject({ ...tenant, subTenantIds: [] });
+    const shown = { id: 'new', displayName: 'New', settings };
+    const tenant = { ...shown, founderId: null };
+    expect(await insertTenant(db, tenant, NOW)).toMatchObject({ ...shown, subTenantIds: [] });
     await expect(insertTenant(db, tenant, NOW)).rejects.toThrow(DuplicateKeyError);
     const change = { settings: { captureContent: true } };
     expect(await updateTenant(db, ACME, 'new', change, NOW)).toBeUndefined();
@@ -284,6 +386,17 @@ describe('tenants', () => {
       ...{ displayName: 'New', settings: { captureContent: true, spanRetentionDays: 30 } },
     });
     expect(await updateTenant(db, EVERYWHERE, 'new', { displayName: null }, NOW)).toMatchObject({ displayName: null });
+  });
+
+  test('have each another founder, where they have one', async () => {
+    const [ada, bob] = [await user('ada@x.example'), await user('bob@x.example')];
+    const settings = { captureContent: false, spanRetentionDays: null };
+    const found = (id: string, founderId: string) =>
+      insertTenant(db, { id, displayName: null, settings, founderId }, NOW);
+    await found('adas', ada);
+    await expect(found('another', ada)).rejects.toThrow(DuplicateKeyError);
+    expect([await hasFoundedTenant(db, ada), await hasFoundedTenant(db, bob)]).toEqual([true, false]);
+    await found('bobs', bob);
   });
 
   test('show the first thousand of their sub-tenants, each tenant its own', async () => {

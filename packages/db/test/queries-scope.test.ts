@@ -1,18 +1,23 @@
 import { expect, expectTypeOf, test } from 'vitest';
 import type { Database } from '../src/database.ts';
 import type * as auditEvents from '../src/repositories/audit-events.ts';
+import type * as credentialExpiry from '../src/repositories/credential-expiry.ts';
 import type * as credentials from '../src/repositories/credentials.ts';
 import type * as gatewaySessions from '../src/repositories/gateway-sessions.ts';
 import type * as gateways from '../src/repositories/gateways.ts';
+import type * as grantedItems from '../src/repositories/granted-items.ts';
 import type * as inventory from '../src/repositories/inventory.ts';
+import type * as inventorySync from '../src/repositories/inventory-sync.ts';
 import type * as manifestDeclarations from '../src/repositories/manifest-declarations.ts';
 import type * as manifests from '../src/repositories/manifests.ts';
 import type * as memberships from '../src/repositories/memberships.ts';
 import type * as operatorTasks from '../src/repositories/operator-tasks.ts';
+import type * as providerSecrets from '../src/repositories/provider-secrets.ts';
 import type * as providers from '../src/repositories/providers.ts';
 import { findProvider, listProviders, updateProvider } from '../src/repositories/providers.ts';
 import type * as recommendations from '../src/repositories/recommendations.ts';
 import type * as runtimeObservations from '../src/repositories/runtime-observations.ts';
+import type * as sealedSecrets from '../src/repositories/sealed-secrets.ts';
 import type * as serviceAccounts from '../src/repositories/service-accounts.ts';
 import { searchServiceAccounts } from '../src/repositories/service-accounts.ts';
 import type * as tenants from '../src/repositories/tenants.ts';
@@ -44,7 +49,10 @@ type Unnarrowed<Module> = {
 test('what touches the data of tenants takes a scope or a place, but for what is listed here', () => {
   expectTypeOf<Unnarrowed<typeof gatewaySessions>>().toBeNever();
   expectTypeOf<Unnarrowed<typeof gateways>>().toBeNever();
+  expectTypeOf<Unnarrowed<typeof grantedItems>>().toBeNever();
+  expectTypeOf<Unnarrowed<typeof credentialExpiry>>().toBeNever();
   expectTypeOf<Unnarrowed<typeof inventory>>().toBeNever();
+  expectTypeOf<Unnarrowed<typeof inventorySync>>().toBeNever();
   expectTypeOf<Unnarrowed<typeof manifestDeclarations>>().toBeNever();
   expectTypeOf<Unnarrowed<typeof manifests>>().toBeNever();
   expectTypeOf<Unnarrowed<typeof operatorTasks>>().toBeNever();
@@ -55,16 +63,28 @@ test('what touches the data of tenants takes a scope or a place, but for what is
   expectTypeOf<Unnarrowed<typeof auditEvents>>().toEqualTypeOf<'insertAuditEvents'>();
   // Who is calling is found out before there is a scope.
   expectTypeOf<Unnarrowed<typeof credentials>>().toEqualTypeOf<'findApiKey' | 'touchApiKey'>();
+  // Of the whole service: what a time or a key has ended.
+  expectTypeOf<Unnarrowed<typeof providerSecrets>>().toEqualTypeOf<'eraseFormerSecrets'>();
+  expectTypeOf<Unnarrowed<typeof sealedSecrets>>().toEqualTypeOf<'listSealedSecrets'>();
   // Of the whole service: whether there was a first one.
   expectTypeOf<Unnarrowed<typeof serviceAccounts>>().toEqualTypeOf<'hasPlatformAdministrator'>();
   // A user who is deleted leaves every tenant.
   expectTypeOf<Unnarrowed<typeof memberships>>().toEqualTypeOf<'deleteMembershipsOf'>();
   // These name one tenant, or are asked by the service itself for all of them.
   expectTypeOf<Unnarrowed<typeof runtimeObservations>>().toEqualTypeOf<never>();
-  expectTypeOf<Unnarrowed<typeof tenants>>().toEqualTypeOf<'insertTenant' | 'findTenantSettings' | 'listRetentions'>();
+  expectTypeOf<Unnarrowed<typeof tenants>>().toEqualTypeOf<
+    'insertTenant' | 'hasFoundedTenant' | 'findTenantSettings' | 'listRetentions'
+  >();
   // Users belong to no tenant; what others see of them is narrowed by findUser and listUsers.
   expectTypeOf<Exclude<Unnarrowed<typeof users>, 'findUser' | 'listUsers'>>().toEqualTypeOf<
-    'findAccountByEmail' | 'insertUser' | 'updateUser' | 'eraseUser' | 'touchUser' | 'deleteUnclaimedUsers'
+    | 'findAccount'
+    | 'findAccountByEmail'
+    | 'insertUser'
+    | 'updateUser'
+    | 'confirmConsent'
+    | 'eraseUser'
+    | 'touchUser'
+    | 'deleteUnclaimedUsers'
   >();
   expectTypeOf<'findUser' | 'listUsers'>().not.toExtend<Unnarrowed<typeof users>>();
 });

@@ -40,6 +40,11 @@ export function scopesAt(principal: Principal, place: TenantPlace): Scope[] {
   return [...new Set([...principal.platformScopes, ...here.flatMap((grant) => grant.scopes)])];
 }
 
+/** Whether a user's id is the caller's own. */
+export function isSelf(principal: Principal, userId: string): boolean {
+  return principal.kind === 'user' && principal.id === userId;
+}
+
 /**
  * How tokens and records name a principal: `user:<id>` or `service_account:<tenant>/<id>`, since an account's id is unique
  * in its tenant only.

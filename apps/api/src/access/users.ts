@@ -6,8 +6,14 @@ import {
   type Identity,
   insertIdentity,
 } from '@quartermaster/db/repositories/identities.ts';
-import { listMembershipsOf } from '@quartermaster/db/repositories/memberships.ts';
-import { type Account, findAccountByEmail, touchUser, updateUser } from '@quartermaster/db/repositories/users.ts';
+import { listAcceptedMemberships } from '@quartermaster/db/repositories/memberships.ts';
+import {
+  type Account,
+  confirmConsent,
+  findAccountByEmail,
+  touchUser,
+  updateUser,
+} from '@quartermaster/db/repositories/users.ts';
 import { EVERYWHERE } from '@quartermaster/db/tenancy.ts';
 import { write } from '../audit-events/write.ts';
 import { ApiError } from '../errors.ts';
@@ -39,7 +45,7 @@ export async function principalOfToken(services: Needs, token: string, requestId
   if (account.status === 'deleted') throw registrationRequired();
   if (account.status === 'disabled') throw disabled();
   await touch(services, account);
-  const memberships = await listMembershipsOf(services.db, { scope: EVERYWHERE, self: account.id }, [account.id]);
+  const memberships = await listAcceptedMemberships(services.db, EVERYWHERE, account.id);
   return principalOf(
     account,
     memberships.map(({ tenantId, subTenantId, role }) => ({ tenantId, subTenantId, scopes: ROLE_SCOPES[role] })),
@@ -73,7 +79,8 @@ async function link(services: Needs, { identity, email, requestId }: FirstSight)
       await insertIdentity(trx, identity, current.id, now);
       const status = current.termsAccepted ? 'active' : 'pending_terms';
       if (status !== current.status) await updateUser(trx, current.id, { status }, now);
-      const changed = status === current.status ? ['identity'] : ['identity', 'status'];
+      const confirmed = await confirmConsent(trx, current.id, now);
+      const changed = ['identity', ...(status === current.status ? [] : ['status']), ...confirmed];
       record({ place: null, target: { type: 'user', id: current.id }, changed });
       return { ...current, status };
     });

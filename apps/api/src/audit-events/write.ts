@@ -1,4 +1,5 @@
 import type { AuditEvent } from '@quartermaster/contracts/audit-events.ts';
+import type { ErrorCode } from '@quartermaster/contracts/errors.ts';
 import type { Operation } from '@quartermaster/contracts/operation.ts';
 import type { Database } from '@quartermaster/db/database.ts';
 import { insertAuditEvents, type NewAuditEvent } from '@quartermaster/db/repositories/audit-events.ts';
@@ -13,6 +14,8 @@ export type Change = {
   target: NonNullable<AuditEvent['target']>;
   /** The names of the fields that changed, never their values. */
   changed?: readonly string[];
+  /** Why it failed, where that is what was written down. */
+  failure?: ErrorCode;
 };
 
 type WriteContext = {
@@ -62,8 +65,8 @@ function eventOf(ctx: WriteContext, change: Change): NewAuditEvent {
     ...actorOf(ctx.principal),
     operation: ctx.operation.operationId,
     target: change.target,
-    outcome: 'success',
-    reason: null,
+    outcome: change.failure === undefined ? 'success' : 'failure',
+    reason: change.failure ?? null,
     changedFields: [...(change.changed ?? [])].toSorted(),
     count: 1,
     requestId: ctx.requestId,

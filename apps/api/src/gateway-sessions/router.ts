@@ -4,6 +4,7 @@ import { scopeOf } from '@quartermaster/db/tenancy.ts';
 import { requireGateway } from '../gateways/service.ts';
 import { answerPage } from '../pages.ts';
 import { endpoint, router } from '../trpc.ts';
+import { introspectSession } from './introspect.ts';
 import { createGatewaySession, requireGatewaySession, revokeSession } from './service.ts';
 
 export const gatewaySessionsRouter = router({
@@ -19,6 +20,11 @@ export const gatewaySessionsRouter = router({
     const filter = { gatewayId: gateway.id, status: query.status, subject: query.subject };
     return answerPage(ctx, { path, query }, ctx.reach, (page) => listGatewaySessions(db, scope, filter, page, now()));
   }),
+
+  // A mutation, though it only reads: tRPC would put a query's token into the URL, and so into logs.
+  introspect: endpoint(contract.introspectGatewaySession).mutation(({ ctx, input }) =>
+    introspectSession(ctx, input.path.gateway_id, input.body.token),
+  ),
 
   get: endpoint(contract.getGatewaySession).query(({ ctx, input }) => requireGatewaySession(ctx, input.path)),
 

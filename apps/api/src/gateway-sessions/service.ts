@@ -2,7 +2,6 @@ import type {
   CreatedGatewaySession,
   CreateGatewaySessionInput,
   GatewaySession,
-  Grant,
 } from '@quartermaster/contracts/gateway-sessions.ts';
 import type { Gateway } from '@quartermaster/contracts/gateways.ts';
 import { holdsScopes } from '@quartermaster/contracts/scopes.ts';
@@ -10,11 +9,9 @@ import type { Database } from '@quartermaster/db/database.ts';
 import {
   findGatewaySession,
   insertGatewaySession,
-  listGrantedItems,
   revokeGatewaySession,
   subjectExists,
 } from '@quartermaster/db/repositories/gateway-sessions.ts';
-import { findProviders } from '@quartermaster/db/repositories/providers.ts';
 import { scopeMissing } from '../access/authorise.ts';
 import { principalName, scopesAt } from '../access/principal.ts';
 import { write } from '../audit-events/write.ts';
@@ -22,10 +19,8 @@ import { ApiError, ValidationFailure, valueError } from '../errors.ts';
 import { requireGateway } from '../gateways/service.ts';
 import { currentSigner } from '../signing-keys/service.ts';
 import type { CallerContext } from '../trpc.ts';
+import { grantsOf } from './grants.ts';
 import { signSessionToken } from './token.ts';
-
-/** Items that one session may grant. Beyond it the session is refused: grants that were cut would deny at random. */
-const GRANTED_ITEMS_MAX = 10_000;
 
 type Path = { gateway_id: string; session_id: string };
 
@@ -66,7 +61,11 @@ export async function revokeSession(ctx: CallerContext, path: Path): Promise<Gat
     const gateway = await requireGateway(ctx, trx, path.gateway_id);
     const session = await revokeGatewaySession(trx, ctx.reach, gateway.id, path.session_id, now);
     if (!session) throw notFound();
-    record({ place: gateway, target: { type: 'gateway_session', id: session.id }, changed: ['revokedAt'] });
+    record({
+      place: gateway,
+      target: { type: 'gateway_session', id: session.id },
+      changed: ['revokedAt', 'revokedReason'],
+    });
     return session;
   });
 }
@@ -118,23 +117,6 @@ function providersOf(gateway: Gateway, asked: readonly string[] | null): string[
   );
   if (details.length > 0) throw new ValidationFailure(details);
   return gateway.providerIds.filter((id) => asked.includes(id));
-}
-
-/** What the inventories of the chosen providers allow; a provider that is not active allows nothing. */
-async function grantsOf(db: Database, gateway: Gateway, providerIds: readonly string[]): Promise<Grant[]> {
-  // The whole tenant: a sub-tenant's gateway lists providers of the tenant, too, which its callers do not reach.
-  const scope = [{ tenantId: gateway.tenantId, subTenantId: null }];
-  const found = new Map((await findProviders(db, scope, providerIds)).map((provider) => [provider.id, provider]));
-  const active = providerIds.filter((id) => found.get(id)?.status === 'active');
-  const items = await listGrantedItems(db, scope, active, GRANTED_ITEMS_MAX + 1);
-  if (items.length > GRANTED_ITEMS_MAX) {
-    const rule = `a session grants at most ${GRANTED_ITEMS_MAX} items: choose fewer providers`;
-    throw valueError(['body', 'providerIds'], rule, providerIds);
-  }
-  const grants = new Map<string, Grant>();
-  for (const id of active) grants.set(id, { providerId: id, providerName: found.get(id)?.name ?? '', items: [] });
-  for (const { providerId, kind, name } of items) grants.get(providerId)?.items.push({ kind, name });
-  return [...grants.values()];
 }
 
 function notFound(): ApiError {

@@ -4,7 +4,7 @@ import { canonicalDigest } from '../crypto/canonical-digest.ts';
 import { SIGNING_ALGORITHM, type Signer } from '../signing-keys/service.ts';
 
 /** The `typ` of session tokens: no other token of ours, and no access token, passes for one (RFC 8725, section 3.11). */
-const SESSION_TOKEN_TYPE = 'qm-session+jwt';
+export const SESSION_TOKEN_TYPE = 'qm-session+jwt';
 
 /** Grants that a token carries itself, in bytes of JSON: it goes through HTTP headers, which have limits of their own. */
 const GRANTS_MAX_BYTES = 4096;

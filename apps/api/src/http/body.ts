@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { ApiError, ValidationFailure } from '../errors.ts';
+import { FORM_MEDIA_TYPE, formIn, isForm } from './form.ts';
 import { jsonFault } from './json-fault.ts';
 
 /** 1 MiB. */
@@ -8,12 +9,14 @@ export const BODY_LIMIT = 1024 * 1024;
 type BodyOptions = {
   /** May be absent, empty, or of any media type. */
   optional: boolean;
+  /** May be a form: `application/x-www-form-urlencoded`. */
+  form?: boolean;
   /** In bytes, {@link BODY_LIMIT} where left out. */
   limit?: number;
 };
 
 /**
- * Reads a request's body, once, as JSON.
+ * Reads a request's body, once, as JSON, or as a form where one is welcome.
  *
  * What the Content-Type decides: `application/json` and `application/*+json`, with any parameters, are JSON, and so is
  * a body without a Content-Type. Any other is read as JSON too where the body is optional, since such a body is welcome
@@ -24,14 +27,16 @@ type BodyOptions = {
  * @throws ApiError `body_too_large` as soon as the limit is passed (the rest is left unread), `media_type_unsupported`
  * for a media type, charset or content coding that is not read here; ValidationFailure `json_invalid`, alone.
  */
-export async function readBody(req: IncomingMessage, { optional, limit = BODY_LIMIT }: BodyOptions): Promise<unknown> {
+export async function readBody(req: IncomingMessage, options: BodyOptions): Promise<unknown> {
+  const { optional, form = false, limit = BODY_LIMIT } = options;
   if (!hasBody(req)) return undefined;
   if (Number(req.headers['content-length'] ?? 0) > limit) throw tooLarge(limit);
   refuseCoding(req);
   const bytes = await bytesOf(req, limit);
   if (bytes.length === 0) return undefined;
-  refuseMediaType(req.headers['content-type'], optional);
-  return parsed(decoded(bytes));
+  const contentType = req.headers['content-type'];
+  refuseMediaType(contentType, { optional, form });
+  return form && isForm(contentType) ? formIn(bytes) : parsed(decoded(bytes));
 }
 
 /** Whether bytes may follow the head: RFC 9112, section 6.3. */
@@ -74,17 +79,18 @@ function refuseCoding(req: IncomingMessage): void {
   });
 }
 
-function refuseMediaType(header: string | undefined, optional: boolean): void {
+function refuseMediaType(header: string | undefined, { optional, form }: { optional: boolean; form: boolean }): void {
   if (header === undefined || header.trim() === '') return;
   const [name = '', ...parameters] = header.split(';');
-  const json = /^\s*application\/([^\s/;]+\+)?json\s*$/i.test(name);
-  if (!json && !optional) throw notJson('Send the body as application/json.');
+  const known = /^\s*application\/([^\s/;]+\+)?json\s*$/i.test(name) || (form && isForm(header));
+  const accepted = ['application/json', ...(form ? [FORM_MEDIA_TYPE] : [])];
+  if (!known && !optional) throw unsupported(`Send the body as ${accepted.join(' or ')}.`, accepted);
   const charset = parameters.map((one) => /^\s*charset\s*=\s*"?([^"\s]+)"?\s*$/i.exec(one)?.[1]).find(Boolean);
-  if (charset !== undefined && !/^utf-?8$/i.test(charset)) throw notJson('Send the body in UTF-8.');
+  if (charset !== undefined && !/^utf-?8$/i.test(charset)) throw unsupported('Send the body in UTF-8.', accepted);
 }
 
-function notJson(detail: string): ApiError {
-  return new ApiError('media_type_unsupported', detail, { headers: { Accept: 'application/json' } });
+function unsupported(detail: string, accepted: readonly string[]): ApiError {
+  return new ApiError('media_type_unsupported', detail, { headers: { Accept: accepted.join(', ') } });
 }
 
 function tooLarge(limit: number): ApiError {

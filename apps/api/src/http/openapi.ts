@@ -5,6 +5,7 @@ import { generateOpenApiDocument, type OpenApiMeta } from 'trpc-to-openapi';
 import { z } from 'zod';
 import type { ZodOpenApiOperationObject, ZodOpenApiPathsObject, ZodOpenApiResponsesObject } from 'zod-openapi';
 import { refusalsOf } from './declared-errors.ts';
+import { FORM_MEDIA_TYPE } from './form.ts';
 import { type Procedures, proceduresByOperation } from './rest.ts';
 
 type DocumentOptions = {
@@ -111,14 +112,15 @@ function securityOf({ scope }: Operation): Record<string, string[]>[] {
   return [{ bearerAuth: scopes }, { apiKeyAuth: [...scopes] }];
 }
 
-function bodyOf({ body, bodyOptional, transport }: Operation): Pick<ZodOpenApiOperationObject, 'requestBody'> {
+function bodyOf({ body, bodyOptional, form, transport }: Operation): Pick<ZodOpenApiOperationObject, 'requestBody'> {
   if (transport === 'otlp') {
     const description = 'An ExportTraceServiceRequest, gzip or not.';
     return { requestBody: { required: true, description, content: inBothEncodings({ type: 'object' }) } };
   }
   if (!body) return {};
   const schema = bodyOptional ? body.nullable() : body;
-  return { requestBody: { required: !bodyOptional, content: { 'application/json': { schema } } } };
+  const content = { ...json(schema), ...(form && { [FORM_MEDIA_TYPE]: { schema } }) };
+  return { requestBody: { required: !bodyOptional, content } };
 }
 
 function responsesOf(operation: Operation): ZodOpenApiResponsesObject {

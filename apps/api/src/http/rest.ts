@@ -115,12 +115,12 @@ export function proceduresByOperation(procedures: Procedures): [Operation, AnyTR
 
 /** Whether the caller may, as far as it shows before the body is read. */
 function admit(operation: Operation, principal: Principal | null, raw: { path: unknown; query: unknown }): void {
-  const { reach } = authorise(operation, principal, raw);
-  refuseForeignTenants(reach, raw);
+  const { reach, own } = authorise(operation, principal, raw);
+  if (!own) refuseForeignTenants(reach, raw);
 }
 
-function bodyOptions({ bodyOptional }: Operation, { bodyLimit }: RestOptions) {
-  return { optional: bodyOptional, ...(bodyLimit !== undefined && { limit: bodyLimit }) };
+function bodyOptions({ bodyOptional, form }: Operation, { bodyLimit }: RestOptions) {
+  return { optional: bodyOptional, form, ...(bodyLimit !== undefined && { limit: bodyLimit }) };
 }
 
 /** The request's target as it was written; absolute form (RFC 9112, section 3.2.2) without its origin. */

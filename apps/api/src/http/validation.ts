@@ -33,6 +33,7 @@ export function toDetails(error: z.ZodError, raw: RawInput, operation?: Operatio
     for (const detail of detailsOf(issue, sent, operation)) {
       const field = JSON.stringify(detail.loc);
       if (found.has(field) && !provisional.delete(field)) continue;
+      if (operation?.confidentialBody === true) delete detail.input;
       found.set(field, detail);
       // Too large to be counted on is said only where the field has no limit of its own.
       if (issue.code === 'too_big' && 'note' in issue) provisional.add(field);
@@ -76,7 +77,8 @@ function detailsOf(issue: Issue, sent: unknown, operation: Operation | undefined
   const loc = issue.path as Loc;
   const { value, parent } = lookUp(sent, loc);
   if (issue.code === 'unrecognized_keys') {
-    const allowed = schemasAt(operation, loc).flatMap((schema) => Object.keys(defOf(schema).shape ?? {}));
+    const allowed =
+      allowedBy(issue) ?? schemasAt(operation, loc).flatMap((schema) => Object.keys(defOf(schema).shape ?? {}));
     const wording: Wording = { type: 'extra_forbidden', msg: 'Extra inputs are not permitted' };
     if (operation) wording.ctx = { allowed: [...new Set(allowed)] };
     return issue.keys
@@ -92,6 +94,11 @@ function detailsOf(issue: Issue, sent: unknown, operation: Operation | undefined
     return [detail(loc, MISSING, bare ? null : parent)];
   }
   return [detail(loc, wordingOf(issue, value, schemasAt(operation, loc)), value)];
+}
+
+/** The names that a rule of a schema's own says it allows, where what is allowed depends on the rest of the value. */
+function allowedBy(issue: Issue): string[] | undefined {
+  return (issue as { allowed?: string[] }).allowed;
 }
 
 function detail(loc: Loc, { type, msg, ctx }: Wording, input: unknown): ValidationError {

@@ -18,7 +18,7 @@ import { scopeOf } from '@quartermaster/db/tenancy.ts';
 import { changedFields, write } from '../audit-events/write.ts';
 import { ApiError, whenTaken } from '../errors.ts';
 import { notFound } from '../providers/service.ts';
-import { recomputeUnknown } from '../runtime-observations/unknown.ts';
+import { settleItem, settleRemovedItem } from '../recommendations/settle.ts';
 import type { CallerContext } from '../trpc.ts';
 
 type Path = { provider_id: string; item_id: string };
@@ -47,7 +47,7 @@ export async function createItem(
     const item = await insertInventoryItem(trx, provider, { ...values, attributes: body.attributes ?? {} }, now).catch(
       whenTaken('name_taken', `The provider has a ${kind} ${JSON.stringify(name)} already.`),
     );
-    await recomputeUnknown(trx, provider, now, { kind, name });
+    await settleItem(trx, provider, item, now);
     record({ place: provider, target: { type: 'inventory_item', id: item.id }, changed: Object.keys(body) });
     return item;
   });
@@ -71,8 +71,12 @@ export async function changeItem(
     if (changed.length === 0) return item;
     const updated = await updateInventoryItem(trx, scopeOf(provider), item.id, change, now);
     if (!updated) throw itemNotFound();
-    if (changed.includes('status')) await recomputeUnknown(trx, provider, now, { kind: item.kind, name: item.name });
     record({ place: provider, target: { type: 'inventory_item', id: item.id }, changed });
+    if (changed.includes('status')) {
+      for (const session of await settleItem(trx, provider, updated, now)) {
+        record({ place: provider, target: { type: 'gateway_session', id: session.id }, changed: ['revokedAt'] });
+      }
+    }
     return updated;
   });
 }
@@ -81,7 +85,7 @@ export async function removeItem(ctx: CallerContext, path: Path): Promise<Invent
   return write(ctx, async (trx, record, now) => {
     const { provider, item } = await requireItem(ctx, trx, path);
     await deleteInventoryItem(trx, scopeOf(provider), item.id);
-    await recomputeUnknown(trx, provider, now, { kind: item.kind, name: item.name });
+    await settleRemovedItem(trx, provider, item, now);
     record({ place: provider, target: { type: 'inventory_item', id: item.id } });
     return item;
   });

@@ -3,6 +3,7 @@ import { listManifests } from '@quartermaster/db/repositories/manifests.ts';
 import { scopeOfQuery } from '../access/places.ts';
 import { answerPage } from '../pages.ts';
 import { endpoint, router } from '../trpc.ts';
+import { manifestSchema } from './schema.ts';
 import { createManifest, deleteManifest, requireManifest } from './service.ts';
 
 export const manifestsRouter = router({
@@ -12,6 +13,10 @@ export const manifestsRouter = router({
     const scope = scopeOfQuery(ctx, input.query);
     return answerPage(ctx, input, scope, (page) => listManifests(ctx.services.db, scope, input.query, page));
   }),
+
+  schema: endpoint(contract.getManifestSchema).query(({ ctx, input }) =>
+    manifestSchema(ctx.services.publicUrl, input.path.kind),
+  ),
 
   get: endpoint(contract.getManifest).query(({ ctx, input }) =>
     requireManifest(ctx, ctx.services.db, input.path.manifest_id),

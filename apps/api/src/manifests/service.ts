@@ -18,7 +18,7 @@ import { principalName } from '../access/principal.ts';
 import { write } from '../audit-events/write.ts';
 import { canonicalDigest } from '../crypto/canonical-digest.ts';
 import { ApiError } from '../errors.ts';
-import { recomputeUnknownOfDeclarations } from '../runtime-observations/unknown.ts';
+import { recomputeDeclared } from '../runtime-observations/recompute.ts';
 import type { CallerContext } from '../trpc.ts';
 
 /** How often a version is tried again, where others publish the same manifest at the same time. */
@@ -49,7 +49,7 @@ export async function deleteManifest(ctx: CallerContext, id: string): Promise<Ma
     const removed = await deleteDeclarations(trx, manifest);
     const deleted = await endManifest(trx, ctx.reach, id, 'deleted', now);
     if (!deleted) throw notFound();
-    await recomputeUnknownOfDeclarations(trx, manifest, removed, now);
+    await recomputeDeclared(trx, manifest, removed, now);
     record({ place: deleted, target: { type: 'manifest', id }, changed: ['status'] });
     return deleted;
   });
@@ -78,7 +78,7 @@ async function publish(ctx: CallerContext, body: CreateManifestInput): Promise<M
       await endManifest(trx, [place], before.id, 'superseded', now);
       record({ place, target: { type: 'manifest', id: before.id }, changed: ['status'] });
     }
-    await recomputeUnknownOfDeclarations(trx, place, distinctDeclarations([...added, ...removed]), now);
+    await recomputeDeclared(trx, place, distinctDeclarations([...added, ...removed]), now);
     record({ place, target: { type: 'manifest', id: manifest.id }, changed: Object.keys(body) });
     return manifest;
   });

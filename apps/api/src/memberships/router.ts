@@ -4,7 +4,7 @@ import { scopeOfQuery } from '../access/places.ts';
 import { answerPage } from '../pages.ts';
 import { requireTenant } from '../tenants/service.ts';
 import { endpoint, router } from '../trpc.ts';
-import { changeMembership, createMembership, removeMembership } from './service.ts';
+import { acceptMembership, changeMembership, createMembership, removeMembership } from './service.ts';
 
 export const membershipsRouter = router({
   create: endpoint(contract.createMembership).mutation(({ ctx, input }) =>
@@ -24,5 +24,9 @@ export const membershipsRouter = router({
 
   delete: endpoint(contract.deleteMembership).mutation(({ ctx, input: { path, query } }) =>
     removeMembership(ctx, path, query),
+  ),
+
+  accept: endpoint(contract.acceptMembership).mutation(({ ctx, input: { path, query } }) =>
+    acceptMembership(ctx, path.tenant_id, query),
   ),
 });

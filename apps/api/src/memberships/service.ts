@@ -7,17 +7,21 @@ import {
   findMembership,
   findTenantOwnedAlone,
   insertMembership,
+  listMembershipsIn,
+  acceptMembership as markAccepted,
   updateMembership,
 } from '@quartermaster/db/repositories/memberships.ts';
 import {
   findAccountByEmail,
   insertUser,
+  type NewUser,
   NO_MARKETING,
   TERMS_NOT_ACCEPTED,
 } from '@quartermaster/db/repositories/users.ts';
-import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
+import { EVERYWHERE, scopeOf, type TenantPlace } from '@quartermaster/db/tenancy.ts';
+import { requireUserCaller } from '../access/authorise.ts';
 import { existingPlace } from '../access/places.ts';
-import { scopesAt } from '../access/principal.ts';
+import { isSelf, scopesAt } from '../access/principal.ts';
 import { type Change, write } from '../audit-events/write.ts';
 import { ApiError, whenTaken } from '../errors.ts';
 import { requireTenant } from '../tenants/service.ts';
@@ -26,7 +30,11 @@ import type { CallerContext } from '../trpc.ts';
 type Member = { tenant_id: string; user_id: string };
 type Which = { sub_tenant_id?: string | null | undefined };
 
-/** Adds the user of an email; whom nobody knows is invited, and joins at their first sign-in. */
+/**
+ * Offers a membership to whoever has an email. It waits for them, and the answer, its audit event and the work behind
+ * them are the same whether they are registered or not: an administrator must not learn that of anybody. What made the
+ * record of a user who was not stands beside the tenant's events, in no tenant.
+ */
 export async function createMembership(
   ctx: CallerContext,
   tenantId: string,
@@ -37,13 +45,16 @@ export async function createMembership(
     const place = await existingPlace(ctx, trx, { tenantId, subTenantId: body.subTenantId });
     requireHeld(ctx, place, body.role);
     const { email, role } = body;
-    const account = (await findAccountByEmail(trx, email)) ?? (await invite(trx, email, now));
-    const membership = await insertMembership(trx, place, { userId: account.id, email, role }, now).catch(
-      whenTaken('membership_exists', 'The user is a member there already: change the role of that one.'),
-    );
-    if ('invited' in account) {
-      record({ place, target: { type: 'user', id: account.id }, changed: ['email', 'source'] });
-    }
+    const invited = await insertUser(trx, invitedUser(email), now);
+    const account = await findAccountByEmail(trx, email);
+    if (!account) throw new Error('a user who was there, or was made, is not');
+    const membership = await insertMembership(
+      trx,
+      place,
+      { userId: account.id, email, role, acceptedAt: null },
+      now,
+    ).catch(whenTaken('membership_exists', 'The email has a membership there already: change the role of that one.'));
+    if (invited) record({ place: null, target: { type: 'user', id: invited.id }, changed: ['email', 'source'] });
     record({ place, target: targetOf(membership), changed: Object.keys(body) });
     return membership;
   });
@@ -69,22 +80,38 @@ export async function changeMembership(
   });
 }
 
-/** Ends a membership, and the gateway sessions that the user has there. */
+/** Ends a membership, and the gateway sessions that the user has there. Users end their own, and decline so. */
 export async function removeMembership(ctx: CallerContext, path: Member, query: Which): Promise<Membership> {
   return write(ctx, async (trx, record, now) => {
-    const membership = await requireMembership(ctx, trx, path, query);
-    requireHeld(ctx, membership, membership.role);
+    const own = isSelf(ctx.principal, path.user_id);
+    const membership = own
+      ? await requireOwnMembership(trx, path, query)
+      : await requireMembership(ctx, trx, path, query);
+    if (!own) requireHeld(ctx, membership, membership.role);
     await requireOtherOwner(trx, membership);
-    const { tenantId, subTenantId, userId } = membership;
-    await revokeSessionsOf(trx, [{ tenantId, subTenantId }], `user:${userId}`, now);
-    await deleteMembership(trx, ctx.reach, membership);
+    const scope = scopeOf(membership);
+    // A pending one has opened none: those that the user has there are another's.
+    if (membership.status === 'active') await revokeSessionsOf(trx, scope, `user:${membership.userId}`, now);
+    await deleteMembership(trx, scope, membership);
     record({ place: membership, target: targetOf(membership) });
     return membership;
   });
 }
 
-async function invite(trx: Database, email: string, now: Date) {
-  const user = {
+/** From now on the user holds the role. */
+export async function acceptMembership(ctx: CallerContext, tenantId: string, query: Which): Promise<Membership> {
+  const userId = requireUserCaller(ctx);
+  return write(ctx, async (trx, record, now) => {
+    const membership = await requireOwnMembership(trx, { tenant_id: tenantId, user_id: userId }, query);
+    const accepted = await markAccepted(trx, scopeOf(membership), membership, now);
+    if (!accepted) throw new ApiError('membership_accepted', 'You accepted this membership before.');
+    record({ place: membership, target: targetOf(membership), changed: ['acceptedAt', 'status'] });
+    return accepted;
+  });
+}
+
+function invitedUser(email: string): NewUser {
+  return {
     email,
     displayName: null,
     status: 'pending_terms',
@@ -93,10 +120,26 @@ async function invite(trx: Database, email: string, now: Date) {
     marketingConsent: NO_MARKETING,
     source: 'invitation',
     metadata: {},
-  } as const;
-  const account = await insertUser(trx, user, now);
-  if (!account) throw new Error('an email that nobody had was taken within the transaction');
-  return { id: account.id, invited: true };
+  };
+}
+
+/**
+ * A membership of the caller's own: what is pending lies outside of their reach, and is theirs all the same. Where no
+ * sub-tenant is named it is the one in the whole tenant, else the only one.
+ *
+ * @throws 404, whether or not there is such a tenant
+ */
+async function requireOwnMembership(trx: Database, path: Member, query: Which): Promise<Membership> {
+  const { tenant_id: tenantId, user_id: userId } = path;
+  const { sub_tenant_id: subTenantId } = query;
+  if (subTenantId) {
+    const named = await findMembership(trx, EVERYWHERE, { tenantId, subTenantId }, userId);
+    if (!named) throw notFound();
+    return named;
+  }
+  const [first, second] = await listMembershipsIn(trx, EVERYWHERE, tenantId, userId);
+  if (!first || (first.subTenantId !== null && second)) throw notFound();
+  return first;
 }
 
 /** @throws 404 for a tenant or membership that is missing or out of reach */

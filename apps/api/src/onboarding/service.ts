@@ -17,6 +17,9 @@ type RegistrationContext = Pick<Context, 'services' | 'requestId' | 'address'> &
  * way: one insert, which then does nothing, and one audit event. That event names the id that was answered, never the
  * user whose email it is, so that a stranger's attempts do not become part of anybody's history; no changed field is
  * what tells an auditor that nothing was made.
+ *
+ * Nobody has proven yet that the email is theirs: terms and marketing have no time, and so do not count, until its owner
+ * signs in.
  */
 export async function registerUser(ctx: RegistrationContext, body: RegisterInput): Promise<Registration> {
   await ctx.services.registrations.consume(ctx.address);
@@ -32,12 +35,12 @@ export async function registerUser(ctx: RegistrationContext, body: RegisterInput
         termsVersion: terms?.termsVersion ?? null,
         privacyVersion: terms?.privacyVersion ?? null,
         accepted,
-        acceptedAt: accepted ? receivedAt : null,
+        acceptedAt: null,
       },
       marketingConsent: {
         optedIn: marketingConsent?.optedIn ?? false,
         consentVersion: marketingConsent?.consentVersion ?? null,
-        changedAt: marketingConsent ? receivedAt : null,
+        changedAt: null,
       },
       source: body.source ?? null,
       metadata: body.metadata ?? {},

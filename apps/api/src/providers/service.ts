@@ -10,14 +10,19 @@ import {
 import { existingPlace } from '../access/places.ts';
 import { changedFields, write } from '../audit-events/write.ts';
 import { ApiError, whenTaken } from '../errors.ts';
-import { recomputeUnknown } from '../runtime-observations/unknown.ts';
+import { detachCredentials } from '../provider-credentials/detach.ts';
+import { settleProvider } from '../recommendations/settle.ts';
 import type { CallerContext } from '../trpc.ts';
 
 export async function createProvider(ctx: CallerContext, body: CreateProviderInput): Promise<Provider> {
   return write(ctx, async (trx, record, now) => {
     const place = await existingPlace(ctx, trx, body);
     const { name, kind, status, displayName = null, description = null, baseUrl = null, metadata } = body;
-    const values = { name, kind, status, displayName, description, baseUrl, metadata: metadata ?? {} };
+    const { syncIntervalSeconds = null } = body;
+    const values = {
+      ...{ name, kind, status, displayName, description, baseUrl, syncIntervalSeconds },
+      metadata: metadata ?? {},
+    };
     const provider = await insertProvider(trx, place, values, now).catch(nameTaken(name));
     record({ place, target: { type: 'provider', id: provider.id }, changed: Object.keys(body) });
     return provider;
@@ -36,9 +41,10 @@ export async function changeProvider(ctx: CallerContext, id: string, body: Updat
       nameTaken(change.name ?? provider.name),
     );
     if (!updated) throw notFound();
+    // A secret does not follow to another host.
+    if (originOf(provider) !== originOf(updated)) await detachCredentials(trx, record, updated, now);
     // Manifests name it, and risk depends on where it is and whether it is declared.
-    if (['name', 'status', 'baseUrl'].some((field) => changed.includes(field)))
-      await recomputeUnknown(trx, updated, now);
+    if (['name', 'status', 'baseUrl'].some((field) => changed.includes(field))) await settleProvider(trx, updated, now);
     record({ place: updated, target: { type: 'provider', id }, changed });
     return updated;
   });
@@ -53,7 +59,8 @@ export async function deleteProvider(ctx: CallerContext, id: string): Promise<Pr
     await deleteInventory(trx, ctx.reach, id);
     const deleted = await updateProvider(trx, ctx.reach, id, { status: 'deleted' }, now);
     if (!deleted) throw notFound();
-    await recomputeUnknown(trx, deleted, now);
+    await detachCredentials(trx, record, deleted, now);
+    await settleProvider(trx, deleted, now);
     record({ place: deleted, target: { type: 'provider', id }, changed: ['status'] });
     return deleted;
   });
@@ -64,6 +71,11 @@ export async function requireProvider(ctx: CallerContext, id: string): Promise<P
   const provider = await findProvider(ctx.services.db, ctx.reach, id);
   if (!provider) throw notFound();
   return provider;
+}
+
+/** Null: it has no address. */
+function originOf({ baseUrl }: Provider): string | null {
+  return baseUrl === null ? null : new URL(baseUrl).origin;
 }
 
 export function notFound(): ApiError {

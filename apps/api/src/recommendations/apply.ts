@@ -1,4 +1,3 @@
-import { CreateInventoryItemInputSchema, type InventoryItem } from '@quartermaster/contracts/inventory.ts';
 import type { Provider } from '@quartermaster/contracts/providers.ts';
 import {
   type AppliedRecommendations,
@@ -8,31 +7,48 @@ import {
   WIDENING_KINDS,
 } from '@quartermaster/contracts/recommendations.ts';
 import type { Database } from '@quartermaster/db/database.ts';
+import type { SessionReference } from '@quartermaster/db/repositories/gateway-sessions.ts';
 import { findProvider } from '@quartermaster/db/repositories/providers.ts';
 import {
+  type FormerObservations,
   findApproved,
   findOpenRecommendations,
+  findRecommendation,
   findRecommendations,
   markApplied,
 } from '@quartermaster/db/repositories/recommendations.ts';
 import { scopeOf, type TenantScope } from '@quartermaster/db/tenancy.ts';
 import type { z } from 'zod';
 import { principalName } from '../access/principal.ts';
-import { write } from '../audit-events/write.ts';
+import { type Change as AuditedChange, write } from '../audit-events/write.ts';
 import { notFound } from '../providers/service.ts';
-import { recomputeUnknown } from '../runtime-observations/unknown.ts';
 import type { CallerContext } from '../trpc.ts';
-import { registerItem, registerItemChange } from './register-item.ts';
+import { makeChange } from './change.ts';
+import { itemOf, subjectState } from './reconcile.ts';
 
-type Skipped = { id: string; reason: z.infer<typeof SkipReasonSchema> };
+type SkipReason = z.infer<typeof SkipReasonSchema>;
+type Skipped = { id: string; reason: SkipReason };
 
 /** Open recommendations that one call without ids takes. */
 const MOST_AT_ONCE = 1000;
 
+/** Sessions that an answer lists. */
+const SESSIONS_SHOWN = 1000;
+
+/** What a dry run throws, so that the transaction leaves nothing behind. */
+class DryRun extends Error {
+  readonly answer: AppliedRecommendations;
+
+  constructor(answer: AppliedRecommendations) {
+    super('nothing is kept of a dry run');
+    this.answer = answer;
+  }
+}
+
 /**
  * Applies recommendations of one provider in one transaction, all or nothing. Whoever can send spans can cause
  * recommendations, so those that widen what agents may use are taken only where somebody named them, or approved an
- * observation that they rest on.
+ * observation that they rest on. A dry run does the same, and takes it back: it cannot show anything else.
  */
 export async function applyRecommendations(
   ctx: CallerContext,
@@ -40,31 +56,100 @@ export async function applyRecommendations(
   body: ApplyRecommendationsInput,
 ): Promise<AppliedRecommendations> {
   const dryRun = body.dryRun ?? false;
-  return write(ctx, async (trx, record, now) => {
-    const provider = await findProvider(trx, ctx.reach, providerId);
-    if (!provider) throw notFound();
-    const { chosen, skipped } = await choose(trx, ctx.reach, provider, body);
-    if (dryRun) {
-      const shown: Recommendation[] = [];
-      for (const recommendation of chosen) {
-        shown.push({ ...recommendation, change: await registerItemChange(trx, provider, itemOf(recommendation)) });
+  try {
+    return await write(ctx, async (trx, record, now) => {
+      const provider = await findProvider(trx, ctx.reach, providerId);
+      if (!provider) throw notFound();
+      const { chosen, skipped } = await choose(trx, ctx.reach, provider, body);
+      const applied: Recommendation[] = [];
+      const revokedSessions: SessionReference[] = [];
+      const appliedBy = principalName(ctx.principal);
+      for (const recommendation of narrowingFirst(chosen)) {
+        const done = await applyOpen(trx, record, { provider, recommendation, appliedBy, now });
+        if ('skipped' in done) {
+          skipped.push({ id: recommendation.id, reason: done.skipped });
+          continue;
+        }
+        applied.push(
+          dryRun ? { ...recommendation, change: shown(recommendation, done.recommendation) } : done.recommendation,
+        );
+        revokedSessions.push(...done.revokedSessions);
       }
-      return { providerId, dryRun, applied: shown, skipped };
-    }
-    const applied: Recommendation[] = [];
-    const applying = { appliedBy: principalName(ctx.principal), appliedAt: now.toISOString() };
-    for (const recommendation of chosen) {
-      const item = itemOf(recommendation);
-      const change = await registerItem(trx, provider, item, now);
-      // Before the observations are looked at again: what is open and needed no more is closed as superseded there.
-      applied.push(await markApplied(trx, ctx.reach, recommendation, { ...applying, change }, now));
-      await recomputeUnknown(trx, provider, now, item);
-      record({ place: recommendation, target: { type: 'recommendation', id: recommendation.id }, changed: ['status'] });
-      const { type, id } = change.target;
-      if (id !== null) record({ place: provider, target: { type, id }, changed: Object.keys(change.after ?? {}) });
-    }
-    return { providerId, dryRun, applied, skipped };
-  });
+      const answer = {
+        providerId,
+        dryRun,
+        applied,
+        skipped,
+        revokedSessions: revokedSessions.slice(0, SESSIONS_SHOWN),
+      };
+      if (dryRun) throw new DryRun(answer);
+      return answer;
+    });
+  } catch (error) {
+    if (error instanceof DryRun) return error.answer;
+    throw error;
+  }
+}
+
+type Applying = { provider: Provider; recommendation: Recommendation; appliedBy: string; now: Date };
+type Applied = { recommendation: Recommendation; revokedSessions: SessionReference[] };
+
+/**
+ * Applies one recommendation, within a transaction: what it says is changed, and what follows from that is settled.
+ *
+ * @returns why it was left out, where it is not open (any more) or cannot be applied
+ */
+export async function applyOpen(
+  trx: Database,
+  record: (change: AuditedChange) => void,
+  { provider, recommendation: { id }, appliedBy, now }: Applying,
+): Promise<Applied | { skipped: SkipReason }> {
+  const scope = scopeOf(provider);
+  // What was applied before it in the same call may have settled it.
+  const open = await findRecommendation(trx, scope, id);
+  if (open?.status !== 'open') return { skipped: 'not_open' };
+  if (open.change.after?.['credentialId'] === null) return { skipped: 'needs_successor' };
+  const former = await formerStates(trx, provider, open);
+  const made = await makeChange(trx, provider, open.change, now);
+  const { change } = made;
+  const applied = await markApplied(trx, scope, id, { appliedBy, appliedAt: now.toISOString(), change, former }, now);
+  if (!applied) throw new Error(`the recommendation ${id} is not open any more`);
+  const revokedSessions = await made.settle();
+  record({ place: open, target: { type: 'recommendation', id }, changed: ['status'] });
+  const { type, id: targetId } = change.target;
+  if (targetId !== null) {
+    record({ place: provider, target: { type, id: targetId }, changed: changedNames(change) });
+  }
+  for (const session of revokedSessions) {
+    record({ place: provider, target: { type: 'gateway_session', id: session.id }, changed: ['revokedAt'] });
+  }
+  return { recommendation: applied, revokedSessions };
+}
+
+/** What an undo has to bring back besides the change itself. */
+async function formerStates(db: Database, provider: Provider, { change }: Recommendation): Promise<FormerObservations> {
+  if (change.target.type !== 'inventory_item') return {};
+  const { kind, name } = itemOf(change);
+  const { observations } = await subjectState(db, provider, kind, name);
+  return Object.fromEntries(observations.map(({ id, status, drift }) => [id, { status, drift }]));
+}
+
+/** What is blocked or retired first: a block stands against what would widen it in the same call. */
+function narrowingFirst(chosen: readonly Recommendation[]): Recommendation[] {
+  const widening = ({ kind }: Recommendation) => (WIDENING_KINDS.includes(kind) ? 1 : 0);
+  return chosen.toSorted((a, b) => widening(a) - widening(b));
+}
+
+/** In a dry run nothing is made: what would be has no id yet. */
+function shown(before: Recommendation, { change }: Recommendation): Recommendation['change'] {
+  return { ...change, target: before.change.target };
+}
+
+function changedNames({ before, after }: Recommendation['change']): string[] {
+  const all = { ...before, ...after };
+  return Object.keys(all).filter(
+    (field) => before === null || after === null || JSON.stringify(before[field]) !== JSON.stringify(after[field]),
+  );
 }
 
 async function choose(
@@ -94,10 +179,4 @@ async function choose(
     } else chosen.push(recommendation);
   }
   return { chosen, skipped };
-}
-
-/** What a recommendation is about: the rules open one kind alone. */
-function itemOf({ kind, change }: Recommendation): Pick<InventoryItem, 'kind' | 'name'> {
-  if (kind !== 'register_item') throw new Error(`no rule opens a ${kind} yet`);
-  return CreateInventoryItemInputSchema.pick({ kind: true, name: true }).strip().parse(change.after);
 }

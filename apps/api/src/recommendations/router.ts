@@ -5,6 +5,8 @@ import { answerPage } from '../pages.ts';
 import { requireProvider } from '../providers/service.ts';
 import { endpoint, router } from '../trpc.ts';
 import { applyRecommendations } from './apply.ts';
+import { dismissRecommendation } from './dismiss.ts';
+import { undoRecommendation } from './undo.ts';
 
 export const recommendationsRouter = router({
   list: endpoint(contract.listProviderRecommendations).query(async ({ ctx, input }) => {
@@ -16,5 +18,13 @@ export const recommendationsRouter = router({
 
   applyToProvider: endpoint(contract.applyProviderRecommendations).mutation(({ ctx, input }) =>
     applyRecommendations(ctx, input.path.provider_id, input.body),
+  ),
+
+  dismiss: endpoint(contract.dismissRecommendation).mutation(({ ctx, input }) =>
+    dismissRecommendation(ctx, input.path.recommendation_id, input.body.reason),
+  ),
+
+  undo: endpoint(contract.undoRecommendation).mutation(({ ctx, input }) =>
+    undoRecommendation(ctx, input.path.recommendation_id),
   ),
 });

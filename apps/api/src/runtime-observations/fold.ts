@@ -2,22 +2,35 @@ import { setImmediate as breathe } from 'node:timers/promises';
 import type { Provider } from '@quartermaster/contracts/providers.ts';
 import type { RuntimeObservation } from '@quartermaster/contracts/runtime-observations.ts';
 import type { Database } from '@quartermaster/db/database.ts';
-import { nameKey } from '@quartermaster/db/name-key.ts';
+import { nameKey, plainName } from '@quartermaster/db/name-key.ts';
 import {
   findObservationOf,
   insertObservation,
+  type ObservationSubject,
   updateObservation,
 } from '@quartermaster/db/repositories/runtime-observations.ts';
 import { scopeOf, type TenantPlace } from '@quartermaster/db/tenancy.ts';
-import type { Subject } from '../traces/genai.ts';
+import { reconcileProvider, reconcileSubject } from '../recommendations/reconcile.ts';
+import { observationBudget, settleBudget } from './cardinality.ts';
+import { declaredAt, declaringItemId } from './declared.ts';
+import { firstUses, type ProviderUses } from './first-use.ts';
 import { providerMatcher, type SeenSpan } from './provider-match.ts';
+import { settleReviewTask } from './review-task.ts';
 import { riskOf } from './risk.ts';
-import { declaredAt, settle, statusAfter } from './unknown.ts';
+import { statusAfter, statusSeenAgain } from './status.ts';
 
 /** A stored span, as folding counts it. */
 export type FoldedSpan = SeenSpan & { startedAt: Date; failed: boolean };
 
-type Sighting = { provider: Provider; subject: Subject; spans: FoldedSpan[] };
+/** All spans of a batch that speak of one subject. */
+type Sighting = {
+  provider: Provider;
+  subject: ObservationSubject & { name: string };
+  former: RuntimeObservation | undefined;
+  spans: FoldedSpan[];
+  /** How the name was written. */
+  names: Set<string>;
+};
 type Evidence = RuntimeObservation['evidence'];
 
 const SAMPLES = 10;
@@ -32,65 +45,102 @@ const OF_TURN = 200;
  * @param batch all spans of the request, since children tell of their parents' provider
  * @param stored those that were new
  * @param sender who sent them, as evidence has it
+ * @param limit observations that the tenant may have
+ * @returns how many subjects were not observed, because the tenant has as many as it may
  */
 export async function foldSpans(
   db: Database,
   place: TenantPlace,
-  { batch, stored, sender }: { batch: readonly SeenSpan[]; stored: readonly FoldedSpan[]; sender: string },
+  spans: { batch: readonly SeenSpan[]; stored: readonly FoldedSpan[]; sender: string; limit: number },
   now: Date,
-): Promise<void> {
+): Promise<number> {
+  const { batch, stored, sender, limit } = spans;
+  const budget = await observationBudget(db, place.tenantId, limit);
   const match = await providerMatcher(db, place, batch, now);
+  const uses = firstUses(db, sender);
   const sightings = new Map<string, Sighting>();
   for (const [index, span] of stored.entries()) {
     if (index % OF_TURN === OF_TURN - 1) await breathe();
-    for (const subject of span.subjects) {
-      const provider = await match(span, subject);
-      const key = JSON.stringify([provider.id, subject.kind, nameKey(subject.kind, subject.name, provider.name)]);
-      const sighting = sightings.get(key);
-      if (sighting) sighting.spans.push(span);
-      else sightings.set(key, { provider, subject, spans: [span] });
+    for (const seen of span.subjects) {
+      // A provider that would have to be made comes with an observation that would have to be, too.
+      const provider = await match(span, seen, () => budget.left > 0);
+      if (!provider) {
+        budget.take();
+        continue;
+      }
+      const name = plainName(seen.kind, seen.name, provider.name);
+      const subject = {
+        providerId: provider.id,
+        kind: seen.kind,
+        nameKey: nameKey(seen.kind, name, provider.name),
+        name,
+      };
+      const key = JSON.stringify([provider.id, subject.kind, subject.nameKey]);
+      let sighting = sightings.get(key);
+      if (!sighting) {
+        const former = await findObservationOf(db, place, subject);
+        if (!former && !budget.take()) continue;
+        sighting = { provider, subject, former, spans: [], names: new Set() };
+        sightings.set(key, sighting);
+      }
+      sighting.spans.push(span);
+      if (sighting.names.size < SAMPLES) sighting.names.add(seen.name);
     }
   }
   let folded = 0;
   for (const sighting of sightings.values()) {
-    await fold(db, place, sighting, sender, now);
+    await uses.record(sighting.provider, seenIn(undefined, sighting.spans, now).firstSeenAt);
+    const accounts = merged(sighting.former?.evidence.accounts, [sender]);
+    await fold(db, place, { ...sighting, accounts, uses: await uses.of(sighting.provider, accounts) }, now);
     folded += 1;
     if (folded % OF_TURN === 0) await breathe();
   }
+  await settleBudget(db, place.tenantId, budget, { limit, now });
+  return budget.refused;
 }
 
 async function fold(
   db: Database,
   place: TenantPlace,
-  { provider, subject, spans }: Sighting,
-  sender: string,
+  sighting: Sighting & { accounts: string[]; uses: ProviderUses },
   now: Date,
 ): Promise<void> {
-  const key = nameKey(subject.kind, subject.name, provider.name);
-  const identity = { providerId: provider.id, kind: subject.kind, name: subject.name, nameKey: key };
-  const former = await findObservationOf(db, place, identity);
+  const { provider, subject, former, spans, uses } = sighting;
   const declared = await declaredAt(db, place, provider, subject);
-  const evidence = addTo(former?.evidence, spans, sender);
-  const seen = seenIn(former, spans, now);
-  const sightings = {
+  const latest = new Date(Math.max(...spans.map(({ startedAt }) => startedAt.getTime())));
+  const decided = former
+    ? { ...former, status: statusSeenAgain(former, declared, latest) }
+    : ({ status: 'open', review: null, drift: null } as const);
+  const { status, review } = statusAfter(decided, declared);
+  const evidence = evidenceOf(former?.evidence, sighting);
+  const observed = {
     unknown: declared.unknown,
-    inventoryItemId: declared.unknown ? null : (declared.item?.id ?? null),
+    inventoryItemId: declaringItemId(declared),
     occurrences: (former?.occurrences ?? 0) + spans.length,
     evidence,
-    risk: riskOf({ provider, declared, evidence }),
-    ...seen,
+    status,
+    risk: riskOf(
+      { provider, item: declared.item, observation: { unknown: declared.unknown, status, review, evidence }, uses },
+      now,
+    ),
+    ...seenIn(former, spans, now),
   };
+  const isReviewSpent = former?.review != null && review === null;
   const observation = former
-    ? await updateObservation(db, scopeOf(place), former.id, { ...sightings, ...statusAfter(former, declared) }, now)
-    : await insertObservation(
+    ? await updateObservation(
         db,
-        place,
-        { ...identity, ...sightings, ...statusAfter({ status: 'open' }, declared) },
+        scopeOf(place),
+        former.id,
+        { ...observed, ...(isReviewSpent && { review: null }) },
         now,
-      );
+      )
+    : await insertObservation(db, place, { ...subject, ...observed, drift: null }, now);
+  if (!observation) throw new Error(`the observation ${former?.id} is gone`);
+  if (!former && provider.status === 'discovered') await reconcileProvider(db, provider, now, observation);
   // What follows from it was done when it became what it is.
-  const isSame = former?.unknown === observation?.unknown && former?.status === observation?.status;
-  if (observation && !isSame) await settle(db, provider, observation, now);
+  if (former?.unknown === observation.unknown && former.status === observation.status) return;
+  await settleReviewTask(db, provider, observation, now);
+  await reconcileSubject(db, provider, subject, now);
 }
 
 /** First and last seen, by the spans' own start times, whatever order they come in; never later than now. */
@@ -99,7 +149,9 @@ function seenIn(
   spans: readonly FoldedSpan[],
   now: Date,
 ): Pick<RuntimeObservation, 'firstSeenAt' | 'lastSeenAt' | 'lastTraceId' | 'lastSpanId'> {
-  let { firstSeenAt = '', lastSeenAt = '', lastTraceId = '', lastSpanId = '' } = former ?? {};
+  // What a sync alone reported was not seen in traffic yet.
+  const seen = former !== undefined && former.occurrences > 0 ? former : undefined;
+  let { firstSeenAt = '', lastSeenAt = '', lastTraceId = null, lastSpanId = null } = seen ?? {};
   for (const span of spans) {
     const time = (span.startedAt > now ? now : span.startedAt).toISOString();
     if (firstSeenAt === '' || time < firstSeenAt) firstSeenAt = time;
@@ -112,23 +164,31 @@ function seenIn(
   return { firstSeenAt, lastSeenAt, lastTraceId, lastSpanId };
 }
 
-function addTo(former: Evidence | undefined, spans: readonly FoldedSpan[], sender: string): Evidence {
-  const merged = (known: string[] | undefined, found: (string | null)[]) =>
-    [...new Set([...(known ?? []), ...found.filter((text) => text !== null)])].slice(0, SAMPLES);
+function evidenceOf(
+  former: Evidence | undefined,
+  { spans, names, accounts }: Pick<Sighting, 'spans' | 'names'> & { accounts: string[] },
+): Evidence {
+  const seen = (read: (span: FoldedSpan) => string | null) => spans.map(read);
   return {
     serviceNames: merged(
       former?.serviceNames,
-      spans.map((span) => span.serviceName),
+      seen((span) => span.serviceName),
     ),
     serverAddresses: merged(
       former?.serverAddresses,
-      spans.map((span) => span.genAi.serverAddress),
+      seen((span) => span.genAi.serverAddress),
     ),
     operations: merged(
       former?.operations,
-      spans.map((span) => span.genAi.operation ?? span.genAi.mcpMethod),
+      seen((span) => span.genAi.operation ?? span.genAi.mcpMethod),
     ),
-    accounts: merged(former?.accounts, [sender]),
+    accounts,
+    names: merged(former?.names, [...names]),
     errors: (former?.errors ?? 0) + spans.filter((span) => span.failed).length,
   };
+}
+
+/** The first ten of what is known and found. */
+function merged(known: string[] | undefined, found: readonly (string | null)[]): string[] {
+  return [...new Set([...(known ?? []), ...found.filter((text) => text !== null)])].slice(0, SAMPLES);
 }

@@ -44,14 +44,15 @@ const NAMES_OF_LOOKUP = 5000;
  * Where several fit, a declared provider comes before a discovered one, and one of the place itself before one of the
  * whole tenant.
  *
- * @returns a matcher for one batch: it looks the batch's names and hosts up once, and makes discovered providers
+ * @returns a matcher for one batch: it looks the batch's names and hosts up once, and makes discovered providers, unless
+ *   it may not and then answers undefined
  */
 export async function providerMatcher(
   db: Database,
   place: TenantPlace,
   batch: readonly SeenSpan[],
   now: Date,
-): Promise<(span: SeenSpan, subject: Subject) => Promise<Provider>> {
+): Promise<(span: SeenSpan, subject: Subject, mayMake: () => boolean) => Promise<Provider | undefined>> {
   const byHosts = new Map<string, Provider[]>();
   const byNames = new Map<string, Provider[]>();
   for (const provider of await providersOf(db, place, batch)) learn(provider);
@@ -60,7 +61,7 @@ export async function providerMatcher(
 
   return match;
 
-  async function match(span: SeenSpan, subject: Subject): Promise<Provider> {
+  async function match(span: SeenSpan, subject: Subject, mayMake: () => boolean): Promise<Provider | undefined> {
     const { serverAddress, provider } = span.genAi;
     if (serverAddress !== null) {
       const owner = byHost(serverAddress, span.genAi.serverPort);
@@ -69,10 +70,10 @@ export async function providerMatcher(
       const owner = byName(provider);
       if (owner) return owner;
     } else if (subject.kind === 'tool') {
-      const owner = (await ofMcpChild(span, subject)) ?? (await ofDeclaredTool(subject.name));
+      const owner = (await ofMcpChild(span, subject, mayMake)) ?? (await ofDeclaredTool(subject.name));
       if (owner) return owner;
     }
-    return discovered(span, subject);
+    return discovered(span, subject, mayMake);
   }
 
   function learn(provider: Provider): void {
@@ -100,13 +101,13 @@ export async function providerMatcher(
     return providers.toSorted((a, b) => distance(a) - distance(b) || (a.id < b.id ? -1 : 1))[0];
   }
 
-  async function ofMcpChild(span: SeenSpan, subject: Subject): Promise<Provider | undefined> {
+  async function ofMcpChild(span: SeenSpan, subject: Subject, mayMake: () => boolean): Promise<Provider | undefined> {
     const child = childrenOf
       .get(`${span.traceId} ${span.spanId}`)
       ?.find(({ genAi, subjects }) => genAi.mcpMethod !== null && subjects.some((own) => own.name === subject.name));
     if (!child || child.spanId === span.spanId) return undefined;
     if (child.genAi.serverAddress === null && child.genAi.provider === null) return undefined;
-    return match(child, subject);
+    return match(child, subject, mayMake);
   }
 
   async function ofDeclaredTool(tool: string): Promise<Provider | undefined> {
@@ -117,7 +118,7 @@ export async function providerMatcher(
     return toolOwners.get(tool);
   }
 
-  async function discovered(span: SeenSpan, subject: Subject): Promise<Provider> {
+  async function discovered(span: SeenSpan, subject: Subject, mayMake: () => boolean): Promise<Provider | undefined> {
     const names = namesOf(span);
     for (const [index, name] of names.entries()) {
       const holder = byName(name);
@@ -125,6 +126,7 @@ export async function providerMatcher(
       const isAdopted = holder?.baseUrl === null && name !== span.genAi.provider;
       if (holder && (holder.status === 'discovered' || isAdopted || isLast)) return holder;
       if (holder) continue;
+      if (!mayMake()) return undefined;
       const kind = kindOf(span.genAi, subject);
       const values = { name, kind, status: 'discovered', displayName: null, description: null, baseUrl: null } as const;
       const made = await insertProvider(db, place, { ...values, metadata: {} }, now);

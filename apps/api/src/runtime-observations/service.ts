@@ -14,10 +14,13 @@ import {
 } from '@quartermaster/db/repositories/runtime-observations.ts';
 import { covers, EVERYWHERE, scopeOf } from '@quartermaster/db/tenancy.ts';
 import { principalName } from '../access/principal.ts';
-import { changedFields, write } from '../audit-events/write.ts';
+import { type Change as AuditedChange, changedFields, write } from '../audit-events/write.ts';
 import { ApiError, valueError } from '../errors.ts';
+import { reconcileSubject } from '../recommendations/reconcile.ts';
 import type { CallerContext } from '../trpc.ts';
-import { closeRegistration, declaredAt, settle, statusAfter } from './unknown.ts';
+import { recomputeRisk } from './recompute.ts';
+import { reviewTask, settleReviewTask } from './review-task.ts';
+import { statusAfter } from './status.ts';
 
 /** Writes a person's decision down, completes the review task, and dismisses the recommendation of what is rejected. */
 export async function reviewObservation(
@@ -25,22 +28,29 @@ export async function reviewObservation(
   id: string,
   body: ReviewRuntimeObservationInput,
 ): Promise<RuntimeObservation> {
-  return write(ctx, async (trx, record, now) => {
-    const observation = await requireObservation(ctx, trx, id);
-    const { decision, note = null } = body;
-    const tenantWide = covers(ctx.reach, { tenantId: observation.tenantId, subTenantId: null });
-    const reviewedBy = principalName(ctx.principal);
-    const review = { decision, note, reviewedBy, reviewedAt: now.toISOString(), tenantWide };
-    const reviewed = await updateObservation(trx, ctx.reach, id, { status: decision, review }, now);
-    if (!reviewed) throw notFound();
-    const task = { kind: 'review_observation', subject: { type: 'runtime_observation', id } } as const;
-    await finishOperatorTask(trx, scopeOf(observation), task, 'succeeded', now);
-    // The provider's inventory may stand above the observation's sub-tenant, and its recommendation with it.
-    if (decision !== 'approved') await closeRegistration(trx, observation, 'dismissed', now);
-    else await reopenRegistration(trx, reviewed, now);
-    record({ place: observation, target: { type: 'runtime_observation', id }, changed: ['status', 'review'] });
-    return reviewed;
-  });
+  return write(ctx, (trx, record, now) => decide(ctx, trx, record, id, body, now));
+}
+
+/** The same, within a transaction. */
+export async function decide(
+  ctx: CallerContext,
+  trx: Database,
+  record: (change: AuditedChange) => void,
+  id: string,
+  { decision, note = null }: ReviewRuntimeObservationInput,
+  now: Date,
+): Promise<RuntimeObservation> {
+  const observation = await requireObservation(ctx, trx, id);
+  const tenantWide = covers(ctx.reach, { tenantId: observation.tenantId, subTenantId: null });
+  const reviewedBy = principalName(ctx.principal);
+  const review = { decision, note, reviewedBy, reviewedAt: now.toISOString(), tenantWide };
+  const reviewed = await updateObservation(trx, ctx.reach, id, { status: decision, review }, now);
+  if (!reviewed) throw notFound();
+  const answered = { ...reviewTask(observation), outcome: decision, note, assignee: reviewedBy };
+  await finishOperatorTask(trx, scopeOf(observation), answered, 'succeeded', now);
+  const ending = decision === 'approved' ? 'superseded' : 'dismissed';
+  record({ place: observation, target: { type: 'runtime_observation', id }, changed: ['status', 'review'] });
+  return settle(trx, reviewed, now, ending);
 }
 
 export async function changeObservation(
@@ -56,7 +66,8 @@ export async function changeObservation(
       throw valueError(['body', 'note'], 'there is no review that a note could belong to');
     }
     // Without a decision the declarations decide: what is declared by now is resolved, not open.
-    const undecided = statusAfter({ status: 'open' }, observation);
+    const taken = { status: 'open', review: null, drift: observation.drift } as const;
+    const undecided = statusAfter(taken, { unknown: observation.unknown, item: undefined });
     const change: Pick<ObservationChange, 'status'> = {
       ...(status !== undefined && { status: status === 'open' ? undecided.status : status }),
     };
@@ -67,25 +78,28 @@ export async function changeObservation(
     const cleared = kept === null && { review: null };
     const updated = await updateObservation(trx, ctx.reach, id, { ...change, ...cleared }, now);
     if (!updated) throw notFound();
-    if (changed.includes('status')) await afterStatus(trx, updated, now);
     record({ place: observation, target: { type: 'runtime_observation', id }, changed });
-    return updated;
+    if (!changed.includes('status') && !changed.includes('review')) return updated;
+    if (updated.status === 'open') return settle(trx, updated, now, 'superseded');
+    await finishOperatorTask(trx, scopeOf(updated), reviewTask(updated), 'succeeded', now);
+    return settle(trx, updated, now, 'dismissed');
   });
 }
 
-async function afterStatus(trx: Database, observation: RuntimeObservation, now: Date): Promise<void> {
-  if (observation.status === 'open') return reopenRegistration(trx, observation, now);
-  const task = { kind: 'review_observation', subject: { type: 'runtime_observation', id: observation.id } } as const;
-  await finishOperatorTask(trx, scopeOf(observation), task, 'succeeded', now);
-  await closeRegistration(trx, observation, 'dismissed', now);
-}
-
-/** An approved or reopened observation asks for its recommendation again, where an earlier decision had dismissed it. */
-async function reopenRegistration(trx: Database, observation: RuntimeObservation, now: Date): Promise<void> {
-  const provider = await findProvider(trx, EVERYWHERE, observation.providerId);
-  if (!provider) return;
-  const declared = await declaredAt(trx, observation, provider, observation);
-  if (declared.unknown) await settle(trx, provider, observation, now);
+/** What follows from a decision: the risk is weighed again, and the rules look at what was decided about. */
+async function settle(
+  trx: Database,
+  decided: RuntimeObservation,
+  now: Date,
+  ending: 'superseded' | 'dismissed',
+): Promise<RuntimeObservation> {
+  // The provider's inventory may stand above the observation's sub-tenant, and its recommendations with it.
+  const provider = await findProvider(trx, EVERYWHERE, decided.providerId);
+  if (!provider) return decided;
+  const observation = await recomputeRisk(trx, provider, decided, now);
+  if (observation.status === 'open') await settleReviewTask(trx, provider, observation, now);
+  await reconcileSubject(trx, provider, observation, now, ending);
+  return observation;
 }
 
 async function requireObservation(ctx: CallerContext, db: Database, id: string): Promise<RuntimeObservation> {

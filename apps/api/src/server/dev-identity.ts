@@ -41,6 +41,7 @@ export async function seedDevAdministrator({ db, now: clock }: Pick<Services, 'd
     const user = await insertUser(trx, { ...ADMINISTRATOR, ...values, status, platformAdministrator: true }, now);
     if (!user) throw new Error('the development administrator was there, and was not');
     const { email } = ADMINISTRATOR;
-    await insertMembership(trx, BOOTSTRAP_PLACE, { userId: user.id, email, role: 'owner' }, now);
+    const membership = { userId: user.id, email, role: 'owner', acceptedAt: now.toISOString() } as const;
+    await insertMembership(trx, BOOTSTRAP_PLACE, membership, now);
   });
 }

@@ -5,15 +5,18 @@ import pino, { type Logger } from 'pino';
 import { createTokenVerifier } from '../access/bearer.ts';
 import { refusalLog } from '../audit-events/refusal-log.ts';
 import { type Config, ROOT } from '../config.ts';
+import { resealSecrets } from '../crypto/reseal.ts';
 import { secretBox } from '../crypto/secret-box.ts';
+import { SYNC_LIMITS, type SyncLimits, syncRuns } from '../inventory-sync/runs.ts';
 import { createMetrics } from '../metrics.ts';
+import { type Resolver, resolveAll } from '../outbound/outbound.ts';
 import { cursorCodec } from '../pages.ts';
 import type { Services } from '../services.ts';
 import { createApp } from './app.ts';
 import { bootstrap } from './bootstrap.ts';
 import { seedDevAdministrator, startDevIdentity } from './dev-identity.ts';
 import { startHousekeeping } from './housekeeping.ts';
-import { registrationLimiter } from './registration-limiter.ts';
+import { organizationLimiter, registrationLimiter } from './onboarding-limiters.ts';
 import { secretKeyOf } from './secret-key.ts';
 
 export type RunningServer = {
@@ -27,7 +30,8 @@ export type RunningServer = {
   stop: () => Promise<void>;
 };
 
-type Parts = { now?: () => Date; log?: Logger };
+/** What tests replace. */
+export type Parts = { now?: () => Date; log?: Logger; resolver?: Resolver; syncLimits?: Partial<SyncLimits> };
 
 /** Requests in flight get so long to finish, in milliseconds. */
 const GRACE_MS = 10_000;
@@ -53,7 +57,9 @@ export async function startServer(config: Config, parts: Parts = {}): Promise<Ru
   };
   try {
     await migrate(db);
-    const secrets = secretBox(await secretKeyOf(config.secretKey, sqlitePath(config.databaseUrl, ROOT)));
+    const secretKey = await secretKeyOf(config.secretKey, sqlitePath(config.databaseUrl, ROOT));
+    const secrets = secretBox(secretKey, config.formerSecretKeys);
+    if (config.formerSecretKeys.length > 0) await resealSecrets({ db, log, secrets });
 
     // The address is known once it listens; the app is built from it.
     let handle: RequestListener = (_req, res) => res.writeHead(503, { 'Retry-After': '1' }).end();
@@ -63,9 +69,11 @@ export async function startServer(config: Config, parts: Parts = {}): Promise<Ru
     );
     const port = await listen(server, config.port, config.host);
     let ready = true;
+    const syncs = syncRuns({ ...SYNC_LIMITS, ...parts.syncLimits });
     stopServing = async () => {
       ready = false;
-      await drained(server);
+      // Requests wait for their syncs: those end at once, and say so.
+      await Promise.all([drained(server), syncs.stop()]);
     };
     const url = `http://${config.host.includes(':') ? `[${config.host}]` : config.host}:${port}`;
     const publicUrl = config.publicUrl ?? url;
@@ -75,10 +83,14 @@ export async function startServer(config: Config, parts: Parts = {}): Promise<Ru
     const metrics = createMetrics();
     const services: Services = {
       ...{ db, log, now, secrets, publicUrl, issuer },
+      maxObservations: config.maxObservations,
       metrics,
+      syncs,
+      outbound: { allowed: config.allowedNetworks, resolver: parts.resolver ?? resolveAll },
       cursors: cursorCodec(secrets.derive('cursors')),
       refusals: refusalLog(db, now, () => metrics.refusalsDropped.inc()),
       registrations: registrationLimiter(config.rateLimits),
+      organizations: organizationLimiter(config.rateLimits),
       tokens: issuer === null ? null : createTokenVerifier({ ...config.oidc, issuer, now }),
     };
     // Once nothing can fail any more: a key that was made must also be shown.

@@ -62,7 +62,7 @@ async function rotate(services: KeyServices): Promise<SigningKey> {
       const newest = await findNewestSigningKey(trx);
       if (newest && isCurrent(newest, now)) return newest;
       await retireSigningKeys(trx, new Date(now.getTime() + OVERLAP_MS), now);
-      const sealedKey = secrets.seal(JSON.stringify(made.privateKey), identityOf(made.id));
+      const sealedKey = secrets.seal(JSON.stringify(made.privateKey), signingKeyIdentity(made.id));
       const key: NewSigningKey = {
         id: made.id,
         publicKey: made.publicKey,
@@ -98,7 +98,7 @@ const unsealed = new WeakMap<KeyServices, Signer>();
 async function signerOf(services: KeyServices, stored: SigningKey): Promise<Signer> {
   const kept = unsealed.get(services);
   if (kept?.kid === stored.id) return kept;
-  const privateKey = JSON.parse(services.secrets.open(stored.sealedKey, identityOf(stored.id))) as JWK;
+  const privateKey = JSON.parse(services.secrets.open(stored.sealedKey, signingKeyIdentity(stored.id))) as JWK;
   const key = await importJWK(privateKey, SIGNING_ALGORITHM);
   if (key instanceof Uint8Array) throw new Error(`the signing key ${stored.id} is symmetric`);
   const signer = { kid: stored.id, key };
@@ -106,6 +106,7 @@ async function signerOf(services: KeyServices, stored: SigningKey): Promise<Sign
   return signer;
 }
 
-function identityOf(id: string): string {
+/** The associated data of a signing key's private half. */
+export function signingKeyIdentity(id: string): string {
   return `signing_key:${id}`;
 }

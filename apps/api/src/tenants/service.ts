@@ -11,15 +11,23 @@ import type { CallerContext } from '../trpc.ts';
 export async function createTenant(ctx: CallerContext, body: CreateTenantInput): Promise<Tenant> {
   requirePlatformAdministrator(ctx);
   return write(ctx, async (trx, record, now) => {
-    const id = body.id ?? newId('ten', now);
-    const { captureContent = false, spanRetentionDays = null } = body.settings ?? {};
-    const values = { id, displayName: body.displayName ?? null, settings: { captureContent, spanRetentionDays } };
-    const tenant = await insertTenant(trx, values, now).catch(
-      whenTaken('id_taken', `The id ${JSON.stringify(id)} is taken.`),
-    );
-    record({ place: wholeOf(id), target: { type: 'tenant', id }, changed: Object.keys(body) });
+    const tenant = await makeTenant(trx, { ...body, founderId: null }, now);
+    record({ place: wholeOf(tenant.id), target: { type: 'tenant', id: tenant.id }, changed: Object.keys(body) });
     return tenant;
   });
+}
+
+/** Inserts a tenant with what its maker said, and an id and defaults for the rest. @throws 409 for an id that is taken */
+export async function makeTenant(
+  trx: Database,
+  said: CreateTenantInput & { founderId: string | null },
+  now: Date,
+): Promise<Tenant> {
+  const id = said.id ?? newId('ten', now);
+  const { displayName = null, founderId } = said;
+  const { captureContent = false, spanRetentionDays = null } = said.settings ?? {};
+  const values = { id, displayName, founderId, settings: { captureContent, spanRetentionDays } };
+  return insertTenant(trx, values, now).catch(whenTaken('id_taken', `The id ${JSON.stringify(id)} is taken.`));
 }
 
 /** Settings count for all sub-tenants: who is bound to one of them sees the tenant, and cannot change it. */

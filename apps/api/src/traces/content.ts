@@ -22,7 +22,8 @@ const CONTENT = {
   ],
   // Flattened messages of 2023 and 2024, the events' attributes of semantic-conventions 1.27, Azure's form of them
   'OpenTelemetry GenAI, older': ['gen_ai.prompt', 'gen_ai.completion', 'gen_ai.event.content'],
-  // github.com/open-telemetry/semantic-conventions, docs/registry/attributes/{exception,error,http,rpc}.md
+  // github.com/open-telemetry/semantic-conventions, docs/registry/attributes/{exception,error,http,rpc,process}.md. An agent
+  // on a command line has its prompt, and sometimes a secret, among the arguments.
   'OpenTelemetry general': [
     'exception.message',
     'exception.stacktrace',
@@ -33,6 +34,8 @@ const CONTENT = {
     'rpc.response.metadata',
     'rpc.*.request.metadata',
     'rpc.*.response.metadata',
+    'process.command_args',
+    'process.command_line',
   ],
   // github.com/Arize-ai/openinference, spec/semantic_conventions.md. Invocation parameters hold tools and instructions.
   OpenInference: [

@@ -1,4 +1,5 @@
 import type { Attributes, OtlpSpan } from '../otlp/span.ts';
+import { readLangChainMetadata } from './langchain-metadata.ts';
 
 /** What a span says of models, tools and agents, whichever convention it follows. Absent is null. */
 export type GenAi = {
@@ -31,7 +32,8 @@ export type Subject = { kind: 'model' | 'tool' | 'agent' | 'prompt' | 'resource'
 /**
  * Reads the OpenTelemetry GenAI and MCP conventions (github.com/open-telemetry/semantic-conventions-genai) with their
  * older names, OpenInference (github.com/Arize-ai/openinference) and OpenLLMetry (github.com/traceloop/openllmetry); in
- * this order where a span carries several. Null for a span that says nothing of the kind.
+ * this order where a span carries several. Null for a span that says nothing of the kind. What the instrumentations in use
+ * emit of it, and what they do not, is in docs/instrumentations.md.
  */
 export function readGenAi(span: OtlpSpan): GenAi | null {
   const { attributes } = span;
@@ -40,27 +42,34 @@ export function readGenAi(span: OtlpSpan): GenAi | null {
   const entity = (kind: string) => (traceloop === kind ? text(attributes, ['traceloop.entity.name']) : null);
   const mcpMethod = text(attributes, ['mcp.method.name']);
   const responseModel = text(attributes, NAMES.responseModel);
+  const conversationId =
+    text(attributes, NAMES.conversationId) ?? (openInference === null ? null : text(attributes, ['session.id']));
+  const langChain = readLangChainMetadata(openInference === null ? undefined : attributes['metadata']);
+  // LangChain names its agent on everything inside it, and calls the agent's own span by that name.
+  const isLangChainAgent = openInference === 'CHAIN' && langChain.agent !== null && langChain.agent === span.name;
+  const workflow = text(attributes, NAMES.workflow) ?? entity('workflow');
 
   const said = {
-    operation: operationOf(attributes, { openInference, traceloop, mcpMethod }),
-    provider: providerOf(attributes),
+    operation: isLangChainAgent ? 'invoke_agent' : operationOf(attributes, { openInference, traceloop, mcpMethod }),
+    provider: providerOf(attributes, langChain.provider),
     model: text(attributes, NAMES.requestModel) ?? responseModel ?? text(attributes, NAMES.eitherModel),
     responseModel,
     agent:
       text(attributes, NAMES.agent) ??
       (openInference === 'AGENT' ? text(attributes, ['agent.name']) : null) ??
-      entity('agent'),
+      entity('agent') ??
+      (langChain.agent === null ? null : cutName(langChain.agent)),
     agentId: text(attributes, NAMES.agentId),
     tool:
       text(attributes, NAMES.tool) ??
       (openInference === 'TOOL' ? text(attributes, ['tool.name']) : null) ??
       entity('tool'),
     prompt: text(attributes, NAMES.prompt),
-    workflow: text(attributes, NAMES.workflow) ?? entity('workflow'),
+    // OpenLLMetry makes a workflow of every conversation: one name each, and no name of anything that could be declared.
+    workflow: workflow === `conversation.${conversationId}` ? null : workflow,
     mcpResource: text(attributes, NAMES.mcpResource),
     mcpMethod,
-    conversationId:
-      text(attributes, NAMES.conversationId) ?? (openInference === null ? null : text(attributes, ['session.id'])),
+    conversationId,
     inputTokens: count(attributes, NAMES.inputTokens),
     outputTokens: count(attributes, NAMES.outputTokens),
   };
@@ -79,10 +88,12 @@ export function readGenAi(span: OtlpSpan): GenAi | null {
 
 /**
  * What this span counts as a use of. An MCP call is seen from both ends; the client's span counts, the server's does not.
- * An agent's name counts where the span is the agent's own, not on every call that is made in its name.
+ * An agent's name counts where the span is the agent's own, not on every call that is made in its name. A workflow is an
+ * agent. A span that stands for work inside this process (an agent's, a chain's) may repeat the model that is called in it:
+ * that call has a span of its own, and only a remote agent (a client's span) has nobody else to name its model.
  */
 export function subjectsOf(span: OtlpSpan, genAi: GenAi): Subject[] {
-  const { operation, model, tool, prompt, mcpMethod, mcpResource } = genAi;
+  const { operation, tool, prompt, mcpMethod, mcpResource } = genAi;
   if (mcpMethod !== null) {
     if (span.kind === 'server') return [];
     if (mcpMethod === 'tools/call') return named('tool', tool);
@@ -91,9 +102,11 @@ export function subjectsOf(span: OtlpSpan, genAi: GenAi): Subject[] {
     return [];
   }
   if (operation === 'execute_tool') return named('tool', tool);
+  const model = isEnclosing(span, operation) ? null : genAi.model;
   if (operation === 'invoke_agent' || operation === 'create_agent') {
     return [...named('agent', genAi.agent ?? genAi.agentId), ...named('model', model), ...named('prompt', prompt)];
   }
+  if (operation === 'invoke_workflow') return [...named('agent', genAi.workflow), ...named('prompt', prompt)];
   // Instrumentations of before `gen_ai.operation.name` are known by what they name.
   const unnamedTool = operation === null && model === null ? named('tool', tool) : [];
   return [...named('model', model), ...unnamedTool, ...named('prompt', prompt)];
@@ -127,6 +140,7 @@ const NAMES = {
     'tool.name',
     'agent.name',
     'session.id',
+    'metadata',
     'traceloop.span.kind',
     'traceloop.entity.name',
     'llm.request.type',
@@ -159,6 +173,10 @@ const OPENLLMETRY_REQUESTS: ReadonlyMap<string, string> = new Map([
   ['embedding', 'embeddings'],
 ]);
 
+/** Work that consists of other spans, as OpenTelemetry and as OpenInference (whose spans are all internal) call it. */
+const ENCLOSING_OPERATIONS = new Set(['invoke_agent', 'create_agent', 'invoke_workflow', 'plan']);
+const ENCLOSING_KINDS = new Set(['CHAIN', 'AGENT', 'GUARDRAIL', 'EVALUATOR', 'PROMPT']);
+
 const RESOURCE_METHODS = new Set(['resources/read', 'resources/subscribe']);
 
 /**
@@ -182,6 +200,11 @@ const PROVIDERS: ReadonlyMap<string, string | null> = new Map([
   ['mistralai', 'mistral_ai'],
   ['moonshot', 'moonshot_ai'],
   ['watsonx', 'ibm.watsonx.ai'],
+  // LangChain's ls_provider
+  ['amazon_bedrock', 'aws.bedrock'],
+  ['google_genai', 'gcp.gen_ai'],
+  ['google_vertexai', 'gcp.vertex_ai'],
+  ['mistral', 'mistral_ai'],
   // Early OpenLLMetry capitalised what is lower-case since
   ...['anthropic', 'cohere', 'deepseek', 'groq', 'ollama', 'openai', 'perplexity'].map((name) => [name, name] as const),
 ]);
@@ -201,11 +224,11 @@ function operationOf(
   );
 }
 
-function providerOf(attributes: Attributes): string | null {
+/** @param otherwise what a framework says where no attribute of a convention does */
+function providerOf(attributes: Attributes, otherwise: string | null): string | null {
   const current = text(attributes, NAMES.provider);
   if (current !== null) return current;
-  for (const name of NAMES.olderProvider) {
-    const older = text(attributes, [name]);
+  for (const older of [...NAMES.olderProvider.map((name) => text(attributes, [name])), otherwise]) {
     if (older === null) continue;
     const known = PROVIDERS.get(older.toLowerCase());
     if (known !== null) return known ?? older;
@@ -216,6 +239,13 @@ function providerOf(attributes: Attributes): string | null {
 function portOf(attributes: Attributes): number | null {
   const port = count(attributes, NAMES.serverPort);
   return port !== null && port > 0 && port <= MAX_PORT ? port : null;
+}
+
+/** Whether the span stands for work inside this process that consists of other spans. */
+function isEnclosing(span: OtlpSpan, operation: string | null): boolean {
+  const kind = text(span.attributes, ['openinference.span.kind']);
+  if (kind !== null) return ENCLOSING_KINDS.has(kind.toUpperCase());
+  return ENCLOSING_OPERATIONS.has(operation ?? '') && span.kind !== 'client';
 }
 
 function named(kind: Subject['kind'], name: string | null): Subject[] {

@@ -38,31 +38,36 @@ export async function ingestSpans(
   const sender = principalName(ctx.principal);
   const settings = await findTenantSettings(db, place.tenantId);
   const prepared = await prepare(decoded.spans, settings.captureContent);
+  const limit = ctx.services.maxObservations;
   let stored = 0;
+  let unobserved = 0;
   for (let start = 0; start < prepared.length; start += SPANS_OF_TRANSACTION) {
     const batch = prepared.slice(start, start + SPANS_OF_TRANSACTION);
-    stored += await db.transaction().execute((trx) => store(trx, { place, sender, batch }, clock()));
+    const done = await db.transaction().execute((trx) => store(trx, { place, sender, batch, limit }, clock()));
+    stored += done.stored;
+    unobserved += done.unobserved;
   }
   metrics.spans.inc({ outcome: 'stored' }, stored);
   metrics.spans.inc({ outcome: 'duplicate' }, prepared.length - stored);
   metrics.spans.inc({ outcome: 'rejected' }, decoded.rejected);
+  metrics.unobserved.inc(unobserved);
   if (decoded.rejected === 0) return null;
   return { rejectedSpans: decoded.rejected, errorMessage: decoded.reasons.join('; ') };
 }
 
-/** Stores what is new of a batch, and folds it. Answers how many spans were new. */
+/** Stores what is new of a batch, and folds it. Answers how many spans were new, and how many subjects not observed. */
 async function store(
   trx: Database,
-  { place, sender, batch }: { place: TenantPlace; sender: string; batch: Prepared[] },
+  { place, sender, batch, limit }: { place: TenantPlace; sender: string; batch: Prepared[]; limit: number },
   now: Date,
-): Promise<number> {
+): Promise<{ stored: number; unobserved: number }> {
   const documents = batch.map(({ document }) => document);
   const fresh = new Set(await insertSpans(trx, place, documents, sender, now));
   await addToTraces(trx, place, additionsOf([...fresh]), now);
   const folded = (items: Prepared[]) => items.flatMap((item) => item.folded ?? []);
   const isFresh = (item: Prepared) => fresh.has(item.document);
-  await foldSpans(trx, place, { batch: folded(batch), stored: folded(batch.filter(isFresh)), sender }, now);
-  return fresh.size;
+  const spans = { batch: folded(batch), stored: folded(batch.filter(isFresh)), sender, limit };
+  return { stored: fresh.size, unobserved: await foldSpans(trx, place, spans, now) };
 }
 
 /** The one place where the sender may write traces. */

@@ -5,13 +5,13 @@ import { deleteIdentitiesOf, hasIdentity } from '@quartermaster/db/repositories/
 import {
   deleteMembershipsOf,
   findTenantOwnedAlone,
-  listMembershipsOf,
+  listAcceptedMemberships,
   type UserView,
 } from '@quartermaster/db/repositories/memberships.ts';
-import { eraseUser, findUser, updateUser } from '@quartermaster/db/repositories/users.ts';
+import { eraseUser, findAccount, findUser, updateUser } from '@quartermaster/db/repositories/users.ts';
 import { covers, EVERYWHERE, type TenantPlace } from '@quartermaster/db/tenancy.ts';
 import { requirePlatformAdministrator, termsRequired } from '../access/authorise.ts';
-import { scopesAt } from '../access/principal.ts';
+import { isSelf, scopesAt } from '../access/principal.ts';
 import { type Change, write } from '../audit-events/write.ts';
 import { ApiError } from '../errors.ts';
 import type { CallerContext } from '../trpc.ts';
@@ -24,7 +24,7 @@ export function viewOf(ctx: CallerContext): UserView {
 /** The user that a path names. @throws 404 */
 export async function requireUser(ctx: CallerContext, id: string, db: Database = ctx.services.db): Promise<User> {
   // Whoever has not accepted the terms yet sees themselves alone, whatever their memberships will give them.
-  if (!ctx.principal.termsAccepted && !isSelf(ctx, id)) throw termsRequired();
+  if (!ctx.principal.termsAccepted && !isSelf(ctx.principal, id)) throw termsRequired();
   const user = await findUser(db, viewOf(ctx), id);
   if (!user) throw notFound();
   return user;
@@ -33,8 +33,8 @@ export async function requireUser(ctx: CallerContext, id: string, db: Database =
 export async function deleteUser(ctx: CallerContext, id: string): Promise<User> {
   return write(ctx, async (trx, record, now) => {
     const user = await requireUser(ctx, id, trx);
-    const memberships = await membershipsOf(trx, id);
-    if (!isSelf(ctx, id)) requireControl(ctx, user, memberships);
+    const memberships = await listAcceptedMemberships(trx, EVERYWHERE, id);
+    if (!isSelf(ctx.principal, id)) requireControl(ctx, user, memberships);
     await requireNotLastOwner(trx, id);
     await revokeSessionsOf(trx, EVERYWHERE, `user:${id}`, now);
     await deleteMembershipsOf(trx, id);
@@ -50,7 +50,7 @@ export async function deleteUser(ctx: CallerContext, id: string): Promise<User> 
 export async function disableUser(ctx: CallerContext, id: string): Promise<User> {
   return write(ctx, async (trx, record, now) => {
     const user = await requireUser(ctx, id, trx);
-    const memberships = await membershipsOf(trx, id);
+    const memberships = await listAcceptedMemberships(trx, EVERYWHERE, id);
     requireControl(ctx, user, memberships);
     if (user.status === 'disabled') return user;
     await requireNotLastOwner(trx, id);
@@ -65,11 +65,12 @@ export async function disableUser(ctx: CallerContext, id: string): Promise<User>
 export async function enableUser(ctx: CallerContext, id: string): Promise<User> {
   return write(ctx, async (trx, record, now) => {
     const user = await requireUser(ctx, id, trx);
-    const memberships = await membershipsOf(trx, id);
+    const memberships = await listAcceptedMemberships(trx, EVERYWHERE, id);
     requireControl(ctx, user, memberships);
     if (user.status !== 'disabled') return user;
+    const account = await findAccount(trx, id);
     const signedIn = await hasIdentity(trx, id);
-    const status = !user.terms.accepted ? 'pending_terms' : signedIn ? 'active' : 'pending_identity';
+    const status = !account?.termsAccepted ? 'pending_terms' : signedIn ? 'active' : 'pending_identity';
     await updateUser(trx, id, { status }, now);
     recordAt(record, memberships, { target: { type: 'user', id }, changed: ['status'] });
     return requireUser(ctx, id, trx);
@@ -82,13 +83,9 @@ function notFound(): ApiError {
 
 type Held = TenantPlace & { role: User['memberships'][number]['role'] };
 
-function membershipsOf(db: Database, id: string): Promise<Held[]> {
-  return listMembershipsOf(db, { scope: EVERYWHERE, self: null }, [id]);
-}
-
 /**
  * Whether the caller may end or suspend the account of somebody they see: platform administrators may; others who reach
- * all its memberships, and hold as much as an owner wherever it is one.
+ * all memberships that it accepted, and hold as much as an owner wherever it is one.
  */
 function requireControl(ctx: CallerContext, user: User, memberships: readonly Held[]): void {
   if (ctx.principal.platformAdministrator) return;
@@ -105,7 +102,7 @@ async function requireNotLastOwner(trx: Database, id: string): Promise<void> {
   throw new ApiError('last_owner', `The tenant ${tenantId} has no other owner. Make another one first.`);
 }
 
-/** Users belong to no tenant; what happens to one is still the business of every place that they are a member of. */
+/** Users belong to no tenant; what happens to one is still the business of every place where they accepted to be. */
 function recordAt(
   record: (change: Change) => void,
   places: readonly TenantPlace[],
@@ -113,8 +110,4 @@ function recordAt(
 ): void {
   if (places.length === 0) record({ ...change, place: null });
   for (const { tenantId, subTenantId } of places) record({ ...change, place: { tenantId, subTenantId } });
-}
-
-function isSelf(ctx: CallerContext, id: string): boolean {
-  return ctx.principal.kind === 'user' && ctx.principal.id === id;
 }

@@ -1,14 +1,15 @@
 import { isOperation } from '@quartermaster/contracts/operation.ts';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { procedures } from '../../src/router.ts';
-import { accountWithKey } from '../support/people.ts';
+import { LOOPBACK, startPeer } from '../inventory-sync/peers.ts';
+import { accountWithKey, registeredUser } from '../support/people.ts';
 import { type Body, type Credential, startTestServer, type TestServer } from '../support/server.ts';
 import { auditOf } from './harness.ts';
 import { chatSpan } from './spec-fixtures.ts';
 
 let server: TestServer;
 beforeAll(async () => {
-  server = await startTestServer();
+  server = await startTestServer(LOOPBACK);
 });
 afterAll(() => server.stop());
 
@@ -16,7 +17,7 @@ afterAll(() => server.stop());
 const WRITES = Object.values(procedures)
   .map((procedure) => (procedure?._def.meta as { operation?: unknown } | undefined)?.operation)
   .filter(isOperation)
-  .filter(({ method, operationId }) => method !== 'GET' && !/^search_|^ingest_traces$/.test(operationId))
+  .filter(({ method, operationId }) => method !== 'GET' && !/^search_|^introspect_|^ingest_traces$/.test(operationId))
   .map((operation) => operation.operationId);
 
 /** What stands in bodies here and is personal or secret for all that the audit knows. */
@@ -32,7 +33,7 @@ type Step = {
   keep?: string;
   /** The target's type and the fields that changed, in the event of the operation's own record. */
   expected: [string, string[]];
-  as?: 'admin' | 'anonymous';
+  as?: 'admin' | 'anonymous' | 'invited' | 'founder';
 };
 
 const email = `${VALUE}@example.com`;
@@ -131,6 +132,25 @@ const STEPS: Step[] = [
     expected: ['provider', ['description', 'displayName']],
   },
   {
+    operationId: 'sync_provider_inventory',
+    method: 'POST',
+    path: (made) => `/v1/providers/${made.provider}/sync`,
+    expected: ['provider', ['health', 'inventorySyncedAt']],
+  },
+  {
+    operationId: 'put_provider_credential',
+    method: 'PUT',
+    path: (made) => `/v1/providers/${made.provider}/credential`,
+    body: { secret: VALUE, name: VALUE },
+    expected: ['provider_credential', ['name', 'secret', 'standby']],
+  },
+  {
+    operationId: 'delete_provider_credential',
+    method: 'DELETE',
+    path: (made) => `/v1/providers/${made.provider}/credential`,
+    expected: ['provider_credential', ['revokedAt']],
+  },
+  {
     operationId: 'create_inventory_item',
     method: 'POST',
     path: (made) => `/v1/providers/${made.provider}/inventory`,
@@ -165,6 +185,19 @@ const STEPS: Step[] = [
     expected: ['recommendation', ['status']],
   },
   {
+    operationId: 'undo_recommendation',
+    method: 'POST',
+    path: (made) => `/v1/recommendations/${made.recommendation}/undo`,
+    expected: ['recommendation', ['status']],
+  },
+  {
+    operationId: 'dismiss_recommendation',
+    method: 'POST',
+    path: (made) => `/v1/recommendations/${made.recommendation}/dismiss`,
+    body: { reason: VALUE },
+    expected: ['recommendation', ['dismissal', 'status']],
+  },
+  {
     operationId: 'update_runtime_observation',
     method: 'PUT',
     path: (made) => `/v1/runtime-observations/${made.observation}`,
@@ -172,10 +205,30 @@ const STEPS: Step[] = [
     expected: ['runtime_observation', ['review']],
   },
   {
+    operationId: 'claim_operator_task',
+    method: 'POST',
+    path: (made) => `/v1/operator/tasks/${made.task}/claim`,
+    expected: ['operator_task', ['assignee', 'leaseExpiresAt', 'status']],
+  },
+  {
+    operationId: 'complete_operator_task',
+    method: 'POST',
+    path: (made) => `/v1/operator/tasks/${made.task}/complete`,
+    body: { outcome: 'ignored', note: VALUE },
+    expected: ['operator_task', ['completedAt', 'leaseExpiresAt', 'note', 'outcome', 'status']],
+  },
+  {
+    operationId: 'cancel_operator_task',
+    method: 'POST',
+    path: (made) => `/v1/operator/tasks/${made.otherTask}/cancel`,
+    body: { note: VALUE },
+    expected: ['operator_task', ['assignee', 'completedAt', 'note', 'status']],
+  },
+  {
     operationId: 'create_manifest',
     method: 'POST',
     path: () => '/v1/manifests',
-    body: { name: VALUE, kind: 'agent', spec: { note: VALUE } },
+    body: { name: VALUE, kind: 'agent', spec: { 'x-note': VALUE } },
     keep: 'manifest',
     expected: ['manifest', ['kind', 'name', 'spec']],
   },
@@ -212,7 +265,7 @@ const STEPS: Step[] = [
     operationId: 'revoke_gateway_session',
     method: 'DELETE',
     path: (made) => `/v1/gateways/${made.gateway}/sessions/${made.session}`,
-    expected: ['gateway_session', ['revokedAt']],
+    expected: ['gateway_session', ['revokedAt', 'revokedReason']],
   },
   {
     operationId: 'delete_gateway',
@@ -250,6 +303,21 @@ const STEPS: Step[] = [
     expected: ['membership', ['role']],
   },
   {
+    operationId: 'accept_membership',
+    method: 'POST',
+    path: () => '/v1/me/memberships/writes/accept',
+    as: 'invited',
+    expected: ['membership', ['acceptedAt', 'status']],
+  },
+  {
+    operationId: 'create_organization',
+    method: 'POST',
+    path: () => '/v1/onboarding/organization',
+    body: { organization: { displayName: VALUE } },
+    as: 'founder',
+    expected: ['tenant', ['displayName']],
+  },
+  {
     operationId: 'disable_user',
     method: 'POST',
     path: (made) => `/v1/users/${made.user}/disable`,
@@ -282,15 +350,20 @@ test('every operation that writes is tried here', () => {
 
 test('each write leaves events of its own request, with actor, scheme, target and changed fields, and no values', async () => {
   const caller = await accountWithKey(server, { tenantId: 'writes' });
+  const founder = await registeredUser(server);
   const actors = {
     caller: { as: { key: caller.key }, actor: { type: 'service_account', id: caller.id }, scheme: 'api_key' },
     admin: { as: server.admin, actor: { type: 'service_account', id: 'bootstrap' }, scheme: 'api_key' },
     anonymous: { as: null as Credential, actor: { type: 'anonymous', id: null }, scheme: null },
+    founder: { as: { token: founder.token }, actor: { type: 'user', id: founder.id }, scheme: 'bearer' },
   };
   const made: Record<string, string> = {};
   for (const { operationId, method, path, body, keep, expected, as } of STEPS) {
     if (operationId === 'review_runtime_observation') made.observation = await observed({ key: caller.key });
-    const who = actors[as ?? 'caller'];
+    if (operationId === 'undo_recommendation') made.recommendation = await applied({ key: caller.key }, made.provider);
+    if (operationId === 'sync_provider_inventory') await listens({ key: caller.key }, made.provider);
+    if (operationId === 'claim_operator_task') Object.assign(made, await tasks({ key: caller.key }));
+    const who = as === 'invited' ? await invited() : actors[as ?? 'caller'];
     const sent = { as: who.as, ...(body !== undefined && { body }) };
     const answered = await server.call(method, path(made), sent);
     expect(answered.status, `${operationId}: ${answered.text}`).toBe(200);
@@ -308,10 +381,39 @@ test('each write leaves events of its own request, with actor, scheme, target an
   }
 });
 
+/** The user of the steps, signed in for the first time. */
+async function invited() {
+  const as = await server.tokenOf(email);
+  const { id } = await server.ok('PUT', '/v1/me/profile', { as, body: { terms: { accepted: true } } });
+  return { as, actor: { type: 'user', id }, scheme: 'bearer' };
+}
+
 /** What an agent was seen to use of the provider, which nobody declared. */
 async function observed(as: { key: string }): Promise<string> {
   const span = chatSpan('ef'.repeat(16), RECORDED, VALUE);
   await server.ok('POST', '/v1/traces', { as, body: span });
   const { items } = await server.ok('GET', `/v1/runtime-observations?name=${RECORDED}`, { as });
   return items.map((item: Body) => item.id)[0];
+}
+
+/** The recommendation that was applied for a provider. */
+async function applied(as: { key: string }, provider: string | undefined): Promise<string> {
+  const { items } = await server.ok('GET', `/v1/providers/${provider}/recommendations?status=applied`, { as });
+  return items.map((item: Body) => item.id)[0];
+}
+
+/** A provider gets an address where something answers. */
+async function listens(as: { key: string }, provider: string | undefined): Promise<void> {
+  const { url: baseUrl } = await startPeer((_req, res) => void res.end('{"object":"list","data":[]}'));
+  await server.ok('PUT', `/v1/providers/${provider}`, { as, body: { baseUrl } });
+}
+
+/** Two tasks to review what nobody declared. */
+async function tasks(as: { key: string }): Promise<{ task: string; otherTask: string }> {
+  for (const model of ['one', 'other']) {
+    await server.ok('POST', '/v1/traces', { as, body: chatSpan('ab'.repeat(16), model, VALUE) });
+  }
+  const { items } = await server.ok('GET', '/v1/operator/tasks?kind=review_observation&status=open', { as });
+  const [task, otherTask] = items.map((item: Body) => item.id);
+  return { task, otherTask };
 }

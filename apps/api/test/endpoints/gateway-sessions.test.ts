@@ -42,7 +42,8 @@ test('a session token is verified with the published keys alone, and says what t
   expect(tokenType).toBe('Bearer');
   const subject = `service_account:token-1/${accountId}`;
   expect(session).toMatchObject({
-    ...{ gatewayId: id, subject, actor: null, status: 'active', revokedAt: null, tenantId: 'token-1' },
+    ...{ gatewayId: id, subject, actor: null, status: 'active', revokedAt: null, revokedReason: null },
+    ...{ tenantId: 'token-1' },
     ...{ gatewayUrl: 'https://edge.example.com/', metadata: { run: 7 } },
   });
   expect(session.grants).toMatchObject([{ providerId, items: [item] }]);
@@ -151,12 +152,15 @@ test('a gateway that is disabled opens no session; one that is missing or out of
     ['GET', ''],
     ['GET', `/${session.id}`],
     ['DELETE', `/${session.id}`],
+    ['POST', '/introspect'],
   ];
+  const body = { token: session.token };
   for (const [method, end] of calls) {
-    expectProblem(await server.call(method, path + end, { as: stranger.as }), 404, 'gateway_not_found');
-    const missing = await server.call(method, `/v1/gateways/none/sessions${end}`, { as: server.admin });
+    const sent = end === '/introspect' ? { body } : {};
+    expectProblem(await server.call(method, path + end, { as: stranger.as, ...sent }), 404, 'gateway_not_found');
+    const missing = await server.call(method, `/v1/gateways/none/sessions${end}`, { as: server.admin, ...sent });
     expectProblem(missing, 404, 'gateway_not_found');
-    if (end === '') continue;
+    if (end === '' || end === '/introspect') continue;
     const elsewhere = await server.call(method, stranger.path + end, { as: server.admin });
     expectProblem(elsewhere, 404, 'gateway_session_not_found');
   }
@@ -174,7 +178,7 @@ test('a session is revoked once, expired or not; its record stays', async () => 
     expectProblem(await server.call('DELETE', `${path}/${id}`, { as }), 404, 'gateway_session_not_found');
     expect(await server.ok('GET', `${path}/${id}`, { as })).toEqual(revoked);
     const [event] = await auditOf(server, { target_id: id });
-    expect(event).toMatchObject({ operation: 'revoke_gateway_session', changedFields: ['revokedAt'] });
+    expect(event).toMatchObject({ operation: 'revoke_gateway_session', changedFields: ['revokedAt', 'revokedReason'] });
   }
 });
 
@@ -211,6 +215,17 @@ test('list_gateway_sessions walks all pages, and its cursors work for their own 
   );
 });
 
+test('introspect_gateway_session says what a token is good for, to holders of its scope', async () => {
+  const { as, id, path } = await gatewayIn('introspect-1');
+  const session = await open(path, as);
+  const gateway = await accountWithKey(server, { tenantId: 'introspect-1' }, ['gateway_sessions:introspect']);
+  const body = { token: session.token };
+  const active = await server.ok('POST', `${path}/introspect`, { as: gateway, body });
+  expect(active).toMatchObject({ active: true, aud: id, jti: session.id, grants: session.grants });
+  const plain = await accountWithKey(server, { tenantId: 'introspect-1' }, ['gateway_sessions:read']);
+  expectProblem(await server.call('POST', `${path}/introspect`, { as: plain, body }), 403, 'scope_missing');
+});
+
 test('a token made before a rotation of the keys is verified as long as it lasts', async () => {
   const { as, id, path } = await gatewayIn('rotation-1', { sessionTtlSeconds: 86_400 });
   const day = 24 * 3_600_000;
@@ -222,7 +237,10 @@ test('a token made before a rotation of the keys is verified as long as it lasts
   const fresh = await open(path, as);
   expect(server.services.now().getTime() - before.getTime()).toBeGreaterThan(90 * day);
   expect(decodeProtectedHeader(fresh.token).kid).not.toBe(decodeProtectedHeader(old.token).kid);
-  for (const { token } of [old, fresh]) await verified(token, id, { currentDate: server.services.now() });
+  for (const { token } of [old, fresh]) {
+    await verified(token, id, { currentDate: server.services.now() });
+    expect(await server.ok('POST', `${path}/introspect`, { as, body: { token } })).toMatchObject({ active: true });
+  }
 });
 
 test('every operation was seen to succeed, and to answer each error of its contract', () => {

@@ -9,8 +9,8 @@ export type Endpoints = TestServer & {
 };
 
 /** A test server that notes which success and which errors of a contract module's operations it answered. */
-export async function serverFor(contract: object, environment: Record<string, string> = {}): Promise<Endpoints> {
-  const server = await startTestServer(environment);
+export async function serverFor(contract: object, ...how: Parameters<typeof startTestServer>): Promise<Endpoints> {
+  const server = await startTestServer(...how);
   const operations = Object.values(contract).filter(isOperation);
   const seen = new Set<string>();
   const call: TestServer['call'] = async (method, path, sent) => {

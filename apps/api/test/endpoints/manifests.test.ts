@@ -22,13 +22,15 @@ const publish = (as: Credential, body: object = {}): Promise<Body> =>
 
 test('create_manifest answers version 1 with the digest of the canonical content', async () => {
   const as = await callerIn('create-1');
-  const spec = { z: 1.0, declares: [{ provider: 'openai', kind: 'model', name: 'gpt-5' }], a: { é: '€', b: null } };
+  const declares = [{ provider: 'openai', kind: 'model', name: 'gpt-5' }];
+  const spec = { 'x-z': 1.0, declares, 'x-a': { é: '€', b: null } };
   const manifest = await publish(as, { name: 'support', spec });
   expect(manifest).toMatchObject({
     ...{ tenantId: 'create-1', subTenantId: null, name: 'support', kind: 'agent', version: 1, status: 'active', spec },
     createdBy: `service_account:create-1/${as.id}`,
   });
-  const canonical = '{"a":{"b":null,"é":"€"},"declares":[{"kind":"model","name":"gpt-5","provider":"openai"}],"z":1}';
+  const canonical =
+    '{"declares":[{"kind":"model","name":"gpt-5","provider":"openai"}],"x-a":{"b":null,"é":"€"},"x-z":1}';
   expect(manifest.digest).toBe(`sha256:${createHash('sha256').update(canonical).digest('hex')}`);
   expect(manifest.id).toMatch(/^man_/);
   expect(await server.ok('GET', `${PATH}/${manifest.id}`, { as })).toEqual(manifest);
@@ -40,14 +42,14 @@ test('create_manifest answers version 1 with the digest of the canonical content
 test('the same content again answers the same record; other content is the next version and supersedes', async () => {
   const as = await callerIn('versions-1');
   const name = unique('manifest');
-  const first = await publish(as, { name, spec: { a: 1, b: 2 } });
+  const first = await publish(as, { name, spec: { 'x-a': 1, 'x-b': 2 } });
   server.travel(1000);
-  expect(await publish(as, { name, spec: { b: 2, a: 1.0 } })).toEqual(first);
+  expect(await publish(as, { name, spec: { 'x-b': 2, 'x-a': 1.0 } })).toEqual(first);
   expect(await auditOf(server, { operation: 'create_manifest', target_id: first.id })).toHaveLength(1);
-  const second = await publish(as, { name, spec: { a: 2 } });
+  const second = await publish(as, { name, spec: { 'x-a': 2 } });
   expect(second).toMatchObject({ version: 2, status: 'active' });
   expect((await server.ok('GET', `${PATH}/${first.id}`, { as })).status).toBe('superseded');
-  const third = await publish(as, { name, spec: { a: 1, b: 2 } });
+  const third = await publish(as, { name, spec: { 'x-a': 1, 'x-b': 2 } });
   expect(third).toMatchObject({ version: 3, status: 'active', digest: first.digest });
   expect(third.id).not.toBe(first.id);
   const [superseded] = await auditOf(server, { target_id: first.id });
@@ -69,9 +71,75 @@ test('versions count for each name, kind and place apart, and a deleted one is n
 test('many who publish at once get distinct versions, of which one is active', async () => {
   const as = await callerIn('versions-3');
   const name = unique('manifest');
-  const made = await Promise.all([1, 2, 3, 4, 5].map((step) => publish(as, { name, spec: { step } })));
+  const made = await Promise.all([1, 2, 3, 4, 5].map((step) => publish(as, { name, spec: { 'x-step': step } })));
   expect(new Set(made.map((manifest) => manifest.version))).toEqual(new Set([1, 2, 3, 4, 5]));
   expect(await idsOf(server, { path: PATH, as }, { name, status: 'active' })).toHaveLength(1);
+});
+
+test('create_manifest refuses what the kind’s spec has not, at its place inside spec', async () => {
+  const as = await callerIn('spec-1');
+  const allow = (entry: object) => ({ allow: [{ provider: 'openai' }, entry] });
+  const rows: [string, object, { loc: (string | number)[]; type: string }][] = [
+    ['gateway', { alow: [] }, { loc: ['alow'], type: 'extra_forbidden' }],
+    ['agent', { allow: [] }, { loc: ['allow'], type: 'extra_forbidden' }],
+    ['agent', { channel: { type: 'web' } }, { loc: ['channel'], type: 'extra_forbidden' }],
+    ['gateway', { channel: { type: 'web' } }, { loc: ['channel'], type: 'extra_forbidden' }],
+    ['agent', { declares: [{ provider: 'a', kind: 'tool' }] }, { loc: ['declares', 0, 'name'], type: 'missing' }],
+    ['channel', { channel: {} }, { loc: ['channel', 'type'], type: 'missing' }],
+    ['channel', { channel: { type: 'web', room: 1 } }, { loc: ['channel', 'room'], type: 'extra_forbidden' }],
+    ['gateway', { allow: 'all' }, { loc: ['allow'], type: 'list_type' }],
+    ['gateway', { allow: null }, { loc: ['allow'], type: 'list_type' }],
+    ['gateway', allow({}), { loc: ['allow', 1, 'provider'], type: 'missing' }],
+    ['gateway', allow({ provider: 'x', kind: 'car' }), { loc: ['allow', 1, 'kind'], type: 'enum' }],
+    ['gateway', allow({ provider: 'x', name: 'y' }), { loc: ['allow', 1, 'name'], type: 'extra_forbidden' }],
+    [
+      'channel',
+      allow({ provider: 'x', names: ['a*b'] }),
+      { loc: ['allow', 1, 'names', 0], type: 'string_pattern_mismatch' },
+    ],
+    ['channel', { owner: 7 }, { loc: ['owner'], type: 'string_type' }],
+  ];
+  for (const [kind, spec, { loc, type }] of rows) {
+    const answered = await server.call('POST', PATH, { as, body: { name: 'x', kind, spec } });
+    expectInvalid(answered, { loc: ['body', 'spec', ...loc], type });
+  }
+  const { body } = await server.call('POST', PATH, { as, body: { name: 'x', kind: 'agent', spec: { allow: [] } } });
+  expect(body.detail[0].ctx).toEqual({ allowed: ['description', 'owner', 'declares'] });
+  expect(await idsOf(server, { path: PATH, as })).toEqual([]);
+});
+
+test('get_manifest_schema says what create_manifest takes', async () => {
+  const as = await callerIn('spec-5');
+  const schema = await server.ok('GET', `${PATH}/schema/gateway`, { as });
+  expect(Object.keys(schema.properties)).toEqual(['description', 'owner', 'declares', 'allow']);
+});
+
+test('create_manifest takes members that begin with x-, and gives a spec back as it was', async () => {
+  const as = await callerIn('spec-2');
+  const spec = { 'x-team': { size: 3 }, 'x-': null, channel: { type: 'slack', 'x-room': '#support' }, allow: [] };
+  expect((await publish(as, { kind: 'channel', spec })).spec).toEqual(spec);
+});
+
+test('create_manifest refuses a kind that is none, and a spec of more than 256 KiB', async () => {
+  const as = await callerIn('spec-3');
+  const kind = await server.call('POST', PATH, { as, body: { name: 'x', kind: 'fleet', spec: { alow: [] } } });
+  expectInvalid(kind, { loc: ['body', 'kind'], type: 'enum' });
+  const spec = { 'x-a': 'a'.repeat(256 * 1024) };
+  const large = await server.call('POST', PATH, { as, body: { name: 'x', kind: 'agent', spec } });
+  expectInvalid(large, { loc: ['body', 'spec'], type: 'value_error' });
+});
+
+test('a spec that was stored before specs had schemas is read as it is', async () => {
+  const as = await callerIn('spec-4');
+  const { id } = await publish(as, { kind: 'gateway' });
+  const spec = { alow: [], description: 7 };
+  const { db } = server.services;
+  await db
+    .updateTable('manifests')
+    .set({ spec: JSON.stringify(spec) })
+    .where('id', '=', id)
+    .execute();
+  expect((await server.ok('GET', `${PATH}/${id}`, { as })).spec).toEqual(spec);
 });
 
 test('create_manifest makes neither tenant nor sub-tenant', async () => {
@@ -119,8 +187,8 @@ test('delete_manifest answers 409 while an active gateway uses it, and works onc
 test('list_manifests filters by each of its parameters, and a value that matches nothing finds nothing', async () => {
   const as = await callerIn('list-1');
   await callerIn('list-1', 'eu');
-  const old = await publish(as, { name: 'One', spec: { v: 1 } });
-  const one = await publish(as, { name: 'One', spec: { v: 2 } });
+  const old = await publish(as, { name: 'One', spec: { 'x-v': 1 } });
+  const one = await publish(as, { name: 'One', spec: { 'x-v': 2 } });
   const two = await publish(as, { name: 'Two', kind: 'channel', subTenantId: 'eu' });
   const all = [old.id, one.id, two.id];
   const rows: [Record<string, string>, string[]][] = [

@@ -1,6 +1,6 @@
 import { updateMyProfile } from '@quartermaster/contracts/users.ts';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { accountWithKey, memberWithToken, unique } from '../support/people.ts';
+import { acceptPath, accountWithKey, memberWithToken, offerMembership, unique } from '../support/people.ts';
 import type { Body } from '../support/server.ts';
 import {
   auditOf,
@@ -88,11 +88,14 @@ test('who has not accepted the terms can read themselves and accept them, and no
   const own = await server.ok('PUT', PATH, { as, body: {} });
   expect(own).toMatchObject({ status: 'pending_terms', terms: { accepted: false, acceptedAt: null } });
   expect(await server.ok('GET', `/v1/users/${own.id}`, { as })).toEqual(own);
-  await server.ok('POST', '/v1/tenants/default/memberships', {
-    as: server.admin,
-    body: { email: own.email, role: 'owner' },
-  });
+  await offerMembership(server, own.email, { tenantId: 'default' }, 'owner');
+  // As memberships of before they were accepted are: theirs counts, and still opens nothing.
+  const acceptedAt = { accepted_at: own.createdAt };
+  await server.services.db.updateTable('memberships').set(acceptedAt).where('user_id', '=', own.id).execute();
   const refused = [
+    await server.call('POST', acceptPath({ tenantId: 'default' }), { as }),
+    await server.call('POST', '/v1/onboarding/organization', { as, body: { organization: { displayName: 'Ours' } } }),
+    await server.call('DELETE', `/v1/tenants/default/memberships/${own.id}`, { as }),
     await server.call('GET', '/v1/providers', { as }),
     await server.call('GET', '/v1/users', { as }),
     await server.call('GET', `/v1/users/${user.id}`, { as }),

@@ -1,6 +1,6 @@
 import * as contract from '@quartermaster/contracts/providers.ts';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { accountWithKey, memberWithToken, unique } from '../support/people.ts';
+import { accountWithKey, joinPlace, memberWithToken, unique } from '../support/people.ts';
 import type { Body, Credential } from '../support/server.ts';
 import {
   auditOf,
@@ -77,9 +77,9 @@ test('create_provider makes neither tenant nor sub-tenant, and asks who has seve
     403,
     'tenant_forbidden',
   );
-  const { email, token } = await memberWithToken(server, { tenantId: 'place-1' }, 'operator');
-  const member = { email, role: 'operator' };
-  await server.ok('POST', '/v1/tenants/place-2/memberships', { as: server.admin, body: member });
+  const member = await memberWithToken(server, { tenantId: 'place-1' }, 'operator');
+  const { token } = member;
+  await joinPlace(server, member, { place: { tenantId: 'place-2' }, role: 'operator' });
   const unnamed = await server.call('POST', PATH, { as: { token }, body });
   expectInvalid(unnamed, { loc: ['body', 'tenantId'], type: 'missing' });
   expect((await create({ token }, { tenantId: 'place-2' })).tenantId).toBe('place-2');

@@ -1,4 +1,4 @@
-import * as contract from '@quartermaster/contracts/onboarding.ts';
+import { registerUser } from '@quartermaster/contracts/onboarding.ts';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { removeUnclaimedUsers } from '../../src/onboarding/service.ts';
 import { accountWithKey, unique } from '../support/people.ts';
@@ -9,7 +9,7 @@ const DAY = 24 * 3_600_000;
 
 let server: Endpoints;
 beforeAll(async () => {
-  server = await serverFor(contract);
+  server = await serverFor({ registerUser });
 });
 afterAll(() => server.stop());
 
@@ -44,14 +44,32 @@ test('register_user makes the record of a user, without memberships, and says wh
   });
   expect(await userOf(email)).toMatchObject({
     ...{ id: body.user.id, email, displayName: 'New', status: 'pending_identity', memberships: [], lastSeenAt: null },
-    terms: { termsVersion: '1', privacyVersion: '2', accepted: true, acceptedAt: receivedAt },
-    marketingConsent: { optedIn: true, consentVersion: '3', changedAt: receivedAt },
+    terms: { termsVersion: '1', privacyVersion: '2', accepted: false, acceptedAt: null },
+    marketingConsent: { optedIn: false, consentVersion: '3', changedAt: null },
     ...{ source: 'saas_registration', metadata: { campaign: { name: 'spring' } }, createdAt: receivedAt },
   });
   const [event, ...others] = await auditOf(server, { target_id: body.user.id });
   expect(others).toEqual([]);
   expect(event).toMatchObject({ operation: 'register_user', actor: { type: 'anonymous', id: null }, scheme: null });
   expect(JSON.stringify(event)).not.toContain(email);
+});
+
+test('terms and marketing consent count once the owner of the email signs in, from that time on', async () => {
+  const email = newEmail();
+  const terms = { termsVersion: '1', privacyVersion: '2', accepted: true };
+  const marketingConsent = { optedIn: true, consentVersion: '3' };
+  await register({ user: { email, terms, marketingConsent } });
+  server.travel(60_000);
+  const before = new Date(server.services.now()).toISOString();
+  const user = await server.ok('PUT', '/v1/me/profile', { as: await server.tokenOf(email), body: {} });
+  expect(user).toMatchObject({
+    ...{ status: 'active', terms: { ...terms, acceptedAt: expect.any(String) } },
+    marketingConsent: { ...marketingConsent, changedAt: user.terms.acceptedAt },
+  });
+  expect(user.terms.acceptedAt >= before).toBe(true);
+  expect(await userOf(email)).toEqual(user);
+  const [event] = await auditOf(server, { operation: 'link_identity', target_id: user.id });
+  expect(event.changedFields).toEqual(['identity', 'marketingConsent', 'status', 'terms']);
 });
 
 test('only the email is required; what is not mentioned is not accepted', async () => {
@@ -165,7 +183,7 @@ test('who never signs in is removed after 30 days; who signed in or was invited 
 });
 
 test('an address that registers too often is told when to come back', async () => {
-  const limited = await serverFor(contract, { QM_RATE_LIMITS: 'on' });
+  const limited = await serverFor({ registerUser }, { QM_RATE_LIMITS: 'on' });
   onTestFinished(() => limited.stop());
   const statuses: number[] = [];
   for (let count = 0; count < 12; count += 1) {

@@ -1,6 +1,6 @@
 import * as contract from '@quartermaster/contracts/service-accounts.ts';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { accountWithKey, memberWithToken, unique } from '../support/people.ts';
+import { accountWithKey, joinPlace, memberWithToken, unique } from '../support/people.ts';
 import type { Body, Credential } from '../support/server.ts';
 import {
   auditOf,
@@ -90,10 +90,10 @@ test('who has several memberships is told to name the tenant, and a platform adm
   const one = await accountWithKey(server, { tenantId: 'several-1' });
   await accountWithKey(server, { tenantId: 'several-2' });
   expect((await create({}, { key: one.key })).tenantId).toBe('several-1');
-  const { email, token } = await memberWithToken(server, { tenantId: 'several-1' }, 'owner');
+  const user = await memberWithToken(server, { tenantId: 'several-1' }, 'owner');
+  const { token } = user;
   expect((await create({}, { token })).tenantId).toBe('several-1');
-  const body = { email, role: 'owner' };
-  await server.ok('POST', '/v1/tenants/several-2/memberships', { as: server.admin, body });
+  await joinPlace(server, user, { place: { tenantId: 'several-2' }, role: 'owner' });
   const unnamed = await server.call('POST', PATH, { as: { token }, body: { name: 'x' } });
   expectInvalid(unnamed, { loc: ['body', 'tenantId'], type: 'missing' });
   expect((await create({ tenantId: 'several-2' }, { token })).tenantId).toBe('several-2');

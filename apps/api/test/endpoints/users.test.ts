@@ -1,6 +1,7 @@
+import type { Role } from '@quartermaster/contracts/scopes.ts';
 import * as contract from '@quartermaster/contracts/users.ts';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { accountWithKey, memberWithToken, type Place, unique } from '../support/people.ts';
+import { accountWithKey, joinPlace, memberWithToken, type Place, registeredUser, unique } from '../support/people.ts';
 import type { Body } from '../support/server.ts';
 import { auditOf, type Endpoints, expectProblem, serverFor } from './harness.ts';
 import { expectFilters, expectOwnCursorsOnly, expectStablePages, idsOf } from './lists.ts';
@@ -16,15 +17,14 @@ const ACCEPTED = { accepted: true, termsVersion: '1', privacyVersion: '1' };
 
 type Person = { id: string; email: string; as: { token: string } };
 
-/** A member who has signed in. */
-async function member(place: Place, role: 'owner' | 'admin' | 'operator' | 'viewer' = 'viewer'): Promise<Person> {
+/** A user who accepted a membership. */
+async function member(place: Place, role: Role = 'viewer'): Promise<Person> {
   const { id, email, token } = await memberWithToken(server, place, role);
-  await server.ok('GET', `${PATH}/${id}`, { as: { token } });
   return { id, email, as: { token } };
 }
 
-const join = (email: string, tenantId: string, role: string): Promise<Body> =>
-  server.ok('POST', `/v1/tenants/${tenantId}/memberships`, { as: server.admin, body: { email, role } });
+const join = ({ email, as }: Person, tenantId: string, role: Role): Promise<Body> =>
+  joinPlace(server, { email, token: as.token }, { place: { tenantId }, role });
 
 async function tenant(id: string, subTenantId?: string): Promise<{ key: string }> {
   const { key } = await accountWithKey(server, { tenantId: id, ...(subTenantId !== undefined && { subTenantId }) });
@@ -41,15 +41,12 @@ test('get_user answers administrators, platform administrators, and the user wit
   const [own, ...others] = await Promise.all(answers);
   expect(own).toMatchObject({
     ...{ id: user.id, email: user.email, status: 'active', platformAdministrator: false },
-    memberships: [{ tenantId: 'see-1', subTenantId: null, role: 'viewer' }],
+    memberships: [{ tenantId: 'see-1', subTenantId: null, role: 'viewer', status: 'active' }],
     ...{ locale: null, timeZone: null, metadata: {}, lastSeenAt: expect.any(String) },
   });
   for (const other of others) expect(other).toEqual(own);
-  const loner = `${unique('loner')}@example.com`;
-  await server.ok('POST', '/v1/onboarding/register', { body: { user: { email: loner, terms: ACCEPTED } } });
-  const as = await server.tokenOf(loner);
-  const { id } = await server.ok('PUT', '/v1/me/profile', { as, body: {} });
-  expect(await server.ok('GET', `${PATH}/${id}`, { as })).toMatchObject({ email: loner, memberships: [] });
+  const { id, email, token } = await registeredUser(server);
+  expect(await server.ok('GET', `${PATH}/${id}`, { as: { token } })).toMatchObject({ email, memberships: [] });
 });
 
 test.for(['operator', 'viewer'] as const)('a member in the role %s sees no other user', async (role) => {
@@ -67,7 +64,7 @@ test.for(['operator', 'viewer'] as const)('a member in the role %s sees no other
 test('a user shows the memberships in the reach of who looks, and all of them to the user', async () => {
   for (const id of ['both-1', 'both-2']) await tenant(id);
   const user = await member({ tenantId: 'both-1' });
-  await join(user.email, 'both-2', 'operator');
+  await join(user, 'both-2', 'operator');
   const owner = await member({ tenantId: 'both-2' }, 'owner');
   const placesFor = async (as: { token: string } | { key: string }) =>
     (await server.ok('GET', `${PATH}/${user.id}`, { as })).memberships.map((one: Body) => one.tenantId);
@@ -143,7 +140,7 @@ test('ending somebody else needs reach of all their memberships, and as much as 
     await member({ tenantId: 'reach-1' }, 'admin'),
   ];
   const user = await member({ tenantId: 'reach-1' });
-  await join(user.email, 'reach-2', 'viewer');
+  await join(user, 'reach-2', 'viewer');
   const calls = [
     ['POST', '/disable'],
     ['POST', '/enable'],
@@ -248,15 +245,15 @@ test('list_users filters by each of its parameters, and a value that matches not
   expect(await idsOf(server, { path: PATH, as: bound })).toEqual([two.id]);
 });
 
-test('list_users walks all pages while users are invited, and its cursors work for their own query and caller', async () => {
+test('list_users walks all pages while users join, and its cursors work for their own query and caller', async () => {
   const as = await tenant('pages-1');
-  const invite = async () => (await join(`${unique('page')}@example.com`, 'pages-1', 'viewer')).userId as string;
-  await expectStablePages(server, { path: PATH, as }, invite);
+  const make = async () => (await member({ tenantId: 'pages-1' })).id;
+  await expectStablePages(server, { path: PATH, as }, make);
   await expectOwnCursorsOnly(
     server,
     { path: PATH, filter: { tenant_id: 'pages-1' }, as },
     {
-      filter: { status: 'pending_terms' },
+      filter: { status: 'active' },
       list: { path: '/v1/tenants/pages-1/memberships' },
       principal: server.admin,
     },
@@ -266,7 +263,7 @@ test('list_users walks all pages while users are invited, and its cursors work f
 test('an account of many memberships is listed once', async () => {
   for (const id of ['many-1', 'many-2']) await tenant(id);
   const user = await member({ tenantId: 'many-1' });
-  await join(user.email, 'many-2', 'viewer');
+  await join(user, 'many-2', 'viewer');
   expect(await idsOf(server, { path: PATH, as: server.admin }, { email: user.email })).toEqual([user.id]);
   const events = async () => auditOf(server, { operation: 'delete_user', target_id: user.id });
   await server.ok('DELETE', `${PATH}/${user.id}`, { as: user.as });

@@ -41,11 +41,11 @@ describe('free JSON', () => {
     'numbers that no double can hold are 422 at their place: POST %s',
     async (path) => {
       const fields = '"name":"n","kind":"agent","spec":{},"metadata":{"a":1e999}';
-      const raw = path === '/v1/manifests' ? '{"name":"n","kind":"agent","spec":{"a":1e999}}' : `{${fields}}`;
+      const raw = path === '/v1/manifests' ? '{"name":"n","kind":"agent","spec":{"x-a":1e999}}' : `{${fields}}`;
       const headers = { 'content-type': 'application/json' };
       const answered = await server.call('POST', path, { as: server.admin, raw, headers });
       expect(answered.status, answered.text).toBe(422);
-      expect(answered.body.detail[0].loc.at(-1)).toBe('a');
+      expect(answered.body.detail[0].loc.at(-1)).toMatch(/^(x-)?a$/);
     },
   );
 

@@ -10,7 +10,7 @@ const START = 1_700_000_000n * SECOND;
 let server: TestServer;
 
 beforeAll(async () => {
-  server = await startTestServer();
+  server = await startTestServer({ QM_MAX_OBSERVATIONS: '100000' });
 });
 afterAll(() => server.stop());
 

@@ -103,6 +103,7 @@ describe('applying', () => {
       dryRun: false,
       applied: [],
       skipped: [{ id: recommendation.id, reason: 'needs_review' }],
+      revokedSessions: [],
     });
 
     const reviewed = await tenant.review(id, 'approved', tenant.operator, 'the planner needs it');
@@ -154,7 +155,8 @@ describe('applying', () => {
     await tenant.see('gpt-5');
     const before = await tenant.recommendations();
     const shown = await tenant.apply({ recommendationIds: [before[0].id], dryRun: true });
-    expect(shown).toEqual({ providerId: tenant.provider.id, dryRun: true, applied: before, skipped: [] });
+    const nothing = { skipped: [], revokedSessions: [] };
+    expect(shown).toEqual({ providerId: tenant.provider.id, dryRun: true, applied: before, ...nothing });
     expect(await tenant.recommendations()).toEqual(before);
     expect(await tenant.items()).toEqual([]);
     expect(await tenant.apply({ dryRun: true })).toMatchObject({ skipped: [{ reason: 'needs_review' }] });

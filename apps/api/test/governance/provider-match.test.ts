@@ -289,7 +289,11 @@ test('hostile names are kept apart, and harm nobody', async () => {
   expect(items.every(({ name }) => name.length <= 256 && name.isWellFormed())).toBe(true);
   const providers = await all(server, `/v1/providers?tenant_id=${tenantId}&limit=100`, server.admin);
   expect(providers.every(({ name }) => name.length <= 200 && name.isWellFormed())).toBe(true);
-  const tasks = await all(server, `/v1/operator/tasks?tenant_id=${tenantId}&limit=100`, server.admin);
+  const tasks = await all(
+    server,
+    `/v1/operator/tasks?kind=review_observation&tenant_id=${tenantId}&limit=100`,
+    server.admin,
+  );
   expect(tasks).toHaveLength(items.length);
 });
 

@@ -1,19 +1,28 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import type { Operation } from '@quartermaster/contracts/operation.ts';
 import type { Scope } from '@quartermaster/contracts/scopes.ts';
-import { type Place, unique } from '../support/people.ts';
-import type { TestServer } from '../support/server.ts';
+import { findRecommendation } from '@quartermaster/db/repositories/recommendations.ts';
+import { EVERYWHERE } from '@quartermaster/db/tenancy.ts';
+import { offerMembership, type Place, registeredUser, unique } from '../support/people.ts';
+import type { Credential, TestServer } from '../support/server.ts';
 import { type Input, keyWith, OWNER, PATH_PARAMETERS } from './world.ts';
 
 /** What an operation's own contract does not tell about a call of it. */
 type Fixture = {
   /** The least body that it takes; made anew for each call. None where `{}` will do. */
   body?: (place: Place) => object;
+  /** What else is to be done with the records in its path. */
+  prepare?: (server: TestServer, path: Record<string, string>) => Promise<void>;
   /** Its query, where one is needed to find what the path names. */
   query?: (place: Place) => Record<string, string>;
   /** What the rightful owner holds, beyond the operation's own scope. */
   scopes?: Scope[];
-  /** Who the rightful owner is: somebody in the sub-tenant, in the whole tenant, or a platform administrator. */
-  owner?: 'sub_tenant' | 'tenant' | 'platform';
+  /**
+   * Who the rightful owner is: somebody in the sub-tenant, in the whole tenant, a platform administrator, a user who is
+   * offered a membership in the sub-tenant, or one who belongs nowhere.
+   */
+  owner?: 'sub_tenant' | 'tenant' | 'platform' | 'invited' | 'loner';
 };
 
 const member = ({ subTenantId }: Place): Record<string, string> =>
@@ -26,10 +35,41 @@ export const FIXTURES: Record<string, Fixture> = {
   create_service_account: { body: () => ({ name: 'account' }) },
   create_service_account_key: { body: () => ({ scopes: ['credentials:write'] }) },
   create_provider: { body: () => ({ name: unique('provider'), kind: 'llm' }) },
+  sync_provider_inventory: {
+    async prepare(server, { provider_id }) {
+      const body = { baseUrl: await modelVendor() };
+      await server.ok('PUT', `/v1/providers/${provider_id}`, { as: server.admin, body });
+    },
+  },
+  put_provider_credential: { body: () => ({ secret: unique('secret') }) },
+  delete_provider_credential: {
+    async prepare(server, { provider_id }) {
+      const path = `/v1/providers/${provider_id}/credential`;
+      await server.ok('PUT', path, { as: server.admin, body: { secret: unique('secret') } });
+    },
+  },
   create_inventory_item: { body: () => ({ kind: 'model', name: unique('model') }) },
+  dismiss_recommendation: { body: () => ({ reason: 'not needed' }) },
+  undo_recommendation: {
+    async prepare(server, { recommendation_id = '' }) {
+      const { db } = server.services;
+      const found = await findRecommendation(db, EVERYWHERE, recommendation_id);
+      const path = `/v1/providers/${found?.providerId}/recommendations/apply`;
+      await server.ok('POST', path, { as: server.admin, body: { recommendationIds: [recommendation_id] } });
+    },
+  },
   review_runtime_observation: { body: () => ({ decision: 'approved' }) },
   create_gateway: { body: () => ({ name: unique('gateway') }) },
-  create_manifest: { body: () => ({ name: unique('manifest'), kind: 'agent', spec: { declares: [declared] } }) },
+  // Of the kind that takes every member.
+  create_manifest: {
+    body: () => ({
+      name: unique('manifest'),
+      kind: 'channel',
+      spec: { declares: [declared], channel: { type: 'web' }, allow: [{ provider: declared.provider }] },
+    }),
+  },
+  introspect_gateway_session: { body: () => ({ token: 'none' }) },
+  complete_operator_task: { body: () => ({ outcome: 'approved' }), scopes: ['runtime_observations:review'] },
   create_tenant: { owner: 'platform' },
   update_tenant: { owner: 'tenant' },
   create_membership: {
@@ -38,6 +78,8 @@ export const FIXTURES: Record<string, Fixture> = {
   },
   update_membership: { query: member, body: () => ({ role: 'viewer' }), scopes: ['*'] },
   delete_membership: { query: member, scopes: ['*'] },
+  accept_membership: { query: member, owner: 'invited' },
+  create_organization: { body: () => ({ organization: { displayName: 'Organization' } }), owner: 'loner' },
   register_user: { body: () => ({ user: { email: `${unique('registered')}@example.com` } }) },
 };
 
@@ -47,13 +89,14 @@ export const FIXTURES: Record<string, Fixture> = {
  * @throws where a path parameter or a required body has no fixture
  */
 export async function validInput(server: TestServer, operation: Operation, place: Place = OWNER): Promise<Input> {
-  const { body, query } = FIXTURES[operation.operationId] ?? {};
+  const { body, query, prepare } = FIXTURES[operation.operationId] ?? {};
   const path: Record<string, string> = {};
   for (const name of Object.keys(operation.params?.shape ?? {})) {
     const make = PATH_PARAMETERS[name];
     if (!make) throw new Error(`the path parameter ${name} of ${operation.operationId} has no fixture`);
     path[name] = await make(server, { place, made: path });
   }
+  await prepare?.(server, path);
   const input: Input = { path, query: { ...query?.(place) } };
   if (!operation.body) return input;
   const made = body?.(place) ?? {};
@@ -63,11 +106,29 @@ export async function validInput(server: TestServer, operation: Operation, place
   return { ...input, body: made };
 }
 
+/** The address of a server that lists no models; it lasts as long as the suite, and holds nothing up. */
+function modelVendor(): Promise<string> {
+  vendor ??= new Promise((resolve) => {
+    const listening = createServer((_req, res) => void res.end('{"object":"list","data":[]}'));
+    listening.listen(0, '127.0.0.1', () => {
+      resolve(`http://127.0.0.1:${(listening.address() as AddressInfo).port}`);
+    });
+    listening.unref();
+  });
+  return vendor;
+}
+let vendor: Promise<string> | undefined;
+
 /** The credential of the rightful owner. */
-export async function ownersKey(server: TestServer, operation: Operation): Promise<string> {
+export async function ownersCredential(server: TestServer, operation: Operation): Promise<Credential> {
   const { owner = 'sub_tenant', scopes = [] } = FIXTURES[operation.operationId] ?? {};
-  if (owner === 'platform') return server.admin.key;
+  if (owner === 'platform') return server.admin;
+  if (owner === 'invited' || owner === 'loner') {
+    const { email, token } = await registeredUser(server);
+    if (owner === 'invited') await offerMembership(server, email, OWNER, 'viewer');
+    return { token };
+  }
   const place = owner === 'tenant' ? { tenantId: OWNER.tenantId } : OWNER;
   const own: Scope[] = operation.scope === null || operation.scope === 'public' ? ['users:read'] : [operation.scope];
-  return keyWith(server, place, scopes.includes('*') ? ['*'] : [...own, ...scopes]);
+  return { key: await keyWith(server, place, scopes.includes('*') ? ['*'] : [...own, ...scopes]) };
 }

@@ -59,7 +59,16 @@ export const ID_FIELDS: Record<string, IdField> = {
     makers: { key: async (server) => ({ id: (await accountWithKey(server, OWNER)).keyId }) },
   },
   ownerId: { makers: { account: async (server) => ({ id: (await accountWithKey(server, OWNER)).id }) } },
-  'search_credentials.providerId': { makers: declaredProvider, inert: 'providers have no secrets yet' },
+  'search_credentials.providerId': {
+    makers: {
+      async provider(server) {
+        const id = await ownersId(server, 'provider_id');
+        const path = `/v1/providers/${id}/credential`;
+        await server.ok('PUT', path, { as: server.admin, body: { secret: unique('secret') } });
+        return { id };
+      },
+    },
+  },
   provider_id: { makers: { provider: async (server) => ({ id: (await observed(server, OWNER)).providerId }) } },
   'create_manifest.provider': { makers: declaredProvider, inert: 'a manifest may declare what does not exist yet' },
   actor_id: {
@@ -83,13 +92,24 @@ export const ID_FIELDS: Record<string, IdField> = {
       },
     },
   },
-  assignee: { makers: subject, inert: 'nothing assigns tasks yet' },
+  subject_id: { makers: { observation: async (server) => ({ id: await ownersId(server, 'observation_id') }) } },
+  assignee: {
+    makers: {
+      async account(server) {
+        const { key, principal } = await accountWithKey(server, OWNER);
+        const task = await ownersId(server, 'task_id');
+        await server.ok('POST', `/v1/operator/tasks/${task}/claim`, { as: { key } });
+        return { id: principal };
+      },
+    },
+  },
 };
 
 /** Ids that the caller chooses for a new record: they name nothing that exists. */
 const CHOSEN: Record<string, string> = {
   'create_service_account.id': "the new account's, unique in its tenant: that one is taken is said, 409",
   'create_tenant.id': "the new tenant's; platform administrators alone make them",
+  'create_organization.id': "the new tenant's: that one is taken is said, 409",
 };
 
 const LOOKS_LIKE_ID = /(^id|ids?$|_id$|subject$|assignee$)/i;

@@ -66,7 +66,7 @@ export async function observed(
 ): Promise<{ providerId: string; name: string; traceId: string }> {
   const key = await keyWith(server, place, ['traces:write']);
   const provider = unique('provider');
-  const traceId = unique('').replace('-', '').padStart(32, '1');
+  const traceId = unique('').replace('-', '').padStart(32, '0');
   const attribute = (name: string, value: string) => ({ key: name, value: { stringValue: value } });
   const attributes = [
     attribute('gen_ai.operation.name', 'chat'),
@@ -110,6 +110,12 @@ export const PATH_PARAMETERS: Record<string, Maker> = {
     const page = await server.ok('GET', `/v1/providers/${providerId}/observations`, { as: server.admin });
     return page.items[0].id;
   },
+  async recommendation_id(server, { place }) {
+    const { providerId } = await observed(server, place);
+    const path = `/v1/providers/${providerId}/recommendations?kind=register_item`;
+    const page = await server.ok('GET', path, { as: server.admin });
+    return page.items[0].id;
+  },
   gateway_id: async (server, { place }) =>
     idOf(await create(server, '/v1/gateways', { name: unique('gateway'), ...place })),
   session_id: async (server, { place, made }) => {
@@ -119,21 +125,17 @@ export const PATH_PARAMETERS: Record<string, Maker> = {
   },
   manifest_id: async (server, { place }) =>
     idOf(await create(server, '/v1/manifests', { name: unique('manifest'), kind: 'agent', spec: {}, ...place })),
+  kind: async () => 'agent',
   async task_id(server, { place }) {
-    await observed(server, place);
-    const page = await server.ok('GET', '/v1/operator/tasks?limit=1', {
-      as: { key: await keyWith(server, place, ['*']) },
-    });
+    const { providerId } = await observed(server, place);
+    const observations = await server.ok('GET', `/v1/providers/${providerId}/observations`, { as: server.admin });
+    const path = `/v1/operator/tasks?subject_id=${observations.items[0].id}`;
+    const page = await server.ok('GET', path, { as: server.admin });
     return page.items[0].id;
   },
   trace_id: async (server, { place }) => (await observed(server, place)).traceId,
-  async user_id(server, { place }) {
-    const email = `${unique('member')}@example.com`;
-    const path = `/v1/tenants/${place.tenantId}/memberships`;
-    const body = { email, role: 'viewer', subTenantId: place.subTenantId };
-    const membership = await server.ok('POST', path, { as: server.admin, body });
-    return membership.userId;
-  },
+  // Who has not accepted is nobody's to see.
+  user_id: async (server, { place }) => (await memberWithToken(server, place, 'viewer')).id,
 };
 
 export function idOf(record: Record<string, string>): string {

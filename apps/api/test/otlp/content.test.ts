@@ -49,6 +49,8 @@ const content = [
   'exception.message',
   'exception.stacktrace',
   'error.message',
+  'process.command_args',
+  'process.command_line',
 ];
 
 const governance = [
@@ -72,6 +74,7 @@ const governance = [
   'exception.type',
   'error.type',
   'service.name',
+  'process.command',
 ];
 
 const entries = (names: string[]): Attributes => Object.fromEntries(names.map((name) => [name, SECRET]));

@@ -5,7 +5,7 @@ import { context, SpanKind, SpanStatusCode, TraceFlags, trace } from '@opentelem
 import { OTLPTraceExporter as JsonExporter } from '@opentelemetry/exporter-trace-otlp-http';
 import { OTLPTraceExporter as ProtobufExporter } from '@opentelemetry/exporter-trace-otlp-proto';
 import { resourceFromAttributes } from '@opentelemetry/resources';
-import { TracerProvider, InMemorySpanExporter, SimpleSpanProcessor } from '@opentelemetry/sdk-trace';
+import { InMemorySpanExporter, SimpleSpanProcessor, TracerProvider } from '@opentelemetry/sdk-trace';
 import { expect, test } from 'vitest';
 import { decodeJson } from '../../src/otlp/json.ts';
 import { decodeProtobuf } from '../../src/otlp/protobuf.ts';

@@ -1,35 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import type { Attributes, OtlpSpan } from '../../src/otlp/span.ts';
-import { type GenAi, readGenAi, type Subject, subjectsOf } from '../../src/traces/genai.ts';
+import type { Attributes } from '../../src/otlp/span.ts';
+import { readGenAi } from '../../src/traces/genai.ts';
+import { expectRead, type Row } from './genai-row.ts';
 import { span } from './wire.ts';
-
-type Row = {
-  attributes: Attributes;
-  kind?: OtlpSpan['kind'];
-  /** Fields that are not null; every other one must be. */
-  genAi: Partial<GenAi>;
-  subjects: Subject[];
-};
-
-const NOTHING: GenAi = {
-  operation: null,
-  provider: null,
-  model: null,
-  responseModel: null,
-  agent: null,
-  agentId: null,
-  tool: null,
-  prompt: null,
-  workflow: null,
-  mcpResource: null,
-  mcpMethod: null,
-  conversationId: null,
-  inputTokens: null,
-  outputTokens: null,
-  serverAddress: null,
-  serverPort: null,
-  errorType: null,
-};
 
 const rows: { [name: string]: Row } = {
   'a chat names its model': {
@@ -69,7 +42,8 @@ const rows: { [name: string]: Row } = {
     genAi: { operation: 'chat', model: 'm', agent: 'planner' },
     subjects: [{ kind: 'model', name: 'm' }],
   },
-  'an agent invocation names its agent and its model': {
+  "a remote agent's invocation names its agent and its model": {
+    kind: 'client',
     attributes: {
       'gen_ai.operation.name': 'invoke_agent',
       'gen_ai.agent.name': 'planner',
@@ -81,6 +55,16 @@ const rows: { [name: string]: Row } = {
       { kind: 'agent', name: 'planner' },
       { kind: 'model', name: 'm' },
     ],
+  },
+  'an agent of this process repeats its model: the calls in it count, it does not': {
+    kind: 'internal',
+    attributes: {
+      'gen_ai.operation.name': 'invoke_agent',
+      'gen_ai.agent.name': 'planner',
+      'gen_ai.request.model': 'm',
+    },
+    genAi: { operation: 'invoke_agent', agent: 'planner', model: 'm' },
+    subjects: [{ kind: 'agent', name: 'planner' }],
   },
   'an agent without a name counts by its id': {
     attributes: { 'gen_ai.operation.name': 'create_agent', 'gen_ai.agent.id': 'asst_1' },
@@ -98,10 +82,20 @@ const rows: { [name: string]: Row } = {
     genAi: { operation: 'execute_tool', tool: 'get_weather', model: 'm' },
     subjects: [{ kind: 'tool', name: 'get_weather' }],
   },
-  'a workflow is read and counts as nothing': {
-    attributes: { 'gen_ai.operation.name': 'invoke_workflow', 'gen_ai.workflow.name': 'support' },
-    genAi: { operation: 'invoke_workflow', workflow: 'support' },
-    subjects: [],
+  'a workflow counts as an agent, and not the model that it repeats': {
+    kind: 'internal',
+    attributes: {
+      'gen_ai.operation.name': 'invoke_workflow',
+      'gen_ai.workflow.name': 'support',
+      'gen_ai.request.model': 'm',
+    },
+    genAi: { operation: 'invoke_workflow', workflow: 'support', model: 'm' },
+    subjects: [{ kind: 'agent', name: 'support' }],
+  },
+  'a chat in the name of a workflow counts its model alone': {
+    attributes: { 'gen_ai.operation.name': 'chat', 'gen_ai.request.model': 'm', 'gen_ai.workflow.name': 'support' },
+    genAi: { operation: 'chat', model: 'm', workflow: 'support' },
+    subjects: [{ kind: 'model', name: 'm' }],
   },
   'a managed prompt counts beside the model': {
     attributes: {
@@ -171,82 +165,9 @@ const rows: { [name: string]: Row } = {
     genAi: { mcpMethod: 'tools/list' },
     subjects: [],
   },
-  'OpenInference: a model call': {
-    attributes: {
-      'openinference.span.kind': 'LLM',
-      'llm.model_name': 'gpt-4o',
-      'llm.provider': 'azure',
-      'llm.system': 'openai',
-      'llm.token_count.prompt': 10,
-      'llm.token_count.completion': 15,
-      'session.id': 'sess',
-    },
-    genAi: {
-      operation: 'chat',
-      provider: 'azure.ai.openai',
-      model: 'gpt-4o',
-      inputTokens: 10,
-      outputTokens: 15,
-      conversationId: 'sess',
-    },
-    subjects: [{ kind: 'model', name: 'gpt-4o' }],
-  },
-  'OpenInference: an embedding': {
-    attributes: { 'openinference.span.kind': 'EMBEDDING', 'embedding.model_name': 'ada' },
-    genAi: { operation: 'embeddings', model: 'ada' },
-    subjects: [{ kind: 'model', name: 'ada' }],
-  },
-  'OpenInference: a tool': {
-    attributes: { 'openinference.span.kind': 'TOOL', 'tool.name': 'WeatherAPI', 'tool.parameters': '{}' },
-    genAi: { operation: 'execute_tool', tool: 'WeatherAPI' },
-    subjects: [{ kind: 'tool', name: 'WeatherAPI' }],
-  },
-  'OpenInference: an agent': {
-    attributes: { 'openinference.span.kind': 'AGENT', 'agent.name': 'researcher' },
-    genAi: { operation: 'invoke_agent', agent: 'researcher' },
-    subjects: [{ kind: 'agent', name: 'researcher' }],
-  },
-  'OpenLLMetry: a model call': {
-    attributes: {
-      'llm.request.type': 'completion',
-      'gen_ai.system': 'Anthropic',
-      'gen_ai.request.model': 'claude-2',
-      'gen_ai.usage.prompt_tokens': 3,
-      'gen_ai.usage.completion_tokens': 4,
-      'traceloop.entity.name': 'not_a_name_of_this_span',
-    },
-    genAi: {
-      operation: 'text_completion',
-      provider: 'anthropic',
-      model: 'claude-2',
-      inputTokens: 3,
-      outputTokens: 4,
-    },
-    subjects: [{ kind: 'model', name: 'claude-2' }],
-  },
-  'OpenLLMetry: a tool': {
-    attributes: { 'traceloop.span.kind': 'tool', 'traceloop.entity.name': 'search' },
-    genAi: { operation: 'execute_tool', tool: 'search' },
-    subjects: [{ kind: 'tool', name: 'search' }],
-  },
-  'OpenLLMetry: an agent': {
-    attributes: { 'traceloop.span.kind': 'agent', 'traceloop.entity.name': 'planner' },
-    genAi: { operation: 'invoke_agent', agent: 'planner' },
-    subjects: [{ kind: 'agent', name: 'planner' }],
-  },
-  'OpenLLMetry: a workflow': {
-    attributes: { 'traceloop.span.kind': 'workflow', 'traceloop.entity.name': 'joke' },
-    genAi: { operation: 'invoke_workflow', workflow: 'joke' },
-    subjects: [],
-  },
 };
 
-test.each(Object.entries(rows))('%s', (_name, { attributes, kind = 'client', genAi, subjects }) => {
-  const read = span({ attributes, kind });
-  const actual = readGenAi(read);
-  expect(actual).toEqual({ ...NOTHING, ...genAi });
-  expect(actual && subjectsOf(read, actual)).toEqual(subjects);
-});
+test.each(Object.entries(rows))('%s', (_name, row) => expectRead(row));
 
 test.each<[string, Attributes]>([
   ['of HTTP', { 'http.request.method': 'GET', 'server.address': 'api.openai.com', 'error.type': '500' }],
@@ -255,6 +176,19 @@ test.each<[string, Attributes]>([
   ['with a session.id of a browser', { 'session.id': 's' }],
   ['of an OpenLLMetry task', { 'traceloop.span.kind': 'task', 'traceloop.entity.name': 'step' }],
   ['of an OpenInference chain', { 'openinference.span.kind': 'CHAIN' }],
+  ['with metadata that is no run of LangChain', { 'openinference.span.kind': 'CHAIN', metadata: '{"user":"u"}' }],
+  ['with metadata that is no object', { 'openinference.span.kind': 'CHAIN', metadata: '["lc_agent_name"]' }],
+  ['with metadata that is no JSON', { 'openinference.span.kind': 'CHAIN', metadata: '{"lc_agent_name":"planner"' }],
+  ['with metadata that is no text', { 'openinference.span.kind': 'CHAIN', metadata: { lc_agent_name: 'planner' } }],
+  [
+    'with names of LangChain that are not strings',
+    { 'openinference.span.kind': 'CHAIN', metadata: '{"lc_agent_name":["planner"],"ls_provider":" "}' },
+  ],
+  [
+    'with metadata too long to look into',
+    { 'openinference.span.kind': 'CHAIN', metadata: `{"lc_agent_name":"planner","more":"${'x'.repeat(65_536)}"}` },
+  ],
+  ['with metadata of another kind', { metadata: '{"lc_agent_name":"planner","ls_provider":"openai"}' }],
   ['with names that are not strings', { 'gen_ai.request.model': 5, 'gen_ai.tool.name': ['a'], 'mcp.method.name': {} }],
   ['with names that are blank', { 'gen_ai.request.model': '', 'gen_ai.tool.name': ' ', 'gen_ai.provider.name': '' }],
   ['without attributes', {}],

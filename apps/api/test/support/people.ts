@@ -1,5 +1,5 @@
-import type { Scope } from '@quartermaster/contracts/scopes.ts';
-import type { TestServer } from './server.ts';
+import type { Role, Scope } from '@quartermaster/contracts/scopes.ts';
+import type { Body, TestServer } from './server.ts';
 
 export type Place = { tenantId: string; subTenantId?: string };
 
@@ -24,21 +24,44 @@ export async function accountWithKey(
   return { id, key: created.key, keyId: created.id, place, principal: `service_account:${place.tenantId}/${id}` };
 }
 
-/** A user who registered, accepted the terms, and is a member. */
-export async function memberWithToken(
-  server: TestServer,
-  place: Place,
-  role: 'owner' | 'admin' | 'operator' | 'viewer',
-): Promise<{ id: string; email: string; token: string }> {
+export type Person = { id: string; email: string; token: string };
+
+/** A user who registered with the terms accepted, and signed in: active, and a member of nothing. */
+export async function registeredUser(server: TestServer): Promise<Person> {
   const email = `${unique('user')}@example.com`;
   await server.ok('POST', '/v1/onboarding/register', { body: { user: { email, terms: { accepted: true } } } });
-  const { subTenantId } = place;
-  const membership = await server.ok('POST', `/v1/tenants/${place.tenantId}/memberships`, {
-    as: server.admin,
-    body: { email, role, ...(subTenantId !== undefined && { subTenantId }) },
-  });
   const { token } = await server.tokenOf(email);
-  // The first call links the identity: from then on the user is active.
-  await server.ok('GET', `/v1/users/${membership.userId}`, { as: { token } });
-  return { id: membership.userId, email, token };
+  // The first call links the identity.
+  const { id } = await server.ok('PUT', '/v1/me/profile', { as: { token }, body: {} });
+  return { id, email, token };
+}
+
+/** A membership of an email that waits to be accepted, offered by the platform administrator. */
+export function offerMembership(server: TestServer, email: string, place: Place, role: Role): Promise<Body> {
+  const { tenantId, subTenantId } = place;
+  const body = { email, role, ...(subTenantId !== undefined && { subTenantId }) };
+  return server.ok('POST', `/v1/tenants/${tenantId}/memberships`, { as: server.admin, body });
+}
+
+/** The path under which a user accepts their membership in a place. */
+export function acceptPath({ tenantId, subTenantId }: Place): string {
+  const query = subTenantId === undefined ? '' : `?sub_tenant_id=${subTenantId}`;
+  return `/v1/me/memberships/${tenantId}/accept${query}`;
+}
+
+/** Makes a user a member of a place: offered by the platform administrator, accepted by themselves. */
+export async function joinPlace(
+  server: TestServer,
+  { email, token }: Pick<Person, 'email' | 'token'>,
+  { place, role }: { place: Place; role: Role },
+): Promise<Body> {
+  await offerMembership(server, email, place, role);
+  return server.ok('POST', acceptPath(place), { as: { token } });
+}
+
+/** A user who registered, accepted the terms, and is a member. */
+export async function memberWithToken(server: TestServer, place: Place, role: Role): Promise<Person> {
+  const person = await registeredUser(server);
+  await joinPlace(server, person, { place, role });
+  return person;
 }

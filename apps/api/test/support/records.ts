@@ -45,12 +45,14 @@ export async function makeRecords(server: TestServer): Promise<Record<string, st
   const resourceSpans = [{ scopeSpans: [{ scope: { name: 'tests' }, spans: [span] }] }];
   await server.ok('POST', '/v1/traces', { as: worker, body: { resourceSpans } });
   const observed = await server.ok('GET', `/v1/providers/${provider.id}/observations`, { as: worker });
-  const tasks = await server.ok('GET', '/v1/operator/tasks', { as: worker });
+  const recommended = await server.ok('GET', `/v1/providers/${provider.id}/recommendations`, { as: worker });
+  const tasks = await server.ok('GET', '/v1/operator/tasks?kind=review_observation', { as: worker });
   return {
     ...{ tenant_id: TENANT, service_account_id: 'worker', key_id: key.id, user_id: membership.userId },
     ...{ provider_id: provider.id, item_id: item.id, observation_id: observed.items[0].id },
     ...{ gateway_id: gateway.id, session_id: session.id, manifest_id: manifest.id },
-    ...{ task_id: tasks.items[0].id, trace_id: traceId, worker_key: key.key },
+    recommendation_id: recommended.items[0].id,
+    ...{ task_id: tasks.items[0].id, trace_id: traceId, kind: 'agent', worker_key: key.key },
   };
 }
 

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { obtainToken } from '@quartermaster/dev-identity/sign-in.ts';
 import { expect } from 'vitest';
 import { readConfig } from '../../src/config.ts';
-import { type RunningServer, startServer } from '../../src/server/start.ts';
+import { type Parts, type RunningServer, startServer } from '../../src/server/start.ts';
 import { contractFaults } from './contract-check.ts';
 
 export type Credential = { key: string } | { token: string } | null;
@@ -37,8 +37,15 @@ export type TestServer = RunningServer & {
   databasePath: string;
 };
 
-/** Starts the whole service on a new database and a free port, with the development identity provider. */
-export async function startTestServer(environment: Record<string, string> = {}): Promise<TestServer> {
+/**
+ * Starts the whole service on a new database and a free port, with the development identity provider.
+ *
+ * @param parts what it works with in the place of the usual: a log to read, DNS, shorter limits of syncs
+ */
+export async function startTestServer(
+  environment: Record<string, string> = {},
+  parts: Pick<Parts, 'log' | 'resolver' | 'syncLimits'> = {},
+): Promise<TestServer> {
   const folder = await mkdtemp(join(tmpdir(), 'quartermaster-'));
   const config = readConfig({
     PORT: '0',
@@ -51,7 +58,7 @@ export async function startTestServer(environment: Record<string, string> = {}):
   });
   let shift = 0;
   let frozenAt: number | null = null;
-  const server = await startServer(config, { now: () => new Date((frozenAt ?? Date.now()) + shift) });
+  const server = await startServer(config, { ...parts, now: () => new Date((frozenAt ?? Date.now()) + shift) });
   const call = (method: string, path: string, sent: Sent = {}) => send(server.url, method, path, sent);
   return {
     ...server,

@@ -10,7 +10,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Answer } from '../../src/http/problems.ts';
 import { otlpReceiver } from '../../src/otlp/receiver.ts';
 import { fromProtobuf, toProtobuf } from '../otlp/wire.ts';
-import { accountWithKey, memberWithToken } from '../support/people.ts';
+import { accountWithKey, joinPlace, memberWithToken } from '../support/people.ts';
 import { startTestServer, type TestServer } from '../support/server.ts';
 import { chat, exportRequest, newTraceId, sendSpans } from './sending.ts';
 
@@ -57,10 +57,7 @@ describe('whose spans they are', () => {
     const { items } = await server.ok('GET', `/v1/traces/${traceId}/spans`, { as: user });
     expect(items).toMatchObject([{ tenantId: 'one', subTenantId: null, receivedFrom: `user:${user.id}` }]);
 
-    await server.ok('POST', '/v1/tenants/two/memberships', {
-      as: server.admin,
-      body: { email: user.email, role: 'operator' },
-    });
+    await joinPlace(server, user, { place: { tenantId: 'two' }, role: 'operator' });
     const request = exportRequest([{ traceId }]);
     const json = await server.call('POST', '/v1/traces', { as: user, body: request });
     expect(json.status).toBe(403);
@@ -76,10 +73,7 @@ describe('whose spans they are', () => {
 
   test('a membership that only reads does not count', async () => {
     const user = await memberWithToken(server, { tenantId: 'one' }, 'operator');
-    await server.ok('POST', '/v1/tenants/two/memberships', {
-      as: server.admin,
-      body: { email: user.email, role: 'viewer' },
-    });
+    await joinPlace(server, user, { place: { tenantId: 'two' }, role: 'viewer' });
     await sendSpans(server, user, [{}]);
   });
 });

@@ -59,17 +59,53 @@ async function up(db: Kysely<unknown>): Promise<void> {
     ])
     .execute();
 
-  await addColumns('recommendations', { dismissal: 'text' });
+  await addColumns('recommendations', { dismissal: 'text', former: 'text' });
+  // Recommendations are about keys of names: of open ones about variants of one model, the oldest goes on.
+  const subject = sql`'model:' || lower(substr(subject, 7))`;
+  await sql`
+    update recommendations set status = 'superseded' where status = 'open' and id in (
+      select newer.id from recommendations as newer
+      inner join recommendations as older
+        on older.tenant_id = newer.tenant_id and older.provider_id = newer.provider_id and older.kind = newer.kind
+        and lower(older.subject) = lower(newer.subject) and older.status = 'open' and older.id < newer.id
+      where newer.subject like 'model:%')`.execute(db);
+  await sql`update recommendations set subject = ${subject} where subject like 'model:%'`.execute(db);
   await addColumns('operator_tasks', {
     lease_expires_at: 'text',
     progress: 'text',
     outcome: 'text',
     note: 'text',
   });
+  await db.schema
+    .createIndex('recommendations_dismissed')
+    .on('recommendations')
+    .columns(['tenant_id', 'provider_id', 'kind', 'subject', 'created_at desc', 'id desc'])
+    .where(sql.ref('dismissal'), 'is not', null)
+    .execute();
+  // All tasks about something, finished ones too: the other index has the unfinished.
+  await db.schema
+    .createIndex('operator_tasks_by_subject')
+    .on('operator_tasks')
+    .columns(['tenant_id', 'kind', 'subject_type', 'subject_id', 'id'])
+    .execute();
   await addColumns('gateway_sessions', { revoked_reason: 'text' });
   await addColumns('memberships', { accepted_at: 'text' });
   // Who was a member before memberships were accepted is one still.
   await sql`update memberships set accepted_at = created_at`.execute(db);
+  await db.schema
+    .createIndex('memberships_accepted')
+    .on('memberships')
+    .columns(['user_id'])
+    .where(sql.ref('accepted_at'), 'is not', null)
+    .execute();
+  await addColumns('tenants', { founder_id: 'text references users (id)' });
+  await db.schema
+    .createIndex('tenants_by_founder')
+    .unique()
+    .on('tenants')
+    .columns(['founder_id'])
+    .where(sql.ref('founder_id'), 'is not', null)
+    .execute();
 
   async function addColumns(table: string, columns: Record<string, string>): Promise<void> {
     for (const [column, type] of Object.entries(columns)) {

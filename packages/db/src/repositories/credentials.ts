@@ -225,6 +225,18 @@ export async function searchCredentials(
   return pageOf(rows, page.limit, (row) => toCredential(row, now), timeKey);
 }
 
+/** Whether nothing has to be done about a credential's end: it was replaced, was revoked or is gone, or does not end soon. */
+export async function isCredentialRenewed(db: Database, scope: TenantScope, id: string, now: Date): Promise<boolean> {
+  const row = await db
+    .selectFrom('credentials')
+    .selectAll()
+    .where('id', '=', id)
+    .where(within(scope))
+    .executeTakeFirst();
+  if (!row || row.replaced_by !== null || row.slot === 'former') return true;
+  return !['expiring', 'expired'].includes(statusOf(row, now));
+}
+
 /** The status of a credential follows from the time: the same rule as in {@link statusOf}. */
 function hasStatus(status: string, now: Date): Expression<SqlBool> {
   const time = now.toISOString();
@@ -250,7 +262,8 @@ function statusOf(row: Row, now: Date): Credential['status'] {
   return row.expires_at <= new Date(now.getTime() + EXPIRING_MS).toISOString() ? 'expiring' : 'active';
 }
 
-function toCredential(row: Row, now: Date): Credential {
+/** A row as metadata: neither digest nor secret. */
+export function toCredential(row: Row, now: Date): Credential {
   return {
     id: row.id,
     tenantId: row.tenant_id === '' ? null : row.tenant_id,
@@ -267,6 +280,8 @@ function toCredential(row: Row, now: Date): Credential {
     createdBy: row.created_by,
     revokedAt: row.revoked_at,
     rotationCount: row.rotation_count,
+    slot: row.slot,
+    header: row.header,
     ...timesOf(row),
   };
 }

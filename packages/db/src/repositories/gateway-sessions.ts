@@ -1,8 +1,10 @@
 import type { GatewaySession, Grant } from '@quartermaster/contracts/gateway-sessions.ts';
-import type { InventoryItem } from '@quartermaster/contracts/inventory.ts';
+import { SESSION_TTL_MAX_SECONDS } from '@quartermaster/contracts/gateways.ts';
+import type { InventoryKind } from '@quartermaster/contracts/inventory.ts';
 import { type Expression, type Selectable, type SqlBool, sql } from 'kysely';
 import type { Database } from '../database.ts';
-import { newId } from '../ids.ts';
+import { idsSince, newId } from '../ids.ts';
+import { nameKey } from '../name-key.ts';
 import {
   newestFirst,
   type Page,
@@ -30,10 +32,18 @@ export type GatewaySessionFilter = {
   subject?: string | null | undefined;
 };
 
-/** What an agent may use of a provider. */
-export type GrantedItem = Pick<InventoryItem, 'providerId' | 'kind' | 'name'>;
+/** Something that sessions grant, by the key that the variants of its name share: see {@link nameKey}. */
+export type GrantedSubject = { providerId: string; providerName: string; kind: InventoryKind; nameKey: string };
+export type SessionReference = Pick<GatewaySession, 'id' | 'gatewayId' | 'subject'>;
 
 type Row = Selectable<Tables['gateway_sessions']>;
+type RevokedReason = NonNullable<GatewaySession['revokedReason']>;
+
+/** Sessions whose grants are in memory at a time: one may grant 10,000 items. */
+const GRANTS_READ_AT_ONCE = 50;
+
+/** Ids of one statement: SQLite takes 32,766 parameters. */
+const IDS_OF_STATEMENT = 1000;
 
 /** A session of a gateway, expired and revoked ones included. */
 export async function findGatewaySession(
@@ -112,7 +122,7 @@ export async function revokeGatewaySession(
 ): Promise<GatewaySession | undefined> {
   const row = await db
     .updateTable('gateway_sessions')
-    .set(revoked(now))
+    .set(revoked(now, 'revoked'))
     .where('id', '=', id)
     .where('gateway_id', '=', gatewayId)
     .where('revoked_at', 'is', null)
@@ -131,7 +141,7 @@ export async function revokeSessionsOfGateway(
 ): Promise<number> {
   const result = await db
     .updateTable('gateway_sessions')
-    .set(revoked(now))
+    .set(revoked(now, 'gateway_ended'))
     .where('gateway_id', '=', gatewayId)
     .where(hasStatus('active', now))
     .where(within(scope))
@@ -152,12 +162,72 @@ export async function revokeSessionsOf(
 ): Promise<number> {
   const result = await db
     .updateTable('gateway_sessions')
-    .set(revoked(now))
+    .set(revoked(now, 'principal_ended'))
     .where((eb) => eb.or([eb('subject', '=', principalName), eb('opened_by', '=', principalName)]))
     .where(within(scope))
     .where(hasStatus('active', now))
     .executeTakeFirst();
   return Number(result.numUpdatedRows);
+}
+
+/**
+ * The active sessions that grant an item, oldest first, `limit` at the most.
+ *
+ * @param scope the whole tenant of the provider: gateways of all its places may list it
+ */
+export async function findSessionsOfItem(
+  db: Database,
+  scope: TenantScope,
+  item: GrantedSubject,
+  now: Date,
+  limit: number,
+): Promise<SessionReference[]> {
+  const found: SessionReference[] = [];
+  // None that began earlier can be active still; and ids are in the order of time, as the primary key has them.
+  let after = idsSince('ses', new Date(now.getTime() - SESSION_TTL_MAX_SECONDS * 1000));
+  while (found.length < limit) {
+    const rows = await db
+      .selectFrom('gateway_sessions')
+      .select(['id', 'gateway_id', 'subject', 'grants'])
+      .where(within(scope))
+      .where('id', '>', after)
+      .where(hasStatus('active', now))
+      .where(mentions(item.providerId))
+      .orderBy('id')
+      .limit(GRANTS_READ_AT_ONCE)
+      .execute();
+    const granting = rows.filter((row) => grantsItem(JSON.parse(row.grants) as Grant[], item));
+    found.push(...granting.map((row) => ({ id: row.id, gatewayId: row.gateway_id, subject: row.subject })));
+    const last = rows.at(-1);
+    if (last === undefined || rows.length < GRANTS_READ_AT_ONCE) break;
+    after = last.id;
+  }
+  return found.slice(0, limit);
+}
+
+/**
+ * Ends the sessions of {@link findSessionsOfItem}, since their item is blocked. Answers which they were; where these
+ * are `limit`, there may be more for another call.
+ */
+export async function revokeSessionsOfItem(
+  db: Database,
+  scope: TenantScope,
+  item: GrantedSubject,
+  now: Date,
+  limit: number,
+): Promise<SessionReference[]> {
+  const sessions = await findSessionsOfItem(db, scope, item, now, limit);
+  for (let start = 0; start < sessions.length; start += IDS_OF_STATEMENT) {
+    const ids = sessions.slice(start, start + IDS_OF_STATEMENT).map(({ id }) => id);
+    await db
+      .updateTable('gateway_sessions')
+      .set(revoked(now, 'item_blocked'))
+      .where('id', 'in', ids)
+      .where('revoked_at', 'is', null)
+      .where(within(scope))
+      .execute();
+  }
+  return sessions;
 }
 
 /**
@@ -186,36 +256,29 @@ export async function subjectExists(db: Database, place: TenantPlace, subject: s
     .innerJoin('memberships as membership', 'membership.user_id', 'users.id')
     .select('users.id')
     .where('membership.tenant_id', '=', tenant_id)
+    .where('membership.accepted_at', 'is not', null)
     .where('users.id', '=', id)
     .where('users.status', '=', 'active');
   if (subTenants !== null) query = query.where('membership.sub_tenant_id', 'in', subTenants);
   return (await query.limit(1).executeTakeFirst()) !== undefined;
 }
 
-/** What the inventories of providers allow: blocked and retired items are left out. At most `limit`. */
-export async function listGrantedItems(
-  db: Database,
-  scope: TenantScope,
-  providerIds: readonly string[],
-  limit: number,
-): Promise<GrantedItem[]> {
-  if (providerIds.length === 0) return [];
-  const rows = await db
-    .selectFrom('inventory_items')
-    .select(['provider_id', 'kind', 'name'])
-    .where('provider_id', 'in', providerIds)
-    .where('status', 'in', ['available', 'missing'])
-    .where(within(scope))
-    .orderBy('provider_id')
-    .orderBy('kind')
-    .orderBy('name')
-    .limit(limit)
-    .execute();
-  return rows.map((row) => ({ providerId: row.provider_id, kind: row.kind, name: row.name }));
+function revoked(now: Date, reason: RevokedReason) {
+  return { revoked_at: now.toISOString(), revoked_reason: reason, updated_at: now.toISOString() };
 }
 
-function revoked(now: Date) {
-  return { revoked_at: now.toISOString(), updated_at: now.toISOString() };
+/** Spares reading the grants of sessions that have nothing of a provider. Ids have no character that JSON escapes. */
+function mentions(providerId: string): Expression<SqlBool> {
+  const text = `%"providerId":"${providerId.replaceAll(/[\\%_]/g, (character) => `\\${character}`)}"%`;
+  return sql<SqlBool>`grants like ${text} escape ${'\\'}`;
+}
+
+function grantsItem(grants: readonly Grant[], item: GrantedSubject): boolean {
+  return grants.some(
+    ({ providerId, items }) =>
+      providerId === item.providerId &&
+      items.some(({ kind, name }) => kind === item.kind && nameKey(kind, name, item.providerName) === item.nameKey),
+  );
 }
 
 /** The status of a session follows from the time: the same rule as in {@link statusOf}. */
@@ -248,6 +311,7 @@ function toGatewaySession(row: Row, now: Date): GatewaySession {
     issuedAt: row.issued_at,
     expiresAt: row.expires_at,
     revokedAt: row.revoked_at,
+    revokedReason: row.revoked_reason as RevokedReason | null,
     gatewayUrl: row.gateway_url,
     grants: JSON.parse(row.grants) as Grant[],
     metadata: JSON.parse(row.metadata) as GatewaySession['metadata'],

@@ -2,7 +2,6 @@ import type { InventoryItem } from '@quartermaster/contracts/inventory.ts';
 import type { Selectable } from 'kysely';
 import type { Database } from '../database.ts';
 import { newId } from '../ids.ts';
-import type { nameKey } from '../name-key.ts';
 import {
   newestFirst,
   type Page,
@@ -21,10 +20,12 @@ export type NewInventoryItem = Pick<
   InventoryItem,
   'providerId' | 'kind' | 'name' | 'title' | 'description' | 'status' | 'source' | 'schemaDigest' | 'attributes'
 > & {
-  /** What its variants share: see {@link nameKey}. */
+  /** What its variants share: as nameKey makes it. */
   nameKey: string;
 };
-export type InventoryItemChange = Partial<Pick<InventoryItem, 'title' | 'description' | 'status' | 'attributes'>>;
+export type InventoryItemChange = Partial<
+  Pick<InventoryItem, 'title' | 'description' | 'status' | 'attributes' | 'schemaDigest' | 'drift'>
+>;
 
 export async function findInventoryItem(
   db: Database,
@@ -42,7 +43,7 @@ export async function findInventoryItem(
   return row && toInventoryItem(row);
 }
 
-/** The item that a name or a variant of it means: see {@link nameKey}. */
+/** The item that a name or a variant of it means: as nameKey makes it. */
 export async function findInventoryItemByKey(
   db: Database,
   scope: TenantScope,
@@ -116,7 +117,7 @@ export async function updateInventoryItem(
   change: InventoryItemChange,
   now: Date,
 ): Promise<InventoryItem | undefined> {
-  const { title, description, status, attributes } = change;
+  const { title, description, status, attributes, schemaDigest, drift } = change;
   const row = await db
     .updateTable('inventory_items')
     .set({
@@ -124,6 +125,8 @@ export async function updateInventoryItem(
       ...(description !== undefined && { description }),
       ...(status !== undefined && { status }),
       ...(attributes !== undefined && { attributes: JSON.stringify(attributes) }),
+      ...(schemaDigest !== undefined && { schema_digest: schemaDigest }),
+      ...(drift !== undefined && { drift: drift === null ? null : JSON.stringify(drift) }),
       updated_at: now.toISOString(),
     })
     .where('id', '=', id)
@@ -155,6 +158,7 @@ function toInventoryItem(row: Selectable<Tables['inventory_items']>): InventoryI
     source: row.source,
     schemaDigest: row.schema_digest,
     attributes: JSON.parse(row.attributes) as InventoryItem['attributes'],
+    drift: row.drift === null ? null : (JSON.parse(row.drift) as InventoryItem['drift']),
     firstSeenAt: row.first_seen_at,
     lastSeenAt: row.last_seen_at,
     ...timesOf(row),

@@ -1,6 +1,6 @@
 import type { InventoryKind } from '@quartermaster/contracts/inventory.ts';
 import type { Database } from '../database.ts';
-import { declaredKeys, type nameKey } from '../name-key.ts';
+import { declaredKeys } from '../name-key.ts';
 import { folded, placeColumns } from '../queries.ts';
 import type { TenantPlace } from '../tenancy.ts';
 
@@ -9,7 +9,7 @@ import type { TenantPlace } from '../tenancy.ts';
  * whole tenant count.
  *
  * @param provider the provider's id and name: what declarations may call it by
- * @param subject by the key of its name: see {@link nameKey}
+ * @param subject by the key of its name, as nameKey makes it
  */
 export async function isDeclaredByManifest(
   db: Database,

@@ -17,30 +17,76 @@ import type { TenantPlace, TenantScope } from '../tenancy.ts';
 /** What somebody may see of users: who has a membership in `scope`, and themselves (`self`, a user's id) with all. */
 export type UserView = { scope: TenantScope; self: string | null };
 
-export type NewMembership = Pick<Membership, 'userId' | 'email' | 'role'>;
-export type MembershipFilter = { role?: string | null | undefined };
+/** `acceptedAt` null: it waits for its user. */
+export type NewMembership = Pick<Membership, 'userId' | 'email' | 'role' | 'acceptedAt'>;
+export type MembershipFilter = { role?: string | null | undefined; status?: string | null | undefined };
 
 type Row = Selectable<Tables['memberships']>;
 
-/** The memberships of all these users that the view shows, with one query. */
+/** Anybody who has a tenant can offer memberships to anybody: a user is shown so many that they did not accept. */
+const PENDING_SHOWN = 100;
+
+/** The memberships of all these users that the view shows, with one query. Of pending ones the newest hundred each. */
 export async function listMembershipsOf(
   db: Database,
   view: UserView,
   userIds: readonly string[],
 ): Promise<Membership[]> {
   if (userIds.length === 0) return [];
-  const rows = await db
+  const numbered = db
     .selectFrom('memberships')
     .selectAll()
+    .select(
+      sql<number>`row_number() over (
+        partition by user_id, accepted_at is null order by created_at desc, tenant_id, sub_tenant_id)`.as('position'),
+    )
     .where('user_id', 'in', userIds)
     .where((eb) => eb.or([within(view.scope), eb('user_id', '=', view.self ?? '')]))
+    .as('numbered');
+  const rows = await db
+    .selectFrom(numbered)
+    .selectAll()
+    .where((eb) => eb.or([eb('accepted_at', 'is not', null), eb('position', '<=', PENDING_SHOWN)]))
     .orderBy('tenant_id')
     .orderBy('sub_tenant_id')
     .execute();
   return rows.map(toMembership);
 }
 
-/** What one user is at exactly one place. */
+/** What a user is, by memberships that they accepted. */
+export async function listAcceptedMemberships(db: Database, scope: TenantScope, userId: string): Promise<Membership[]> {
+  const rows = await db
+    .selectFrom('memberships')
+    .selectAll()
+    .where('user_id', '=', userId)
+    .where('accepted_at', 'is not', null)
+    .where(within(scope))
+    .orderBy('tenant_id')
+    .orderBy('sub_tenant_id')
+    .execute();
+  return rows.map(toMembership);
+}
+
+/** What a user is in a tenant and its sub-tenants, accepted or not: the first two, in the tenant as a whole before others. */
+export async function listMembershipsIn(
+  db: Database,
+  scope: TenantScope,
+  tenantId: string,
+  userId: string,
+): Promise<Membership[]> {
+  const rows = await db
+    .selectFrom('memberships')
+    .selectAll()
+    .where('tenant_id', '=', tenantId)
+    .where('user_id', '=', userId)
+    .where(within(scope))
+    .orderBy('sub_tenant_id')
+    .limit(2)
+    .execute();
+  return rows.map(toMembership);
+}
+
+/** What one user is at exactly one place, accepted or not. */
 export async function findMembership(
   db: Database,
   scope: TenantScope,
@@ -68,6 +114,7 @@ export async function listMemberships(
 ): Promise<Page<Membership>> {
   let query = db.selectFrom('memberships').selectAll().where(within(scope));
   if (filter.role != null) query = query.where('role', '=', filter.role as Membership['role']);
+  if (filter.status != null) query = query.where(hasStatus(filter.status));
   const rows = await query
     .where(beforeKey(page.after))
     .orderBy('created_at', 'desc')
@@ -86,12 +133,12 @@ export async function insertMembership(
   membership: NewMembership,
   now: Date,
 ): Promise<Membership> {
-  const { userId, email, role } = membership;
+  const { userId, email, role, acceptedAt } = membership;
   const row = await db
     .insertInto('memberships')
     .values({
       ...placeColumns(place),
-      ...{ user_id: userId, email, role },
+      ...{ user_id: userId, email, role, accepted_at: acceptedAt },
       created_at: now.toISOString(),
       updated_at: now.toISOString(),
     })
@@ -121,6 +168,27 @@ export async function updateMembership(
   return row && toMembership(row);
 }
 
+/** Accepts one membership, found before; undefined where it was accepted or ended meanwhile. */
+export async function acceptMembership(
+  db: Database,
+  scope: TenantScope,
+  membership: Membership,
+  now: Date,
+): Promise<Membership | undefined> {
+  const { tenant_id, sub_tenant_id } = placeColumns(membership);
+  const row = await db
+    .updateTable('memberships')
+    .set({ accepted_at: now.toISOString(), updated_at: now.toISOString() })
+    .where('tenant_id', '=', tenant_id)
+    .where('sub_tenant_id', '=', sub_tenant_id)
+    .where('user_id', '=', membership.userId)
+    .where('accepted_at', 'is', null)
+    .where(within(scope))
+    .returningAll()
+    .executeTakeFirst();
+  return row && toMembership(row);
+}
+
 /** Ends one membership, found before. */
 export async function deleteMembership(db: Database, scope: TenantScope, membership: Membership): Promise<void> {
   const { tenant_id, sub_tenant_id } = placeColumns(membership);
@@ -140,7 +208,7 @@ export async function deleteMembershipsOf(db: Database, userId: string): Promise
 
 /**
  * A tenant in `scope` that has no owner but this user. An owner is a member of the whole tenant in that role who can
- * act: active, and not merely invited.
+ * act: active, and accepted.
  */
 export async function findTenantOwnedAlone(
   db: Database,
@@ -154,6 +222,7 @@ export async function findTenantOwnedAlone(
     .where('owner.status', '=', 'active')
     .where('own.user_id', '=', userId)
     .where('own.role', '=', 'owner')
+    .where('own.accepted_at', 'is not', null)
     .where('own.sub_tenant_id', '=', '')
     .where(within(scope, 'own'))
     .where(({ not, exists, selectFrom }) =>
@@ -165,6 +234,7 @@ export async function findTenantOwnedAlone(
             .whereRef('other.tenant_id', '=', 'own.tenant_id')
             .whereRef('other.user_id', '<>', 'own.user_id')
             .where('other.role', '=', 'owner')
+            .where('other.accepted_at', 'is not', null)
             .where('other.sub_tenant_id', '=', '')
             .where('users.status', '=', 'active'),
         ),
@@ -185,6 +255,13 @@ function beforeKey(key: PageKey | null): Expression<SqlBool> {
   return sql<SqlBool>`(created_at, user_id, tenant_id, sub_tenant_id) < (${sql.join([key[0], ...rest])})`;
 }
 
+function hasStatus(status: string): Expression<SqlBool> {
+  if (status === 'pending') return sql<SqlBool>`accepted_at is null`;
+  return status === 'active' ? sql<SqlBool>`accepted_at is not null` : sql<SqlBool>`1 = 0`;
+}
+
 function toMembership(row: Row): Membership {
-  return { userId: row.user_id, ...placeOf(row), email: row.email, role: row.role, ...timesOf(row) };
+  const { user_id: userId, email, role, accepted_at: acceptedAt } = row;
+  const status = acceptedAt === null ? 'pending' : 'active';
+  return { userId, ...placeOf(row), email, role, status, acceptedAt, ...timesOf(row) };
 }

@@ -1,5 +1,5 @@
 import type { OperatorTask } from '@quartermaster/contracts/operator-tasks.ts';
-import { type Selectable, type SqlBool, sql } from 'kysely';
+import { type Expression, type Selectable, type SqlBool, sql } from 'kysely';
 import type { Database } from '../database.ts';
 import { newId } from '../ids.ts';
 import {
@@ -18,7 +18,8 @@ import type { TenantPlace, TenantScope } from '../tenancy.ts';
 
 type Row = Selectable<Tables['operator_tasks']>;
 
-export type NewOperatorTask = Pick<OperatorTask, 'kind' | 'title' | 'subject' | 'priority'>;
+export type NewOperatorTask = Pick<OperatorTask, 'kind' | 'title' | 'subject' | 'priority'> &
+  Partial<Pick<OperatorTask, 'dueAt'>>;
 
 /** Written out, not bound: a partial index serves a query only where the statement itself shows its condition. */
 const UNFINISHED = sql<SqlBool>`status in ('open', 'claimed', 'running')`;
@@ -27,6 +28,7 @@ export async function findOperatorTask(
   db: Database,
   scope: TenantScope,
   id: string,
+  now: Date,
 ): Promise<OperatorTask | undefined> {
   const row = await db
     .selectFrom('operator_tasks')
@@ -34,10 +36,10 @@ export async function findOperatorTask(
     .where('id', '=', id)
     .where(within(scope))
     .executeTakeFirst();
-  return row && toOperatorTask(row);
+  return row && toOperatorTask(row, now);
 }
 
-/** Newest first. */
+/** Newest first. A claim whose lease is over counts as open, and as nobody's: see {@link toOperatorTask}. */
 export async function listOperatorTasks(
   db: Database,
   scope: TenantScope,
@@ -45,15 +47,99 @@ export async function listOperatorTasks(
     status?: string | null | undefined;
     kind?: string | null | undefined;
     assignee?: string | null | undefined;
+    subject_id?: string | null | undefined;
   },
   page: PageRequest,
+  now: Date,
 ): Promise<Page<OperatorTask>> {
   let query = db.selectFrom('operator_tasks').selectAll().where(within(scope));
-  if (filter.status != null) query = query.where('status', '=', filter.status as Row['status']);
+  if (filter.status === 'open') query = query.where((eb) => eb.or([eb('status', '=', 'open'), isLapsed(now)]));
+  else if (filter.status != null) query = query.where('status', '=', filter.status as Row['status']);
+  if (filter.status === 'claimed' || filter.assignee != null) query = query.where((eb) => eb.not(isLapsed(now)));
   if (filter.kind != null) query = query.where('kind', '=', filter.kind as Row['kind']);
   if (filter.assignee != null) query = query.where('assignee', '=', filter.assignee);
+  if (filter.subject_id != null) query = query.where('subject_id', '=', filter.subject_id);
   const rows = await query.$call(newestFirst(page)).execute();
-  return pageOf(rows, page.limit, toOperatorTask, timeKey);
+  return pageOf(rows, page.limit, (row) => toOperatorTask(row, now), timeKey);
+}
+
+/**
+ * Gives a task to somebody for a while, or for a while longer: an open one, their own, or one whose lease is over. Of
+ * several who claim at once one gets it. Syncs are nobody's: they run by themselves.
+ *
+ * @returns undefined where it is not to be had
+ */
+export async function claimOperatorTask(
+  db: Database,
+  scope: TenantScope,
+  id: string,
+  claim: { assignee: string; leaseExpiresAt: string },
+  now: Date,
+): Promise<OperatorTask | undefined> {
+  const row = await db
+    .updateTable('operator_tasks')
+    .set({
+      status: 'claimed',
+      assignee: claim.assignee,
+      lease_expires_at: claim.leaseExpiresAt,
+      updated_at: now.toISOString(),
+    })
+    .where('id', '=', id)
+    .where('kind', '<>', 'sync_inventory')
+    .where(isFreeFor(claim.assignee, now))
+    .where(within(scope))
+    .returningAll()
+    .executeTakeFirst();
+  return row && toOperatorTask(row, now);
+}
+
+/**
+ * Ends a task as somebody decided: an open one, their own, or one whose lease is over; to cancel, a running one too.
+ *
+ * @returns undefined where it is not theirs to end
+ */
+export async function endOperatorTask(
+  db: Database,
+  scope: TenantScope,
+  id: string,
+  ending: Pick<OperatorTask, 'outcome' | 'note'> & { status: 'succeeded' | 'cancelled'; assignee: string },
+  now: Date,
+): Promise<OperatorTask | undefined> {
+  const { status, assignee, outcome, note } = ending;
+  const row = await db
+    .updateTable('operator_tasks')
+    .set({ status, assignee, outcome, note, ...ended(now) })
+    .where('id', '=', id)
+    .where((eb) =>
+      status === 'cancelled'
+        ? eb.or([eb('status', '=', 'running'), isFreeFor(assignee, now)])
+        : isFreeFor(assignee, now),
+    )
+    .where(within(scope))
+    .returningAll()
+    .executeTakeFirst();
+  return row && toOperatorTask(row, now);
+}
+
+/** The task of a kind about a subject that was made last, finished or not. */
+export async function findLastOperatorTask(
+  db: Database,
+  scope: TenantScope,
+  task: Pick<OperatorTask, 'kind' | 'subject'>,
+  now: Date,
+): Promise<OperatorTask | undefined> {
+  const row = await db
+    .selectFrom('operator_tasks')
+    .selectAll()
+    .where('kind', '=', task.kind)
+    .where('subject_type', '=', task.subject.type)
+    .where('subject_id', '=', task.subject.id)
+    .where(within(scope))
+    .orderBy('created_at', 'desc')
+    .orderBy('id', 'desc')
+    .limit(1)
+    .executeTakeFirst();
+  return row && toOperatorTask(row, now);
 }
 
 /** Opens a task, unless one of its kind about its subject is unfinished. */
@@ -85,7 +171,7 @@ export async function openOperatorTask(
       subject_id: task.subject.id,
       assignee: null,
       priority: task.priority,
-      due_at: null,
+      due_at: task.dueAt ?? null,
       attempts: 0,
       last_error: null,
       completed_at: null,
@@ -100,13 +186,20 @@ export async function openOperatorTask(
 export async function finishOperatorTask(
   db: Database,
   scope: TenantScope,
-  task: Pick<OperatorTask, 'kind' | 'subject'>,
+  task: Pick<OperatorTask, 'kind' | 'subject'> & Partial<Pick<OperatorTask, 'outcome' | 'note' | 'assignee'>>,
   status: 'succeeded' | 'cancelled',
   now: Date,
 ): Promise<void> {
+  const { outcome, note, assignee } = task;
   await db
     .updateTable('operator_tasks')
-    .set({ status, completed_at: now.toISOString(), updated_at: now.toISOString() })
+    .set({
+      status,
+      ...(outcome !== undefined && { outcome }),
+      ...(note !== undefined && { note }),
+      ...(assignee !== undefined && { assignee }),
+      ...ended(now),
+    })
     .where('kind', '=', task.kind)
     .where('subject_type', '=', task.subject.type)
     .where('subject_id', '=', task.subject.id)
@@ -115,19 +208,34 @@ export async function finishOperatorTask(
     .execute();
 }
 
-function toOperatorTask(row: Row): OperatorTask {
+function ended(now: Date) {
+  return { lease_expires_at: null, completed_at: now.toISOString(), updated_at: now.toISOString() };
+}
+
+/** Whether a claim is over: its row says so only once somebody else claims. */
+function isLapsed(now: Date): Expression<SqlBool> {
+  return sql<SqlBool>`(status = 'claimed' and lease_expires_at <= ${now.toISOString()})`;
+}
+
+function isFreeFor(assignee: string, now: Date): Expression<SqlBool> {
+  return sql<SqlBool>`(status = 'open' or (status = 'claimed' and assignee = ${assignee}) or ${isLapsed(now)})`;
+}
+
+/** As it is at this time: a claim whose lease is over is open again, whatever its row says. */
+function toOperatorTask(row: Row, now: Date): OperatorTask {
+  const lapsed = row.status === 'claimed' && row.lease_expires_at !== null && row.lease_expires_at <= now.toISOString();
   return {
     id: row.id,
     ...placeOf(row),
     kind: row.kind,
-    status: row.status,
+    status: lapsed ? 'open' : row.status,
     title: row.title,
     subject: { type: row.subject_type, id: row.subject_id },
-    assignee: row.assignee,
+    assignee: lapsed ? null : row.assignee,
     priority: row.priority,
     dueAt: row.due_at,
     attempts: row.attempts,
-    leaseExpiresAt: row.lease_expires_at,
+    leaseExpiresAt: lapsed ? null : row.lease_expires_at,
     lastError: row.last_error,
     progress: row.progress === null ? null : (JSON.parse(row.progress) as OperatorTask['progress']),
     outcome: row.outcome,

@@ -20,7 +20,8 @@ import type { TenantPlace, TenantScope } from '../tenancy.ts';
 export type NewProvider = Pick<
   Provider,
   'name' | 'displayName' | 'description' | 'kind' | 'baseUrl' | 'status' | 'metadata'
->;
+> &
+  Partial<Pick<Provider, 'syncIntervalSeconds'>>;
 export type ProviderChange = Partial<NewProvider>;
 
 export type ProviderFilter = {
@@ -142,7 +143,7 @@ export async function insertProvider(
     .values({
       ...placeColumns(place),
       id: newId('prov', now),
-      ...columns(provider),
+      ...columns(provider, now),
       name: provider.name,
       name_key: folded(provider.name),
       kind: provider.kind,
@@ -168,7 +169,7 @@ export async function updateProvider(
 ): Promise<Provider | undefined> {
   const row = await db
     .updateTable('providers')
-    .set({ ...columns(change), updated_at: now.toISOString() })
+    .set({ ...columns(change, now), updated_at: now.toISOString() })
     .where('id', '=', id)
     .where('status', '<>', 'deleted')
     .where(within(scope))
@@ -177,13 +178,61 @@ export async function updateProvider(
   return row && toProvider(row);
 }
 
+/** The providers whose sync is due, the longest due first. */
+export async function findDueForSync(db: Database, scope: TenantScope, now: Date, limit: number): Promise<Provider[]> {
+  const rows = await db
+    .selectFrom('providers')
+    .selectAll()
+    .where('next_sync_at', '<=', now.toISOString())
+    .where('status', '=', 'active')
+    .where('kind', 'in', ['mcp', 'llm'])
+    .where('base_url', 'is not', null)
+    .where(within(scope))
+    .orderBy('next_sync_at')
+    .orderBy('id')
+    .limit(limit)
+    .execute();
+  return rows.map(toProvider);
+}
+
+/** Sets when a provider is synced next, where it is synced on a schedule at all. */
+export async function setNextSync(db: Database, scope: TenantScope, id: string, next: Date): Promise<void> {
+  await db
+    .updateTable('providers')
+    .set({ next_sync_at: next.toISOString() })
+    .where('id', '=', id)
+    .where('sync_interval_seconds', 'is not', null)
+    .where(within(scope))
+    .execute();
+}
+
+/** Remembers how a sync went. */
+export async function markSynced(
+  db: Database,
+  scope: TenantScope,
+  id: string,
+  how: { health: 'healthy' | 'failing' },
+  now: Date,
+): Promise<void> {
+  await db
+    .updateTable('providers')
+    .set({
+      health: how.health,
+      ...(how.health === 'healthy' && { inventory_synced_at: now.toISOString() }),
+      updated_at: now.toISOString(),
+    })
+    .where('id', '=', id)
+    .where(within(scope))
+    .execute();
+}
+
 /** The host of a URL as `server.address` has it: lower case, without brackets and port. */
 export function hostOf(url: string): string {
   return new URL(url).hostname.replace(/^\[|\]$/g, '').toLowerCase();
 }
 
-function columns(change: ProviderChange) {
-  const { name, displayName, description, kind, baseUrl, status, metadata } = change;
+function columns(change: ProviderChange, now: Date) {
+  const { name, displayName, description, kind, baseUrl, status, metadata, syncIntervalSeconds } = change;
   return {
     ...(name !== undefined && { name, name_key: folded(name) }),
     ...(displayName !== undefined && { display_name: displayName }),
@@ -192,6 +241,11 @@ function columns(change: ProviderChange) {
     ...(baseUrl !== undefined && { base_url: baseUrl, host: baseUrl === null ? null : hostOf(baseUrl) }),
     ...(status !== undefined && { status }),
     ...(metadata !== undefined && { metadata: JSON.stringify(metadata) }),
+    ...(syncIntervalSeconds !== undefined && {
+      sync_interval_seconds: syncIntervalSeconds,
+      next_sync_at:
+        syncIntervalSeconds === null ? null : new Date(now.getTime() + syncIntervalSeconds * 1000).toISOString(),
+    }),
   };
 }
 
@@ -207,6 +261,7 @@ function toProvider(row: Selectable<Tables['providers']>): Provider {
     status: row.status,
     health: row.health,
     inventorySyncedAt: row.inventory_synced_at,
+    syncIntervalSeconds: row.sync_interval_seconds,
     metadata: JSON.parse(row.metadata) as Provider['metadata'],
     ...timesOf(row),
   };

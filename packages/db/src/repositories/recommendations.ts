@@ -1,4 +1,9 @@
-import type { Recommendation, RecommendationKind } from '@quartermaster/contracts/recommendations.ts';
+import {
+  type Recommendation,
+  type RecommendationKind,
+  RecommendationKindSchema,
+} from '@quartermaster/contracts/recommendations.ts';
+import type { RuntimeObservation } from '@quartermaster/contracts/runtime-observations.ts';
 import { type Selectable, type SqlBool, sql } from 'kysely';
 import type { Database } from '../database.ts';
 import { newId } from '../ids.ts';
@@ -29,6 +34,16 @@ export type NewRecommendation = Pick<Recommendation, 'providerId' | 'kind' | 're
   /** What it is about, such as `model:gpt-5`. */
   subject: string;
 };
+
+type Dismissal = NonNullable<Recommendation['dismissal']>;
+/** A dismissal as it is stored: with what the recommendation was made for. */
+export type StoredDismissal = Dismissal & { cause: string };
+
+/** What observations were before a recommendation was applied, by their ids. */
+export type FormerObservations = Record<string, Pick<RuntimeObservation, 'status' | 'drift'>>;
+
+/** One that is open, as far as rules ask. */
+export type StandingRecommendation = Omit<Recommendation, 'observationIds'>;
 
 /** Newest first. */
 export async function listRecommendations(
@@ -142,118 +157,313 @@ export async function findApproved(
   );
 }
 
-/** The open recommendation of a kind about a subject, made where it is missing; the observation is linked to it. */
-export async function openRecommendation(
+export async function findRecommendation(
   db: Database,
-  place: TenantPlace,
-  recommendation: NewRecommendation,
-  observationId: string,
-  now: Date,
-): Promise<{ id: string; made: boolean }> {
-  const open = await db
-    .selectFrom('recommendations')
-    .select('id')
-    .where('tenant_id', '=', place.tenantId)
-    .where('provider_id', '=', recommendation.providerId)
-    .where('kind', '=', recommendation.kind)
-    .where('subject', '=', recommendation.subject)
-    .where(OPEN)
-    .executeTakeFirst();
-  const id = open?.id ?? newId('rec', now);
-  if (!open) {
-    await db
-      .insertInto('recommendations')
-      .values({
-        ...placeColumns(place),
-        id,
-        provider_id: recommendation.providerId,
-        kind: recommendation.kind,
-        status: 'open',
-        subject: recommendation.subject,
-        reason: recommendation.reason,
-        change: JSON.stringify(recommendation.change),
-        applied_by: null,
-        applied_at: null,
-        created_at: now.toISOString(),
-        updated_at: now.toISOString(),
-      })
-      .execute();
-  }
-  await db
-    .insertInto('recommendation_observations')
-    .values({ tenant_id: place.tenantId, recommendation_id: id, observation_id: observationId })
-    .onConflict((conflict) => conflict.columns(['tenant_id', 'recommendation_id', 'observation_id']).doNothing())
-    .execute();
-  return { id, made: !open };
+  scope: TenantScope,
+  id: string,
+): Promise<Recommendation | undefined> {
+  const rows = await db.selectFrom('recommendations').selectAll().where('id', '=', id).where(within(scope)).execute();
+  return (await withObservations(db, rows))[0];
 }
 
-/** Ends the open recommendations of a kind about a subject. */
-export async function closeRecommendations(
+/** The open recommendations about a subject of a provider: at most one of each kind. Without what they rest on. */
+export async function findOpenOfSubject(
+  db: Database,
+  scope: TenantScope,
+  about: { providerId: string; subject: string },
+): Promise<StandingRecommendation[]> {
+  const rows = await db
+    .selectFrom('recommendations')
+    .selectAll()
+    .where('provider_id', '=', about.providerId)
+    .where('kind', 'in', RecommendationKindSchema.options)
+    .where('subject', '=', about.subject)
+    .where(OPEN)
+    .where(within(scope))
+    .execute();
+  return rows.map((row) => toRecommendation(row, []));
+}
+
+/** The one open recommendation of a kind about a subject. */
+export async function findOpenRecommendation(
+  db: Database,
+  scope: TenantScope,
+  { kind, ...about }: { providerId: string; kind: RecommendationKind; subject: string },
+): Promise<Recommendation | undefined> {
+  const open = await findOpenOfSubject(db, scope, about);
+  const found = open.find((recommendation) => recommendation.kind === kind);
+  return found && findRecommendation(db, scope, found.id);
+}
+
+/** What was the cause of the recommendation of a kind about a subject that somebody dismissed last. */
+export async function findDismissedCause(
   db: Database,
   scope: TenantScope,
   about: { providerId: string; kind: RecommendationKind; subject: string },
+): Promise<string | undefined> {
+  const row = await db
+    .selectFrom('recommendations')
+    .select('dismissal')
+    .where('provider_id', '=', about.providerId)
+    .where('kind', '=', about.kind)
+    .where('subject', '=', about.subject)
+    .where('dismissal', 'is not', null)
+    .where(within(scope))
+    .orderBy('created_at', 'desc')
+    .orderBy('id', 'desc')
+    .limit(1)
+    .executeTakeFirst();
+  return row?.dismissal == null ? undefined : (JSON.parse(row.dismissal) as StoredDismissal).cause;
+}
+
+/** Makes a recommendation. @param place the provider's. @throws DuplicateKeyError where one of its kind and subject is open */
+export async function insertRecommendation(
+  db: Database,
+  place: TenantPlace,
+  recommendation: NewRecommendation,
+  now: Date,
+): Promise<string> {
+  const id = newId('rec', now);
+  await db
+    .insertInto('recommendations')
+    .values({
+      ...placeColumns(place),
+      id,
+      provider_id: recommendation.providerId,
+      kind: recommendation.kind,
+      status: 'open',
+      subject: recommendation.subject,
+      reason: recommendation.reason,
+      change: JSON.stringify(recommendation.change),
+      applied_by: null,
+      applied_at: null,
+      created_at: now.toISOString(),
+      updated_at: now.toISOString(),
+    })
+    .execute();
+  return id;
+}
+
+/** Says anew why an open recommendation is made and what it would change. */
+export async function updateRecommendation(
+  db: Database,
+  scope: TenantScope,
+  id: string,
+  { reason, change }: Pick<Recommendation, 'reason' | 'change'>,
+  now: Date,
+): Promise<void> {
+  await db
+    .updateTable('recommendations')
+    .set({ reason, change: JSON.stringify(change), updated_at: now.toISOString() })
+    .where('id', '=', id)
+    .where(OPEN)
+    .where(within(scope))
+    .execute();
+}
+
+/** Lets a recommendation rest on exactly these observations of its tenant. */
+export async function setObservations(
+  db: Database,
+  { tenantId, id }: { tenantId: string; id: string },
+  observationIds: readonly string[],
+): Promise<void> {
+  let gone = db
+    .deleteFrom('recommendation_observations')
+    .where('tenant_id', '=', tenantId)
+    .where('recommendation_id', '=', id);
+  if (observationIds.length > 0) gone = gone.where('observation_id', 'not in', observationIds);
+  await gone.execute();
+  await addObservations(db, { tenantId, id }, observationIds);
+}
+
+/** Lets a recommendation rest on these as well. */
+export async function addObservations(
+  db: Database,
+  { tenantId, id }: { tenantId: string; id: string },
+  observationIds: readonly string[],
+): Promise<void> {
+  if (observationIds.length === 0) return;
+  await db
+    .insertInto('recommendation_observations')
+    .values(
+      observationIds.map((observation) => ({
+        tenant_id: tenantId,
+        recommendation_id: id,
+        observation_id: observation,
+      })),
+    )
+    .onConflict((conflict) => conflict.columns(['tenant_id', 'recommendation_id', 'observation_id']).doNothing())
+    .execute();
+}
+
+/** Ends an open recommendation, by what changed around it or by what somebody decided about its observations. */
+export async function closeRecommendation(
+  db: Database,
+  scope: TenantScope,
+  id: string,
   status: 'dismissed' | 'superseded',
   now: Date,
 ): Promise<void> {
   await db
     .updateTable('recommendations')
     .set({ status, updated_at: now.toISOString() })
-    .where('provider_id', '=', about.providerId)
-    .where('kind', '=', about.kind)
-    .where('subject', '=', about.subject)
+    .where('id', '=', id)
     .where(OPEN)
     .where(within(scope))
     .execute();
 }
 
-/** Takes an observation away from the open recommendation of a kind about a subject, which rests on others too. */
-export async function unlinkObservation(
+/** Opens those about a subject again that were superseded at a time, unless others of their kind are open by now. */
+export async function reopenSuperseded(
   db: Database,
-  observation: { tenantId: string; id: string },
-  about: { providerId: string; kind: RecommendationKind; subject: string },
+  scope: TenantScope,
+  about: { providerId: string; subject: string; supersededAt: string },
+  now: Date,
+): Promise<void> {
+  const open = await findOpenOfSubject(db, scope, about);
+  await db
+    .updateTable('recommendations')
+    .set({ status: 'open', updated_at: now.toISOString() })
+    .where('provider_id', '=', about.providerId)
+    .where('subject', '=', about.subject)
+    .where('status', '=', 'superseded')
+    .where('updated_at', '=', about.supersededAt)
+    .where('kind', 'not in', ['rotate_credential', ...open.map(({ kind }) => kind)])
+    .where(within(scope))
+    .execute();
+}
+
+/** Ends all open recommendations of a provider. */
+export async function supersedeRecommendationsOf(
+  db: Database,
+  scope: TenantScope,
+  providerId: string,
+  now: Date,
 ): Promise<void> {
   await db
-    .deleteFrom('recommendation_observations')
-    .where('tenant_id', '=', observation.tenantId)
-    .where('observation_id', '=', observation.id)
-    .where('recommendation_id', 'in', (eb) =>
-      eb
-        .selectFrom('recommendations')
-        .select('id')
-        .where('tenant_id', '=', observation.tenantId)
-        .where('provider_id', '=', about.providerId)
-        .where('kind', '=', about.kind)
-        .where('subject', '=', about.subject)
-        .where(OPEN),
+    .updateTable('recommendations')
+    .set({ status: 'superseded', updated_at: now.toISOString() })
+    .where('provider_id', '=', providerId)
+    .where(OPEN)
+    .where(within(scope))
+    .execute();
+}
+
+/** Ends the open recommendations of a place that rest on nothing any more. */
+export async function supersedeUnfounded(db: Database, place: TenantPlace, now: Date): Promise<void> {
+  await db
+    .updateTable('recommendations')
+    .set({ status: 'superseded', updated_at: now.toISOString() })
+    .where('tenant_id', '=', place.tenantId)
+    .where('kind', 'in', ['register_item', 'block_item', 'adopt_provider'])
+    .where(OPEN)
+    .where((eb) =>
+      eb.not(
+        eb.exists(
+          eb
+            .selectFrom('recommendation_observations as link')
+            .select('link.observation_id')
+            .whereRef('link.tenant_id', '=', 'recommendations.tenant_id')
+            .whereRef('link.recommendation_id', '=', 'recommendations.id'),
+        ),
+      ),
     )
     .execute();
 }
 
+/**
+ * Dismisses an open recommendation for good: it is not made again for the same cause.
+ *
+ * @returns undefined where it is not open
+ */
+export async function markDismissed(
+  db: Database,
+  scope: TenantScope,
+  id: string,
+  dismissal: StoredDismissal,
+  now: Date,
+): Promise<Recommendation | undefined> {
+  const rows = await db
+    .updateTable('recommendations')
+    .set({ status: 'dismissed', dismissal: JSON.stringify(dismissal), updated_at: now.toISOString() })
+    .where('id', '=', id)
+    .where(OPEN)
+    .where(within(scope))
+    .returningAll()
+    .execute();
+  return (await withObservations(db, rows))[0];
+}
+
+/** Opens an applied recommendation again, as it was before. @returns undefined where it is not applied */
+export async function markUndone(
+  db: Database,
+  scope: TenantScope,
+  id: string,
+  change: Recommendation['change'],
+  now: Date,
+): Promise<Recommendation | undefined> {
+  const rows = await db
+    .updateTable('recommendations')
+    .set({
+      status: 'open',
+      applied_by: null,
+      applied_at: null,
+      former: null,
+      change: JSON.stringify(change),
+      updated_at: now.toISOString(),
+    })
+    .where('id', '=', id)
+    .where('status', '=', 'applied')
+    .where(within(scope))
+    .returningAll()
+    .execute();
+  return (await withObservations(db, rows))[0];
+}
+
+/**
+ * Marks an open recommendation as applied, together with what its observations were before: an undo brings that back.
+ *
+ * @returns undefined where it is not open any more
+ */
 export async function markApplied(
   db: Database,
   scope: TenantScope,
-  recommendation: Recommendation,
-  applied: Pick<Recommendation, 'appliedBy' | 'appliedAt' | 'change'>,
+  id: string,
+  applied: Pick<Recommendation, 'appliedBy' | 'appliedAt' | 'change'> & { former: FormerObservations },
   now: Date,
-): Promise<Recommendation> {
-  const { appliedBy, appliedAt, change } = applied;
-  const row = await db
+): Promise<Recommendation | undefined> {
+  const { appliedBy, appliedAt, change, former } = applied;
+  const rows = await db
     .updateTable('recommendations')
     .set({
       status: 'applied',
       applied_by: appliedBy,
       applied_at: appliedAt,
       change: JSON.stringify(change),
+      former: JSON.stringify(former),
       updated_at: now.toISOString(),
     })
-    .where('tenant_id', '=', recommendation.tenantId)
-    .where('id', '=', recommendation.id)
-    .where('status', '=', 'open')
+    .where('id', '=', id)
+    .where(OPEN)
     .where(within(scope))
-    .returning('id')
+    .returningAll()
+    .execute();
+  return (await withObservations(db, rows))[0];
+}
+
+/** What the observations behind an applied recommendation were before. */
+export async function findFormerObservations(
+  db: Database,
+  scope: TenantScope,
+  id: string,
+): Promise<FormerObservations> {
+  const row = await db
+    .selectFrom('recommendations')
+    .select('former')
+    .where('id', '=', id)
+    .where(within(scope))
     .executeTakeFirst();
-  if (!row) throw new Error(`the recommendation ${recommendation.id} is not open any more`);
-  return { ...recommendation, status: 'applied', appliedBy, appliedAt, change, updatedAt: now.toISOString() };
+  return row?.former == null ? {} : (JSON.parse(row.former) as FormerObservations);
 }
 
 /** Adds the observation ids of a whole page with one query. */
@@ -289,6 +499,12 @@ function toRecommendation(row: Row, observationIds: string[]): Recommendation {
     change: JSON.parse(row.change) as Recommendation['change'],
     appliedBy: row.applied_by,
     appliedAt: row.applied_at,
+    dismissal: row.dismissal === null ? null : toDismissal(row.dismissal),
     ...timesOf(row),
   };
+}
+
+function toDismissal(text: string): Dismissal {
+  const { cause: _, ...dismissal } = JSON.parse(text) as StoredDismissal;
+  return dismissal;
 }

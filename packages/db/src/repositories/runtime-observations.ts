@@ -2,7 +2,6 @@ import type { RuntimeObservation } from '@quartermaster/contracts/runtime-observ
 import type { Selectable } from 'kysely';
 import type { Database } from '../database.ts';
 import { newId } from '../ids.ts';
-import type { nameKey } from '../name-key.ts';
 import {
   flag,
   newestFirst,
@@ -30,7 +29,7 @@ export type ObservationFilter = {
 
 /** What one observation is about: there is one for each of them in a place. */
 export type ObservationSubject = Pick<RuntimeObservation, 'providerId' | 'kind'> & {
-  /** What the variants of its name share: see {@link nameKey}. */
+  /** What the variants of its name share: as nameKey makes it. */
   nameKey: string;
 };
 
@@ -45,6 +44,7 @@ export type ObservationChange = Partial<
   >
 > & { review?: StoredReview | null };
 
+type Evidence = RuntimeObservation['evidence'];
 type Review = NonNullable<RuntimeObservation['review']>;
 /** A review as it is stored: with whether the reviewer could decide for the whole tenant at that time. */
 export type StoredReview = Review & { tenantWide: boolean };
@@ -82,7 +82,7 @@ export async function findObservationOf(
   return row && toObservation(row);
 }
 
-/** All observations of a subject, in whatever sub-tenants of the scope. */
+/** All observations of a subject, in whatever sub-tenants of the scope, the oldest first. */
 export async function findObservationsOf(
   db: Database,
   scope: TenantScope,
@@ -95,7 +95,9 @@ export async function findObservationsOf(
     .where(within(scope));
   if (subject.kind !== undefined) query = query.where('kind', '=', subject.kind);
   if (subject.nameKey !== undefined) query = query.where('name_key', '=', subject.nameKey);
-  return (await query.execute()).map(toObservation);
+  // Sorted here: for an order by id SQLite walks all of the tenant's observations instead of those few.
+  const rows = await query.execute();
+  return rows.toSorted((a, b) => (a.id < b.id ? -1 : 1)).map(toObservation);
 }
 
 /** Newest first, by when this service first saw them: `firstSeenAt` may still move back when late spans come in. */
@@ -135,12 +137,13 @@ export async function insertObservation(
       occurrences: observation.occurrences,
       first_seen_at: observation.firstSeenAt,
       last_seen_at: observation.lastSeenAt,
-      last_trace_id: observation.lastTraceId,
-      last_span_id: observation.lastSpanId,
+      last_trace_id: observation.lastTraceId ?? '',
+      last_span_id: observation.lastSpanId ?? '',
       evidence: JSON.stringify(observation.evidence),
       risk: JSON.stringify(observation.risk),
       inventory_item_id: observation.inventoryItemId,
       review: null,
+      drift: observation.drift === null ? null : JSON.stringify(observation.drift),
       created_at: now.toISOString(),
       updated_at: now.toISOString(),
     })
@@ -157,7 +160,7 @@ export async function updateObservation(
   now: Date,
 ): Promise<RuntimeObservation | undefined> {
   const { unknown, status, occurrences, firstSeenAt, lastSeenAt, lastTraceId, lastSpanId } = change;
-  const { evidence, risk, inventoryItemId, review } = change;
+  const { evidence, risk, inventoryItemId, review, drift } = change;
   const row = await db
     .updateTable('runtime_observations')
     .set({
@@ -166,11 +169,12 @@ export async function updateObservation(
       ...(occurrences !== undefined && { occurrences }),
       ...(firstSeenAt !== undefined && { first_seen_at: firstSeenAt }),
       ...(lastSeenAt !== undefined && { last_seen_at: lastSeenAt }),
-      ...(lastTraceId !== undefined && { last_trace_id: lastTraceId }),
-      ...(lastSpanId !== undefined && { last_span_id: lastSpanId }),
+      ...(lastTraceId !== undefined && { last_trace_id: lastTraceId ?? '' }),
+      ...(lastSpanId !== undefined && { last_span_id: lastSpanId ?? '' }),
       ...(evidence !== undefined && { evidence: JSON.stringify(evidence) }),
       ...(risk !== undefined && { risk: JSON.stringify(risk) }),
       ...(inventoryItemId !== undefined && { inventory_item_id: inventoryItemId }),
+      ...(drift !== undefined && { drift: drift === null ? null : JSON.stringify(drift) }),
       ...(review !== undefined && { review: review === null ? null : JSON.stringify(review) }),
       updated_at: now.toISOString(),
     })
@@ -199,29 +203,75 @@ export async function updateReviewNote(
   return updateObservation(db, scope, id, { review: { ...(JSON.parse(row.review) as StoredReview), note } }, now);
 }
 
-/** Whether another observation of the same subject, in another sub-tenant, asks for its registration too. */
-export async function isRegistrationWantedElsewhere(
-  db: Database,
-  observation: Pick<RuntimeObservation, 'tenantId' | 'id'>,
-): Promise<boolean> {
+/** How many observations a tenant has, by the counter that its insertions keep. */
+export async function countObservations(db: Database, place: TenantPlace): Promise<number> {
   const row = await db
-    .selectFrom('runtime_observations as other')
-    .innerJoin('runtime_observations as own', (join) =>
-      join
-        .onRef('own.tenant_id', '=', 'other.tenant_id')
-        .onRef('own.provider_id', '=', 'other.provider_id')
-        .onRef('own.kind', '=', 'other.kind')
-        .onRef('own.name_key', '=', 'other.name_key'),
-    )
-    .select('other.id')
-    .where('own.tenant_id', '=', observation.tenantId)
-    .where('own.id', '=', observation.id)
-    .where('other.id', '<>', observation.id)
-    .where('other.unknown', '=', flag(true))
-    .where('other.status', 'in', ['open', 'approved'])
-    .limit(1)
+    .selectFrom('tenants')
+    .select('observation_count')
+    .where('id', '=', place.tenantId)
     .executeTakeFirst();
-  return row !== undefined;
+  return row?.observation_count ?? 0;
+}
+
+/** Counts observations that were made (or, negative, removed). In the transaction that did it. */
+export async function addToObservationCount(db: Database, place: TenantPlace, added: number): Promise<void> {
+  if (added === 0) return;
+  await db
+    .updateTable('tenants')
+    .set((eb) => ({ observation_count: eb('observation_count', '+', added) }))
+    .where('id', '=', place.tenantId)
+    .execute();
+}
+
+/**
+ * Removes observations that nobody looked at: open, unknown, without a review, at providers that nobody declared; with
+ * the recommendations that rest on nothing else then. What was at such a provider comes back when it is seen again.
+ *
+ * @returns how many were removed, and the providers that have none left
+ */
+export async function deleteUnreviewedObservations(
+  db: Database,
+  place: TenantPlace,
+): Promise<{ removed: { id: string }[]; emptied: string[] }> {
+  const { tenantId } = place;
+  const discovered = db
+    .selectFrom('providers')
+    .select('id')
+    .where('tenant_id', '=', tenantId)
+    .where('status', '=', 'discovered');
+  const doomed = db
+    .selectFrom('runtime_observations')
+    .select('id')
+    .where('tenant_id', '=', tenantId)
+    .where('provider_id', 'in', discovered)
+    .where('status', '=', 'open')
+    .where('unknown', '=', flag(true))
+    .where('review', 'is', null);
+  await db
+    .deleteFrom('recommendation_observations')
+    .where('tenant_id', '=', tenantId)
+    .where('observation_id', 'in', doomed)
+    .execute();
+  const removed = await db
+    .deleteFrom('runtime_observations')
+    .where('tenant_id', '=', tenantId)
+    .where('id', 'in', doomed)
+    .returning('id')
+    .execute();
+  const emptied = await discovered
+    .where((eb) =>
+      eb.not(
+        eb.exists(
+          eb
+            .selectFrom('runtime_observations')
+            .select('id')
+            .whereRef('runtime_observations.tenant_id', '=', 'providers.tenant_id')
+            .whereRef('runtime_observations.provider_id', '=', 'providers.id'),
+        ),
+      ),
+    )
+    .execute();
+  return { removed, emptied: emptied.map(({ id }) => id) };
 }
 
 /** Whether a stored review was made by somebody who could decide for the whole tenant. */
@@ -246,12 +296,14 @@ function toObservation(row: Row): RuntimeObservation {
     occurrences: row.occurrences,
     firstSeenAt: row.first_seen_at,
     lastSeenAt: row.last_seen_at,
-    lastTraceId: row.last_trace_id,
-    lastSpanId: row.last_span_id,
-    evidence: JSON.parse(row.evidence) as RuntimeObservation['evidence'],
+    lastTraceId: row.last_trace_id || null,
+    lastSpanId: row.last_span_id || null,
+    // Rows of before names were kept have none.
+    evidence: { names: [], ...(JSON.parse(row.evidence) as Partial<Evidence>) } as Evidence,
     risk: JSON.parse(row.risk) as RuntimeObservation['risk'],
     inventoryItemId: row.inventory_item_id,
     review: row.review === null ? null : toReview(row.review),
+    drift: row.drift === null ? null : (JSON.parse(row.drift) as RuntimeObservation['drift']),
     ...timesOf(row),
   };
 }

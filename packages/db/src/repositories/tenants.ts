@@ -8,7 +8,8 @@ import type { TenantPlace, TenantScope } from '../tenancy.ts';
 /** Sub-tenants shown with a tenant. */
 const SUB_TENANTS_SHOWN = 1000;
 
-export type NewTenant = Pick<Tenant, 'id' | 'displayName' | 'settings'>;
+/** `founderId`: the user who makes it for themselves; null where nobody does. */
+export type NewTenant = Pick<Tenant, 'id' | 'displayName' | 'settings'> & { founderId: string | null };
 export type TenantChange = { displayName?: string | null; settings?: Partial<TenantSettings> };
 
 type Row = Selectable<Tables['tenants']>;
@@ -33,9 +34,9 @@ export async function listTenants(db: Database, scope: TenantScope, page: PageRe
   return { items: await withSubTenants(db, scope, items), next };
 }
 
-/** @throws DuplicateKeyError where the id is taken */
+/** @throws DuplicateKeyError where the id is taken, or the founder has made a tenant before */
 export async function insertTenant(db: Database, tenant: NewTenant, now: Date): Promise<Tenant> {
-  const { id, displayName, settings } = tenant;
+  const { id, displayName, settings, founderId } = tenant;
   const row = await db
     .insertInto('tenants')
     .values({
@@ -43,12 +44,19 @@ export async function insertTenant(db: Database, tenant: NewTenant, now: Date): 
       display_name: displayName,
       capture_content: flag(settings.captureContent),
       span_retention_days: settings.spanRetentionDays,
+      founder_id: founderId,
       created_at: now.toISOString(),
       updated_at: now.toISOString(),
     })
     .returningAll()
     .executeTakeFirstOrThrow();
   return toTenant(row, []);
+}
+
+/** Whether a user has made a tenant for themselves, be they still in it or not. */
+export async function hasFoundedTenant(db: Database, userId: string): Promise<boolean> {
+  const row = await db.selectFrom('tenants').select('id').where('founder_id', '=', userId).executeTakeFirst();
+  return row !== undefined;
 }
 
 /** Changes one tenant, of which something lies in `scope`. */

@@ -18,7 +18,7 @@ export type UserChange = Partial<
 
 export type UserFilter = { status?: string | null | undefined; email?: string | null | undefined };
 
-/** What has to be known of a user to let them in. */
+/** What has to be known of a user to let them in. `termsAccepted`: also by a registration that nobody has confirmed yet. */
 export type Account = Pick<User, 'id' | 'status' | 'platformAdministrator' | 'lastSeenAt'> & {
   termsAccepted: boolean;
 };
@@ -34,7 +34,7 @@ export const NO_MARKETING: User['marketingConsent'] = { optedIn: false, consentV
 
 type Row = Selectable<Tables['users']>;
 
-/** A user who is not deleted: one with a membership in the view's scope, or the one who looks. */
+/** A user who is not deleted: one who accepted a membership in the view's scope, or the one who looks. */
 export async function findUser(db: Database, view: UserView, id: string): Promise<User | undefined> {
   const seen = view.self === id ? sql<SqlBool>`1 = 1` : memberOf(view.scope);
   const row = await db
@@ -49,7 +49,7 @@ export async function findUser(db: Database, view: UserView, id: string): Promis
   return user;
 }
 
-/** Users with a membership in `scope`, newest first. Deleted ones are listed by their status alone, and have none. */
+/** Users who accepted a membership in `scope`, newest first. Deleted ones are listed by their status alone, and have none. */
 export async function listUsers(
   db: Database,
   scope: TenantScope,
@@ -66,6 +66,11 @@ export async function listUsers(
   const rows = await query.$call(newestFirst(page)).execute();
   const { items, next } = pageOf(rows, page.limit, (row) => row, timeKey);
   return { items: await withMemberships(db, view, items), next };
+}
+
+export async function findAccount(db: Database, id: string): Promise<Account | undefined> {
+  const row = await db.selectFrom('users').selectAll().where('id', '=', id).executeTakeFirst();
+  return row && toAccount(row);
 }
 
 /** The account that an email stands for, in any case. */
@@ -119,6 +124,24 @@ export async function updateUser(db: Database, id: string, change: UserChange, n
     .where('id', '=', id)
     .where('status', '<>', 'deleted')
     .execute();
+}
+
+/**
+ * The owner of the email signed in for the first time: what the registration said of terms and marketing counts from
+ * now on. Until then it has no time, since a stranger may have said it. Answers what counts now and did not before.
+ */
+export async function confirmConsent(db: Database, id: string, now: Date): Promise<('terms' | 'marketingConsent')[]> {
+  const row = await db.selectFrom('users').selectAll().where('id', '=', id).executeTakeFirstOrThrow();
+  const { terms, marketingConsent } = saidBy(row);
+  const time = now.toISOString();
+  const confirmed: UserChange = {
+    ...(terms.accepted && terms.acceptedAt === null && { terms: { ...terms, acceptedAt: time } }),
+    ...(marketingConsent.optedIn &&
+      marketingConsent.changedAt === null && { marketingConsent: { ...marketingConsent, changedAt: time } }),
+  };
+  const names = (['terms', 'marketingConsent'] as const).filter((name) => name in confirmed);
+  if (names.length > 0) await updateUser(db, id, confirmed, now);
+  return names;
 }
 
 /**
@@ -197,10 +220,11 @@ function emailKey(email: string): string {
   return email.replaceAll(/[A-Z]/g, (letter) => letter.toLowerCase());
 }
 
-/** Users with a membership in `scope`; everywhere also those without any. */
+/** Users who accepted a membership in `scope`; everywhere also those without any. */
 function memberOf(scope: TenantScope): Expression<SqlBool> {
   if (scope.some((place) => place.tenantId === null && place.subTenantId === null)) return sql<SqlBool>`1 = 1`;
-  return sql<SqlBool>`users.id in (select user_id from memberships where ${within(scope, 'memberships')})`;
+  return sql<SqlBool>`users.id in (
+    select user_id from memberships where accepted_at is not null and ${within(scope, 'memberships')})`;
 }
 
 /** Adds the memberships that the view shows to a whole page with one query. */
@@ -210,17 +234,31 @@ async function withMemberships(db: Database, view: UserView, rows: Row[]): Promi
   return rows.map((row) => toUser(row, memberships.get(row.id) ?? []));
 }
 
+/** Terms and consent as they were said: what has no time does not count yet, see {@link confirmConsent}. */
+function saidBy(row: Row): Pick<User, 'terms' | 'marketingConsent'> {
+  return {
+    terms: JSON.parse(row.terms) as User['terms'],
+    marketingConsent: JSON.parse(row.marketing_consent) as User['marketingConsent'],
+  };
+}
+
 function toUser(row: Row, memberships: readonly User['memberships'][number][]): User {
+  const { terms, marketingConsent: consent } = saidBy(row);
   return {
     id: row.id,
     email: row.email,
     displayName: row.display_name,
     status: row.status,
     platformAdministrator: row.platform_administrator === 1,
-    terms: JSON.parse(row.terms) as User['terms'],
-    marketingConsent: JSON.parse(row.marketing_consent) as User['marketingConsent'],
+    terms: { ...terms, accepted: terms.accepted && terms.acceptedAt !== null },
+    marketingConsent: { ...consent, optedIn: consent.optedIn && consent.changedAt !== null },
     source: row.source,
-    memberships: memberships.map(({ tenantId, subTenantId, role }) => ({ tenantId, subTenantId, role })),
+    memberships: memberships.map(({ tenantId, subTenantId, role, status }) => ({
+      tenantId,
+      subTenantId,
+      role,
+      status,
+    })),
     locale: row.locale,
     timeZone: row.time_zone,
     metadata: JSON.parse(row.metadata) as User['metadata'],

@@ -1,0 +1,88 @@
+import { type InventoryKind, InventoryKindSchema } from '@quartermaster/contracts/inventory.ts';
+import { AllowListSchema } from '@quartermaster/contracts/manifest-specs.ts';
+import type { Manifest } from '@quartermaster/contracts/manifests.ts';
+import { declaredKeys, nameKey } from '@quartermaster/db/name-key.ts';
+import { folded } from '@quartermaster/db/queries.ts';
+import type { GrantedItem } from '@quartermaster/db/repositories/granted-items.ts';
+
+type Name = { text: string; isPrefix: boolean };
+
+/** What a manifest allows: whatever one of these covers. Null stands for everything. */
+type AllowList = readonly { provider: string; kind: InventoryKind | null; names: readonly Name[] | null }[] | null;
+
+/** Whether something that a provider offers is allowed. */
+export type Allows = (item: GrantedItem) => boolean;
+
+const EVERYTHING: Allows = () => true;
+
+/** The names that are allowed of one kind, by their keys. */
+type Allowed = { all: boolean; exact: Set<string>; prefixes: Set<string> };
+
+/**
+ * What a gateway's manifest allows of a provider. `allow` of gateways and channels limits, and so does `declares` of an
+ * agent, which may use what it says it uses; where they are left out, there is no limit.
+ *
+ * @param manifest null: the gateway runs under none; undefined: under one that is gone, which allows nothing
+ */
+export function allowanceOf(manifest: Manifest | null | undefined): (provider: { id: string; name: string }) => Allows {
+  const list = manifest === null ? null : manifest === undefined ? [] : allowListOf(manifest);
+  if (list === null) return () => EVERYTHING;
+  return (provider) => {
+    const allowed = allowedOf(list, provider);
+    return ({ kind, name }) => {
+      const { all, exact, prefixes } = allowed[kind];
+      if (all) return true;
+      const keys = declaredKeys(kind, nameKey(kind, name, provider.name), provider.name);
+      return keys.some((key) => exact.has(key) || beginsWithOne(key, prefixes));
+    };
+  };
+}
+
+function allowListOf({ kind, spec }: Manifest): AllowList {
+  if (kind === 'agent') {
+    if (spec.declares === undefined) return null;
+    return spec.declares.map((declared) => ({ ...declared, names: [{ text: declared.name, isPrefix: false }] }));
+  }
+  if (spec['allow'] === undefined) return null;
+  // Specs were free once: a list that cannot be read was meant to limit, and allows nothing.
+  const { data = [] } = AllowListSchema.safeParse(spec['allow']);
+  return data.map(({ provider, kind: ofKind = null, names }) => ({
+    provider,
+    kind: ofKind,
+    names: names?.map(nameOf) ?? null,
+  }));
+}
+
+function nameOf(text: string): Name {
+  return text.endsWith('*') ? { text: text.slice(0, -1), isPrefix: true } : { text, isPrefix: false };
+}
+
+/** Sets, since thousands of items may meet thousands of names. */
+function allowedOf(
+  list: NonNullable<AllowList>,
+  provider: { id: string; name: string },
+): Record<InventoryKind, Allowed> {
+  const empty = (): Allowed => ({ all: false, exact: new Set(), prefixes: new Set() });
+  const allowed = Object.fromEntries(InventoryKindSchema.options.map((kind) => [kind, empty()])) as Record<
+    InventoryKind,
+    Allowed
+  >;
+  const called = [folded(provider.name), provider.id];
+  for (const entry of list) {
+    if (!called.includes(folded(entry.provider))) continue;
+    for (const kind of entry.kind === null ? InventoryKindSchema.options : [entry.kind]) {
+      const ofKind = allowed[kind];
+      if (entry.names === null) ofKind.all = true;
+      for (const { text, isPrefix } of entry.names ?? []) {
+        (isPrefix ? ofKind.prefixes : ofKind.exact).add(nameKey(kind, text, null));
+      }
+    }
+  }
+  return allowed;
+}
+
+function beginsWithOne(key: string, prefixes: ReadonlySet<string>): boolean {
+  if (prefixes.size === 0) return false;
+  for (let length = 0; length <= key.length; length += 1) if (prefixes.has(key.slice(0, length))) return true;
+  return false;
+}

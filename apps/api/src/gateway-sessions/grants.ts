@@ -1,0 +1,101 @@
+import { setImmediate as breathe } from 'node:timers/promises';
+import type { Grant } from '@quartermaster/contracts/gateway-sessions.ts';
+import type { Gateway } from '@quartermaster/contracts/gateways.ts';
+import type { Provider } from '@quartermaster/contracts/providers.ts';
+import type { Database } from '@quartermaster/db/database.ts';
+import {
+  findGrantedItems,
+  type GrantedItem,
+  type GrantedItemKey,
+  listGrantedItems,
+} from '@quartermaster/db/repositories/granted-items.ts';
+import { findManifest } from '@quartermaster/db/repositories/manifests.ts';
+import { findProviders } from '@quartermaster/db/repositories/providers.ts';
+import type { TenantScope } from '@quartermaster/db/tenancy.ts';
+import { valueError } from '../errors.ts';
+import { type Allows, allowanceOf } from './allow-list.ts';
+
+/** Items that one session may grant. Beyond it the session is refused: grants that were cut would deny at random. */
+const GRANTED_ITEMS_MAX = 10_000;
+
+/** Items read at once, then the event loop gets a turn: the database answers without giving it one. */
+const ITEMS_OF_PAGE = 2000;
+
+/**
+ * What a gateway grants of these providers: what the inventories of the active ones allow, and the manifest of that.
+ *
+ * @throws 422 for more than {@link GRANTED_ITEMS_MAX} items
+ */
+export async function grantsOf(db: Database, gateway: Gateway, providerIds: readonly string[]): Promise<Grant[]> {
+  const { scope, policies } = await policiesOf(db, gateway, providerIds);
+  const grants: Grant[] = [];
+  let left = GRANTED_ITEMS_MAX;
+  for (const { provider, allows } of policies) {
+    const items = await itemsOf(db, scope, { provider, allows, limit: left + 1 });
+    left -= items.length;
+    if (left < 0) {
+      const rule = `a session grants at most ${GRANTED_ITEMS_MAX} items: choose fewer providers`;
+      throw valueError(['body', 'providerIds'], rule, providerIds);
+    }
+    grants.push({ providerId: provider.id, providerName: provider.name, items });
+  }
+  return grants;
+}
+
+/**
+ * What of a session's grants its gateway, the inventories and the manifest allow still: never more than it was granted.
+ */
+export async function stillGranted(db: Database, gateway: Gateway, grants: readonly Grant[]): Promise<Grant[]> {
+  const granted = new Map(grants.map((grant) => [grant.providerId, grant]));
+  const listed = gateway.providerIds.filter((id) => granted.has(id));
+  const { scope, policies } = await policiesOf(db, gateway, listed);
+  const left: Grant[] = [];
+  for (const { provider, allows } of policies) {
+    const grant = granted.get(provider.id);
+    if (grant === undefined) continue;
+    const found = await findGrantedItems(db, scope, provider.id, grant.items);
+    const current = new Set(found.filter(allows).map(identityOf));
+    left.push({ ...grant, items: grant.items.filter((item) => current.has(identityOf(item))) });
+  }
+  return left;
+}
+
+type Policy = { provider: Provider; allows: Allows };
+
+/** The active ones of these providers, in this order, and what the gateway's manifest allows of them. */
+async function policiesOf(
+  db: Database,
+  gateway: Gateway,
+  providerIds: readonly string[],
+): Promise<{ scope: TenantScope; policies: Policy[] }> {
+  // The whole tenant: a sub-tenant's gateway lists providers of the tenant, too, which its callers do not reach.
+  const scope = [{ tenantId: gateway.tenantId, subTenantId: null }];
+  const { manifestId } = gateway;
+  const allowance = allowanceOf(manifestId === null ? null : await findManifest(db, scope, manifestId));
+  const found = new Map((await findProviders(db, scope, providerIds)).map((provider) => [provider.id, provider]));
+  const policies = providerIds.flatMap((id) => {
+    const provider = found.get(id);
+    return provider?.status === 'active' ? [{ provider, allows: allowance(provider) }] : [];
+  });
+  return { scope, policies };
+}
+
+async function itemsOf(
+  db: Database,
+  scope: TenantScope,
+  { provider, allows, limit }: Policy & { limit: number },
+): Promise<GrantedItem[]> {
+  const items: GrantedItem[] = [];
+  for (let after: GrantedItemKey | null = null; items.length < limit; ) {
+    const page = await listGrantedItems(db, scope, provider.id, after, ITEMS_OF_PAGE);
+    items.push(...page.filter(allows).map(({ kind, name }) => ({ kind, name })));
+    after = page.at(-1) ?? null;
+    if (after === null || page.length < ITEMS_OF_PAGE) break;
+    await breathe();
+  }
+  return items;
+}
+
+function identityOf({ kind, name }: GrantedItem): string {
+  return `${kind}:${name}`;
+}

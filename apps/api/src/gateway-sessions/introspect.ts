@@ -1,0 +1,74 @@
+import type { GatewaySession, GatewaySessionIntrospection } from '@quartermaster/contracts/gateway-sessions.ts';
+import type { Gateway } from '@quartermaster/contracts/gateways.ts';
+import { findGatewaySession } from '@quartermaster/db/repositories/gateway-sessions.ts';
+import { listPublishedKeys } from '@quartermaster/db/repositories/signing-keys.ts';
+import { scopeOf } from '@quartermaster/db/tenancy.ts';
+import { createLocalJWKSet, errors, type JWTPayload, jwtVerify } from 'jose';
+import { requireGateway } from '../gateways/service.ts';
+import type { Services } from '../services.ts';
+import { SIGNING_ALGORITHM } from '../signing-keys/service.ts';
+import type { CallerContext } from '../trpc.ts';
+import { stillGranted } from './grants.ts';
+import { SESSION_TOKEN_TYPE } from './token.ts';
+
+/** Characters of a token. Ours have less than half, whatever they grant. */
+const TOKEN_MAX_LENGTH = 16 * 1024;
+
+const INACTIVE = { active: false } as const;
+
+/**
+ * What a token is good for now (RFC 7662). The signature proves that it is ours; whether it holds the session's record
+ * decides, and what of its grants, the policy as it stands. Why a token is not active is nobody's to know (section 2.2).
+ */
+export async function introspectSession(
+  ctx: CallerContext,
+  gatewayId: string,
+  token: string,
+): Promise<GatewaySessionIntrospection> {
+  const { db, now } = ctx.services;
+  const gateway = await requireGateway(ctx, db, gatewayId);
+  const claims = await verified(ctx.services, gateway, token);
+  if (claims === null) return INACTIVE;
+  const session = await findGatewaySession(db, scopeOf(gateway), gateway.id, claims.jti, now());
+  if (session?.status !== 'active') return INACTIVE;
+  return answer(claims, session, await stillGranted(db, gateway, session.grants));
+}
+
+type Claims = JWTPayload & { iss: string; jti: string; iat: number; exp: number };
+
+/** The claims of a token that we signed for this gateway, and that is not over; null of any other text. */
+async function verified({ db, now, publicUrl }: Services, gateway: Gateway, token: string): Promise<Claims | null> {
+  if (token.length > TOKEN_MAX_LENGTH) return null;
+  // A retired key is among them as long as a token may be that it signed.
+  const keys = createLocalJWKSet({ keys: await listPublishedKeys(db, now()) });
+  try {
+    const { payload } = await jwtVerify<Claims>(token, keys, {
+      algorithms: [SIGNING_ALGORITHM],
+      typ: SESSION_TOKEN_TYPE,
+      issuer: publicUrl,
+      audience: gateway.id,
+      requiredClaims: ['iss', 'jti', 'iat', 'exp'],
+      currentDate: now(),
+    });
+    return payload;
+  } catch (error) {
+    if (error instanceof errors.JOSEError) return null;
+    throw error;
+  }
+}
+
+function answer(
+  { iss, jti, iat, exp }: Claims,
+  session: GatewaySession,
+  grants: GatewaySession['grants'],
+): GatewaySessionIntrospection {
+  const { subject, actor, gatewayId, tenantId, subTenantId } = session;
+  return {
+    ...{ active: true, iss, sub: subject, aud: gatewayId, jti, iat, exp, token_type: 'Bearer' },
+    client_id: actor ?? subject,
+    tenant_id: tenantId,
+    ...(subTenantId !== null && { sub_tenant_id: subTenantId }),
+    ...(actor !== null && { act: { sub: actor } }),
+    ...{ gateway_id: gatewayId, session_id: session.id, grants, metadata: session.metadata },
+  };
+}

@@ -1,0 +1,159 @@
+import { setImmediate as breathe } from 'node:timers/promises';
+import type { InventorySync } from '@quartermaster/contracts/inventory-syncs.ts';
+import type { OperatorTask } from '@quartermaster/contracts/operator-tasks.ts';
+import type { Provider } from '@quartermaster/contracts/providers.ts';
+import { endSyncTask, renewSyncTask } from '@quartermaster/db/repositories/inventory-sync.ts';
+import { findProvider, markSynced, setNextSync } from '@quartermaster/db/repositories/providers.ts';
+import { scopeOf } from '@quartermaster/db/tenancy.ts';
+import type { write } from '../audit-events/write.ts';
+import { settleCredential } from '../recommendations/settle.ts';
+import type { Services } from '../services.ts';
+import { fetchListing, ListingFailed, type SyncableProvider } from './attempts.ts';
+import type { Listing } from './listing.ts';
+import { nextAfterFailure, nextAfterSuccess } from './next-sync.ts';
+import { SyncInterrupted } from './runs.ts';
+import { writeListing } from './write-listing.ts';
+
+/** How a run writes: as the caller who asked for it, or as the system. */
+export type Writer = <T>(work: Parameters<typeof write<T>>[1]) => Promise<T>;
+
+/** What a run needs to know of itself. */
+export type SyncRun = { services: Services; provider: SyncableProvider; taskId: string; writing: Writer };
+
+/** A run that has not said for so long that it goes on is over: its process ended. In milliseconds. */
+const LEASE_MS = 30_000;
+
+/** How often it says so, and looks whether it was cancelled, in milliseconds. */
+const HEARTBEAT_MS = 1000;
+
+export function leaseFrom(now: Date): string {
+  return new Date(now.getTime() + LEASE_MS).toISOString();
+}
+
+/**
+ * Fetches all that a provider lists, then writes it in one transaction.
+ *
+ * @param stopping ends the run when the service stops
+ * @throws ListingFailed or SyncInterrupted once the task says why it failed
+ */
+export async function runSync(run: SyncRun, stopping: AbortSignal): Promise<InventorySync> {
+  const started = performance.now();
+  const state: RunState = { attempts: 1, lastError: null, progress: { phase: 'connecting', done: 0, total: null } };
+  try {
+    const listing = await fetchWithHeartbeat(run, state, stopping);
+    const { counts, syncedAt } = await writeAll(run, state, listing);
+    const { errors, errorCount } = listing;
+    return {
+      ...{ taskId: run.taskId, providerId: run.provider.id, ...counts, errors, errorCount },
+      ...{ durationMs: Math.round(performance.now() - started), attempts: state.attempts, syncedAt },
+    };
+  } catch (error) {
+    await recordFailure(run, state, error);
+    throw error;
+  }
+}
+
+type RunState = Pick<OperatorTask, 'lastError'> & {
+  attempts: number;
+  progress: NonNullable<OperatorTask['progress']>;
+};
+
+async function fetchWithHeartbeat(
+  { services, provider, taskId }: SyncRun,
+  state: RunState,
+  stopping: AbortSignal,
+): Promise<Listing> {
+  const { db, now, log } = services;
+  const cancelled = new AbortController();
+  const scope = scopeOf(provider);
+  const beat = async () => {
+    try {
+      const time = now();
+      const goesOn = await renewSyncTask(db, scope, taskId, { ...state, leaseExpiresAt: leaseFrom(time) }, time);
+      if (!goesOn) cancelled.abort(new SyncInterrupted('the task was cancelled, or taken over'));
+    } catch (error) {
+      // The lease is longer than a few of these.
+      log.warn({ err: error, taskId }, 'a sync could not say that it goes on');
+    }
+  };
+  let beating = beat();
+  const timer = setInterval(() => {
+    beating = beating.then(beat);
+  }, HEARTBEAT_MS);
+  try {
+    const listing = await fetchListing(services, provider, {
+      signal: AbortSignal.any([stopping, cancelled.signal]),
+      onAttempt(attempt, lastError) {
+        state.attempts = attempt;
+        state.lastError = lastError;
+      },
+      onProgress(phase, done) {
+        state.progress = { phase, done, total: null };
+      },
+    });
+    await breathe();
+    return listing;
+  } finally {
+    // Nothing says that it goes on while the last transaction runs, or after it.
+    clearInterval(timer);
+    await beating;
+  }
+}
+
+/** One transaction: the inventory, the provider, the task and the audit change together, or not at all. */
+function writeAll({ provider, taskId, writing }: SyncRun, state: RunState, listing: Listing) {
+  const scope = scopeOf(provider);
+  return writing(async (trx, record, now) => {
+    const current = await findProvider(trx, scope, provider.id);
+    if (!current || isOther(current, provider)) throw new SyncInterrupted('the provider was changed meanwhile');
+    const { length } = listing.items;
+    const progress = { phase: 'written', done: length, total: length };
+    const end = { status: 'succeeded', lastError: null, attempts: state.attempts, progress } as const;
+    const isMine = await endSyncTask(trx, scope, taskId, end, now);
+    if (!isMine) throw new SyncInterrupted('the task was cancelled, or taken over');
+    const counts = await writeListing(trx, current, listing, now);
+    await markSynced(trx, scope, provider.id, { health: 'healthy' }, now);
+    if (current.syncIntervalSeconds !== null) {
+      await setNextSync(trx, scope, provider.id, nextAfterSuccess(now, current.syncIntervalSeconds));
+    }
+    await settleCredential(trx, current, { refused: false }, now);
+    const changed = current.health === 'healthy' ? ['inventorySyncedAt'] : ['health', 'inventorySyncedAt'];
+    record({ place: current, target: { type: 'provider', id: provider.id }, changed });
+    return { counts, syncedAt: now.toISOString() };
+  });
+}
+
+/** The task says why it failed; the provider is failing, unless it was not its fault; the inventory stays as it was. */
+async function recordFailure(
+  { services, provider, taskId, writing }: SyncRun,
+  state: RunState,
+  error: unknown,
+): Promise<void> {
+  const scope = scopeOf(provider);
+  const isForeseen = error instanceof ListingFailed || error instanceof SyncInterrupted;
+  const lastError = isForeseen ? error.message : 'an internal error';
+  await writing(async (trx, record, now) => {
+    const end = { status: 'failed', lastError, attempts: state.attempts, progress: state.progress } as const;
+    const isMine = await endSyncTask(trx, scope, taskId, end, now);
+    const current = await findProvider(trx, scope, provider.id);
+    if (!current) return;
+    if (current.syncIntervalSeconds !== null) {
+      await setNextSync(trx, scope, provider.id, await nextAfterFailure(trx, current, now));
+    }
+    // Who cancelled it has said so already.
+    if (!isMine) return;
+    const isItsFault = error instanceof ListingFailed && !isOther(current, provider);
+    if (isItsFault) {
+      await markSynced(trx, scope, provider.id, { health: 'failing' }, now);
+      await settleCredential(trx, current, { refused: error.refusedCredential }, now);
+    }
+    const changed = isItsFault && current.health !== 'failing' ? ['health'] : [];
+    record({ place: current, target: { type: 'provider', id: provider.id }, changed, failure: 'sync_failed' });
+  });
+  if (!isForeseen) services.log.error({ err: error, taskId, providerId: provider.id }, 'a sync failed');
+}
+
+/** Whether what was fetched says nothing of the provider as it is now. */
+function isOther(current: Provider, fetched: Provider): boolean {
+  return current.baseUrl !== fetched.baseUrl || current.kind !== fetched.kind || current.status !== fetched.status;
+}

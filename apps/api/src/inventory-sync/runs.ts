@@ -1,0 +1,66 @@
+import type { OutboundLimits } from '../outbound/outbound.ts';
+
+export type SyncLimits = OutboundLimits & {
+  /** Syncs that run in one process at a time: each may hold all that a provider answers. */
+  atOnce: number;
+  /** How often a provider is asked before a sync fails. */
+  attempts: number;
+  /** What all attempts may take together: whoever asked for the sync waits for it. */
+  allAttemptsMs: number;
+  /** The pause after the first failed attempt; doubled after each, and varied by half. */
+  pauseMs: number;
+};
+
+const MEGABYTE = 1024 * 1024;
+
+export const SYNC_LIMITS: SyncLimits = {
+  atOnce: 16,
+  attempts: 3,
+  allAttemptsMs: 25_000,
+  pauseMs: 500,
+  connectMs: 3000,
+  totalMs: 10_000,
+  answerBytes: 16 * MEGABYTE,
+  totalBytes: 32 * MEGABYTE,
+};
+
+/** What ended a sync from inside the service: nothing that the provider did. */
+export class SyncInterrupted extends Error {
+  constructor(reason: string) {
+    super(reason);
+    this.name = 'SyncInterrupted';
+  }
+}
+
+/** The syncs that run in this process. */
+export type SyncRuns = {
+  limits: SyncLimits;
+  /** Whether there is room for one more. */
+  hasRoom: () => boolean;
+  /** Runs one. @param work gets what ends it when the service stops */
+  run: <T>(work: (signal: AbortSignal) => Promise<T>) => Promise<T>;
+  /** Ends all, and waits until they have said so. */
+  stop: () => Promise<void>;
+};
+
+export function syncRuns(limits: SyncLimits): SyncRuns {
+  const stopping = new AbortController();
+  const running = new Set<Promise<unknown>>();
+  return {
+    limits,
+    hasRoom: () => running.size < limits.atOnce,
+    async run(work) {
+      const run = work(stopping.signal);
+      running.add(run);
+      try {
+        return await run;
+      } finally {
+        running.delete(run);
+      }
+    },
+    async stop() {
+      stopping.abort(new SyncInterrupted('the service stopped'));
+      await Promise.allSettled(running);
+    },
+  };
+}

@@ -1,0 +1,49 @@
+import type { CreateOrganizationInput, Organization } from '@quartermaster/contracts/onboarding.ts';
+import type { Database } from '@quartermaster/db/database.ts';
+import { insertMembership, listAcceptedMemberships } from '@quartermaster/db/repositories/memberships.ts';
+import { hasFoundedTenant } from '@quartermaster/db/repositories/tenants.ts';
+import { findUser } from '@quartermaster/db/repositories/users.ts';
+import { EVERYWHERE } from '@quartermaster/db/tenancy.ts';
+import { requireUserCaller } from '../access/authorise.ts';
+import { write } from '../audit-events/write.ts';
+import { ApiError } from '../errors.ts';
+import { makeTenant } from '../tenants/service.ts';
+import type { CallerContext } from '../trpc.ts';
+
+/**
+ * Makes the tenant of a user who has none, and them its owner: accepted at once, since it is their own. Strangers can
+ * come this far, so each user makes one tenant ever, whether they stay in it or not.
+ */
+export async function createOrganization(ctx: CallerContext, body: CreateOrganizationInput): Promise<Organization> {
+  const userId = requireUserCaller(ctx);
+  await ctx.services.organizations.consume(userId);
+  return write(ctx, async (trx, record, now) => {
+    const email = await emailOf(trx, userId);
+    await requireNoOrganization(trx, userId);
+    const { organization, settings } = body;
+    const tenant = await makeTenant(trx, { ...organization, settings, founderId: userId }, now);
+    const place = { tenantId: tenant.id, subTenantId: null };
+    const owner = { userId, email, role: 'owner', acceptedAt: now.toISOString() } as const;
+    const membership = await insertMembership(trx, place, owner, now);
+    const changed = [...Object.keys(organization), ...(settings ? ['settings'] : [])];
+    record({ place, target: { type: 'tenant', id: tenant.id }, changed });
+    record({ place, target: { type: 'membership', id: userId }, changed: ['email', 'role'] });
+    return { tenant, membership };
+  });
+}
+
+/** @throws 403 where the user was deleted while they called */
+async function emailOf(trx: Database, userId: string): Promise<string> {
+  const user = await findUser(trx, { scope: [], self: userId }, userId);
+  if (user?.email != null) return user.email;
+  throw new ApiError('registration_required', 'The user was deleted. Register again.');
+}
+
+/** @throws 409 */
+async function requireNoOrganization(trx: Database, userId: string): Promise<void> {
+  const memberships = await listAcceptedMemberships(trx, EVERYWHERE, userId);
+  if (memberships.length > 0) throw new ApiError('organization_exists', 'You belong to an organization already.');
+  if (await hasFoundedTenant(trx, userId)) {
+    throw new ApiError('organization_exists', 'You made an organization before: each user makes one.');
+  }
+}

@@ -1,0 +1,97 @@
+import {
+  type CancelOperatorTaskInput,
+  type ClaimOperatorTaskInput,
+  type CompleteOperatorTaskInput,
+  type OperatorTask,
+  OUTCOMES,
+  type TaskOutcome,
+} from '@quartermaster/contracts/operator-tasks.ts';
+import type { Database } from '@quartermaster/db/database.ts';
+import { claimOperatorTask, endOperatorTask, findOperatorTask } from '@quartermaster/db/repositories/operator-tasks.ts';
+import { principalName } from '../access/principal.ts';
+import { type Change, changedFields, write } from '../audit-events/write.ts';
+import { ApiError, ValidationFailure } from '../errors.ts';
+import type { CallerContext } from '../trpc.ts';
+import { act, permitted } from './act.ts';
+
+const LEASE_SECONDS = 900;
+
+export async function claimTask(ctx: CallerContext, id: string, body: ClaimOperatorTaskInput): Promise<OperatorTask> {
+  return write(ctx, async (trx, record, now) => {
+    const task = await requireTask(ctx, trx, id, now);
+    const leaseExpiresAt = new Date(now.getTime() + (body.leaseSeconds ?? LEASE_SECONDS) * 1000).toISOString();
+    const claim = { assignee: principalName(ctx.principal), leaseExpiresAt };
+    const claimed = await claimOperatorTask(trx, ctx.reach, id, claim, now);
+    if (!claimed) throw notFree(task);
+    record(changeOf(task, claimed));
+    return claimed;
+  });
+}
+
+/** The task ends first: whatever its subject's own rules do about it, it ends with this outcome, by this caller. */
+export async function completeTask(
+  ctx: CallerContext,
+  id: string,
+  body: CompleteOperatorTaskInput,
+): Promise<OperatorTask> {
+  return write(ctx, async (trx, record, now) => {
+    const task = await requireTask(ctx, trx, id, now);
+    const { outcome, note = null } = body;
+    const acting = permitted(ctx, task);
+    refuseOtherOutcome(task, outcome);
+    const ending = { status: 'succeeded', outcome, note, assignee: principalName(ctx.principal) } as const;
+    const ended = await endOperatorTask(trx, ctx.reach, id, ending, now);
+    if (!ended) throw notFree(task);
+    await act(acting, { trx, record, now }, { task, outcome, note });
+    record(changeOf(task, ended));
+    return ended;
+  });
+}
+
+/** A running sync notices between two of its steps that it was cancelled. */
+export async function cancelTask(ctx: CallerContext, id: string, body: CancelOperatorTaskInput): Promise<OperatorTask> {
+  return write(ctx, async (trx, record, now) => {
+    const task = await requireTask(ctx, trx, id, now);
+    const assignee = principalName(ctx.principal);
+    const ending = { status: 'cancelled', outcome: null, note: body.note ?? null, assignee } as const;
+    const ended = await endOperatorTask(trx, ctx.reach, id, ending, now);
+    if (!ended) throw notFree(task);
+    record(changeOf(task, ended));
+    return ended;
+  });
+}
+
+/** The task that a path names. @throws 404 */
+export async function requireTask(ctx: CallerContext, db: Database, id: string, now: Date): Promise<OperatorTask> {
+  const task = await findOperatorTask(db, ctx.reach, id, now);
+  if (task) return task;
+  throw new ApiError('operator_task_not_found', 'No operator task of this id in your reach.');
+}
+
+function refuseOtherOutcome({ kind }: OperatorTask, outcome: TaskOutcome): void {
+  const outcomes: readonly TaskOutcome[] = OUTCOMES[kind];
+  // That nobody decides a sync is no fault of the value.
+  if (outcomes.length === 0) throw runsByItself();
+  if (outcomes.includes(outcome)) return;
+  const quoted = outcomes.map((expected) => `'${expected}'`);
+  const expected = `${quoted.slice(0, -1).join(', ')} or ${quoted.at(-1)}`;
+  const msg = `Input should be ${expected}`;
+  throw new ValidationFailure([{ loc: ['body', 'outcome'], msg, type: 'enum', input: outcome, ctx: { expected } }]);
+}
+
+/** Why a task is not the caller's to claim or end. */
+function notFree({ kind, status, leaseExpiresAt }: OperatorTask): ApiError {
+  if (status === 'claimed') {
+    return new ApiError('operator_task_claimed', `Somebody else has claimed the task until ${leaseExpiresAt}.`);
+  }
+  if (kind === 'sync_inventory' && (status === 'open' || status === 'running')) return runsByItself();
+  return new ApiError('operator_task_not_open', `The task is ${status}.`);
+}
+
+function runsByItself(): ApiError {
+  return new ApiError('operator_task_not_open', 'A sync runs by itself: nobody claims or completes it.');
+}
+
+function changeOf(before: OperatorTask, { updatedAt: _updatedAt, ...after }: OperatorTask): Change {
+  return { place: before, target: { type: 'operator_task', id: before.id }, changed: changedFields(before, after) };
+}

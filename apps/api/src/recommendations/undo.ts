@@ -1,0 +1,85 @@
+import type { Provider } from '@quartermaster/contracts/providers.ts';
+import type { Recommendation } from '@quartermaster/contracts/recommendations.ts';
+import type { Database } from '@quartermaster/db/database.ts';
+import { DuplicateKeyError } from '@quartermaster/db/errors.ts';
+import { findGatewayOfProvider } from '@quartermaster/db/repositories/gateways.ts';
+import { findProvider } from '@quartermaster/db/repositories/providers.ts';
+import {
+  findFormerObservations,
+  findRecommendation,
+  markUndone,
+  reopenSuperseded,
+} from '@quartermaster/db/repositories/recommendations.ts';
+import { scopeOf } from '@quartermaster/db/tenancy.ts';
+import { write } from '../audit-events/write.ts';
+import { ApiError } from '../errors.ts';
+import type { CallerContext } from '../trpc.ts';
+import { backwards, makeChange, targetOf } from './change.ts';
+import { notFound } from './dismiss.ts';
+import { itemOf, subjectOf } from './reconcile.ts';
+
+/**
+ * Takes an applied recommendation back: what it changed is as it was, its observations too, and it is open again.
+ *
+ * @throws 409 where it is not applied, or something was built on the change since; the answer says what
+ */
+export async function undoRecommendation(ctx: CallerContext, id: string): Promise<Recommendation> {
+  return write(ctx, async (trx, record, now) => {
+    const recommendation = await findRecommendation(trx, ctx.reach, id);
+    if (!recommendation) throw notFound();
+    const { status, providerId, change, appliedAt } = recommendation;
+    if (status !== 'applied') {
+      throw new ApiError('recommendation_not_applied', `The recommendation is ${status}.`);
+    }
+    const provider = await findProvider(trx, scopeOf(recommendation), providerId);
+    const builtOn = provider ? await whatWasBuiltOn(trx, provider, recommendation, now) : 'the provider was deleted';
+    if (!provider || builtOn !== null) {
+      throw new ApiError('recommendation_built_on', `It cannot be undone: ${builtOn}.`);
+    }
+    const former = await findFormerObservations(trx, scopeOf(recommendation), id);
+    const made = await makeChange(trx, provider, backwards(change), now);
+    const planned = change.before === null ? { ...change, target: { ...change.target, id: null } } : change;
+    const undone = await markUndone(trx, scopeOf(recommendation), id, planned, now).catch((error: unknown) => {
+      if (!(error instanceof DuplicateKeyError)) throw error;
+      throw new ApiError('recommendation_built_on', 'It cannot be undone: a newer one about the same is open.');
+    });
+    if (!undone) throw new ApiError('recommendation_not_applied', 'The recommendation is not applied any more.');
+    if (change.target.type === 'inventory_item') {
+      // What the change made needless is wanted again, as the one that it was.
+      const { kind, name } = itemOf(change);
+      const about = { providerId, subject: subjectOf(provider, kind, name), supersededAt: appliedAt ?? '' };
+      await reopenSuperseded(trx, scopeOf(provider), about, now);
+    }
+    await made.settle(new Map(Object.entries(former)));
+    record({ place: recommendation, target: { type: 'recommendation', id }, changed: ['status'] });
+    const { type, id: targetId } = change.target;
+    if (targetId !== null) record({ place: provider, target: { type, id: targetId }, changed: ['status'] });
+    return undone;
+  });
+}
+
+/** What stands in the way of an undo, as a sentence goes on after "It cannot be undone:". */
+async function whatWasBuiltOn(
+  db: Database,
+  provider: Provider,
+  { change, appliedAt }: Recommendation,
+  now: Date,
+): Promise<string | null> {
+  const { type } = change.target;
+  const what = type === 'inventory_item' ? 'the inventory item' : `the ${type}`;
+  const target = await targetOf(db, provider, change, now);
+  if (!target) return `${what} was deleted since`;
+  const differing = Object.entries(change.after ?? {}).find(
+    ([field, value]) => JSON.stringify(target[field] ?? null) !== JSON.stringify(value ?? null),
+  );
+  if (differing) return `its ${differing[0]} was changed since`;
+  // What was made would be deleted, with whatever anybody added to it.
+  if (change.before === null && target['updatedAt'] !== appliedAt) {
+    return `${what} was changed since, on ${String(target['updatedAt'])}, by somebody or by a sync`;
+  }
+  if (type !== 'provider') return null;
+  const gateway = await findGatewayOfProvider(db, scopeOf(provider), provider.id);
+  if (gateway) return `the gateway ${gateway.id} lists the provider`;
+  if (provider.baseUrl !== null) return 'the provider was given a base URL since';
+  return null;
+}

@@ -1,0 +1,61 @@
+import type { InventoryItem } from '@quartermaster/contracts/inventory.ts';
+import type { Provider } from '@quartermaster/contracts/providers.ts';
+import type { RuntimeObservation } from '@quartermaster/contracts/runtime-observations.ts';
+import type { Database } from '@quartermaster/db/database.ts';
+import { nameKey } from '@quartermaster/db/name-key.ts';
+import {
+  addToObservationCount,
+  findObservationOf,
+  insertObservation,
+  updateObservation,
+} from '@quartermaster/db/repositories/runtime-observations.ts';
+import { scopeOf } from '@quartermaster/db/tenancy.ts';
+
+type Drifted = Pick<InventoryItem, 'kind' | 'name'> & { drift: null };
+type Drift = NonNullable<RuntimeObservation['drift']>;
+
+const NO_EVIDENCE = { serviceNames: [], serverAddresses: [], operations: [], accounts: [], names: [], errors: 0 };
+
+/**
+ * Lets the observation of an item, in the provider's own place, say what a sync found of it: a changed definition opens
+ * it, whatever was decided about the former one, unless the item was rejected. Made where no span reported the item yet.
+ * What follows from that is for the caller to settle.
+ */
+export async function settleDrift(
+  db: Database,
+  provider: Provider,
+  item: InventoryItem | Drifted,
+  now: Date,
+): Promise<void> {
+  const { kind, name } = item;
+  const identity = { providerId: provider.id, kind, nameKey: nameKey(kind, name, provider.name) };
+  const observation = await findObservationOf(db, provider, identity);
+  const drift = item.drift === null ? null : driftOf(item);
+  if (observation) {
+    if (observation.drift?.after.schemaDigest === drift?.after.schemaDigest) return;
+    const isNew = drift !== null && observation.status !== 'rejected';
+    const change = { drift, ...(isNew && ({ status: 'open', review: null } as const)) };
+    await updateObservation(db, scopeOf(provider), observation.id, change, now);
+    return;
+  }
+  if (drift === null || item.drift === null) return;
+  await insertObservation(
+    db,
+    provider,
+    {
+      ...identity,
+      name,
+      ...{ unknown: false, status: 'open', occurrences: 0, drift, inventoryItemId: item.id },
+      ...{ firstSeenAt: drift.detectedAt, lastSeenAt: drift.detectedAt, lastTraceId: null, lastSpanId: null },
+      ...{ evidence: NO_EVIDENCE, risk: { level: 'high', factors: [] } },
+    },
+    now,
+  );
+  await addToObservationCount(db, provider, 1);
+}
+
+function driftOf({ schemaDigest, title, description, attributes, drift }: InventoryItem): Drift | null {
+  if (drift === null) return null;
+  const { detectedAt, ...after } = drift;
+  return { before: { schemaDigest, title, description, attributes }, after, detectedAt };
+}

@@ -1,0 +1,280 @@
+import { acceptMembership } from '@quartermaster/contracts/memberships.ts';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import {
+  acceptPath,
+  accountWithKey,
+  memberWithToken,
+  offerMembership,
+  type Place,
+  registeredUser,
+  unique,
+} from '../support/people.ts';
+import type { Answered, Body, Credential } from '../support/server.ts';
+import { auditOf, type Endpoints, expectProblem, serverFor } from './harness.ts';
+import { idsOf } from './lists.ts';
+
+let server: Endpoints;
+beforeAll(async () => {
+  server = await serverFor({ acceptMembership });
+});
+afterAll(() => server.stop());
+
+/** A new tenant, with the key of an account that holds everything in it. */
+async function newTenant(...subTenantIds: string[]): Promise<{ tenantId: string; as: { key: string } }> {
+  const tenantId = unique('tenant');
+  const { key } = await accountWithKey(server, { tenantId });
+  for (const subTenantId of subTenantIds) await accountWithKey(server, { tenantId, subTenantId });
+  return { tenantId, as: { key } };
+}
+
+const membersOf = (tenantId: string) => `/v1/tenants/${tenantId}/memberships`;
+const accept = (place: Place, as: Credential): Promise<Answered> => server.call('POST', acceptPath(place), { as });
+
+async function ownMemberships(id: string, as: { token: string }): Promise<Body[]> {
+  return (await server.ok('GET', `/v1/users/${id}`, { as })).memberships;
+}
+
+test('accept_membership gives the role, once, to the user whom it was offered', async () => {
+  const { tenantId, as } = await newTenant();
+  const user = await registeredUser(server);
+  const offered = await offerMembership(server, user.email, { tenantId }, 'operator');
+  expect(offered).toMatchObject({ userId: user.id, status: 'pending', acceptedAt: null });
+  expect(await ownMemberships(user.id, user)).toEqual([
+    { tenantId, subTenantId: null, role: 'operator', status: 'pending' },
+  ]);
+  server.travel(1000);
+  const { body: accepted } = await accept({ tenantId }, user);
+  expect(accepted).toEqual({
+    ...offered,
+    status: 'active',
+    acceptedAt: accepted.updatedAt,
+    updatedAt: accepted.updatedAt,
+  });
+  expect(accepted.acceptedAt > offered.createdAt).toBe(true);
+  expect((await server.ok('GET', membersOf(tenantId), { as })).items).toEqual([accepted]);
+  expect(await ownMemberships(user.id, user)).toMatchObject([{ tenantId, status: 'active' }]);
+  await server.ok('POST', '/v1/gateways', { as, body: { name: 'edge' } });
+  expect((await server.ok('GET', '/v1/gateways', { as: user })).items).toHaveLength(1);
+  expectProblem(await accept({ tenantId }, user), 409, 'membership_accepted');
+  const [event, ...others] = await auditOf(server, { operation: 'accept_membership', target_id: user.id });
+  expect(others).toEqual([]);
+  expect(event).toMatchObject({ tenantId, actor: { type: 'user', id: user.id }, target: { type: 'membership' } });
+});
+
+test('who was invited before they registered accepts once they have signed in and accepted the terms', async () => {
+  const { tenantId } = await newTenant();
+  const email = `${unique('invited')}@example.com`;
+  const { userId } = await offerMembership(server, email, { tenantId }, 'viewer');
+  const as = await server.tokenOf(email);
+  expectProblem(await accept({ tenantId }, as), 403, 'terms_required');
+  const joined = await server.ok('PUT', '/v1/me/profile', { as, body: { terms: { accepted: true } } });
+  expect(joined).toMatchObject({ id: userId, status: 'active', memberships: [{ tenantId, status: 'pending' }] });
+  expectProblem(await server.call('GET', '/v1/providers', { as }), 403, 'scope_missing');
+  expect((await accept({ tenantId }, as)).status).toBe(200);
+  await server.ok('GET', '/v1/providers', { as });
+});
+
+test('what is pending reaches nothing', async () => {
+  const { tenantId, as } = await newTenant();
+  const user = await memberWithToken(server, { tenantId: (await newTenant()).tenantId }, 'owner');
+  await offerMembership(server, user.email, { tenantId }, 'owner');
+  const provider = await server.ok('POST', '/v1/providers', { as, body: { name: 'llm', kind: 'llm' } });
+  expectProblem(await server.call('GET', `/v1/providers/${provider.id}`, { as: user }), 404, 'provider_not_found');
+  expectProblem(await server.call('GET', `/v1/tenants/${tenantId}`, { as: user }), 404, 'tenant_not_found');
+  expectProblem(await server.call('GET', membersOf(tenantId), { as: user }), 404, 'tenant_not_found');
+  const named = await server.call('GET', `/v1/providers?tenant_id=${tenantId}`, { as: user });
+  expectProblem(named, 403, 'tenant_forbidden');
+  const path = `${membersOf(tenantId)}/${user.id}`;
+  expectProblem(await server.call('PUT', path, { as: user, body: { role: 'admin' } }), 404, 'tenant_not_found');
+  expect((await server.ok('GET', '/v1/tenants', { as: user })).items).toHaveLength(1);
+});
+
+test('what is pending shows administrators the membership, and nothing of the user', async () => {
+  const { tenantId, as } = await newTenant();
+  const user = await registeredUser(server);
+  await server.ok('PUT', '/v1/me/profile', { as: user, body: { displayName: 'A Name' } });
+  const offered = await offerMembership(server, user.email, { tenantId }, 'viewer');
+  const owner = await memberWithToken(server, { tenantId }, 'owner');
+  for (const caller of [as, owner]) {
+    for (const [method, end] of [
+      ['GET', ''],
+      ['DELETE', ''],
+      ['POST', '/disable'],
+      ['POST', '/enable'],
+    ] as const) {
+      const answered = await server.call(method, `/v1/users/${user.id}${end}`, { as: caller });
+      expectProblem(answered, 404, 'user_not_found');
+    }
+    expect(await idsOf(server, { path: '/v1/users', as: caller })).toEqual([owner.id]);
+    expect(await idsOf(server, { path: '/v1/users', as: caller }, { email: user.email })).toEqual([]);
+    const { items } = await server.ok('GET', `${membersOf(tenantId)}?status=pending`, { as: caller });
+    expect(items).toEqual([offered]);
+  }
+  expect(
+    (await server.ok('GET', '/v1/audit-events?limit=100', { as })).items.map((one: Body) => one.target?.type),
+  ).not.toContain('user');
+});
+
+test('an offer answers alike for an email that is registered and one that is not, and so does its audit', async () => {
+  const { tenantId, as } = await newTenant();
+  const known = (await registeredUser(server)).email;
+  const unknown = `${unique('user')}@example.com`;
+  const said = [];
+  for (const email of [known, unknown]) {
+    const answered = await server.call('POST', membersOf(tenantId), { as, body: { email, role: 'viewer' } });
+    const { userId, createdAt, updatedAt, ...rest } = answered.body;
+    expect(updatedAt).toBe(createdAt);
+    const { items } = await server.ok('GET', `/v1/audit-events?target_id=${userId}`, { as });
+    const events = items.map(({ operation, actor, target, changedFields }: Body) => [
+      operation,
+      actor,
+      target,
+      changedFields,
+    ]);
+    const seen = await server.call('GET', `/v1/users/${userId}`, { as });
+    said.push(
+      JSON.parse(
+        JSON.stringify({
+          ...{ status: answered.status, headers: [...answered.headers.keys()], rest, idLength: userId.length, events },
+          seen: { ...seen.body, instance: '' },
+        })
+          .replaceAll(userId, '<id>')
+          .replaceAll(email, '<email>'),
+      ),
+    );
+  }
+  expect(said[0].events).toHaveLength(1);
+  expect(said[1]).toEqual(said[0]);
+});
+
+test('an offer changes nothing for who controls the account: pending memberships neither widen nor narrow it', async () => {
+  const [home, other] = [await newTenant(), await newTenant()];
+  const user = await memberWithToken(server, { tenantId: home.tenantId }, 'viewer');
+  await offerMembership(server, user.email, { tenantId: other.tenantId }, 'owner');
+  expectProblem(await server.call('POST', `/v1/users/${user.id}/disable`, other), 404, 'user_not_found');
+  expect((await server.ok('POST', `/v1/users/${user.id}/disable`, home)).status).toBe('disabled');
+  await server.ok('POST', `/v1/users/${user.id}/enable`, home);
+  await server.ok('POST', acceptPath({ tenantId: other.tenantId }), { as: user });
+  expectProblem(await server.call('POST', `/v1/users/${user.id}/disable`, home), 403, 'user_out_of_reach');
+});
+
+test('deleting a user ends what is pending, and is told to no tenant that they had not accepted', async () => {
+  const [home, other] = [await newTenant(), await newTenant()];
+  const user = await memberWithToken(server, { tenantId: home.tenantId }, 'viewer');
+  await offerMembership(server, user.email, { tenantId: other.tenantId }, 'viewer');
+  await server.ok('DELETE', `/v1/users/${user.id}`, { as: user });
+  expect((await server.ok('GET', membersOf(other.tenantId), other)).items).toEqual([]);
+  const places = (await auditOf(server, { operation: 'delete_user', target_id: user.id })).map((one) => one.tenantId);
+  expect(places).toEqual([home.tenantId]);
+});
+
+test('the role of a pending membership can change, and the one that stands is accepted', async () => {
+  const { tenantId, as } = await newTenant();
+  const user = await registeredUser(server);
+  const { userId } = await offerMembership(server, user.email, { tenantId }, 'viewer');
+  const changed = await server.ok('PUT', `${membersOf(tenantId)}/${userId}`, { as, body: { role: 'admin' } });
+  expect(changed).toMatchObject({ role: 'admin', status: 'pending' });
+  expect((await accept({ tenantId }, user)).body).toMatchObject({ role: 'admin', status: 'active' });
+  const again = await server.ok('PUT', `${membersOf(tenantId)}/${userId}`, { as, body: { role: 'viewer' } });
+  expect(again).toMatchObject({ role: 'viewer', status: 'active' });
+});
+
+test('the user declines by deleting the membership, and can be invited anew; administrators withdraw it so', async () => {
+  const { tenantId, as } = await newTenant();
+  const user = await registeredUser(server);
+  const path = `${membersOf(tenantId)}/${user.id}`;
+  await offerMembership(server, user.email, { tenantId }, 'owner');
+  expect(await server.ok('DELETE', path, { as: user })).toMatchObject({ status: 'pending', role: 'owner' });
+  expectProblem(await server.call('DELETE', path, { as: user }), 404, 'membership_not_found');
+  expectProblem(await accept({ tenantId }, user), 404, 'membership_not_found');
+  const [event] = await auditOf(server, { operation: 'delete_membership', target_id: user.id });
+  expect(event).toMatchObject({ tenantId, actor: { type: 'user', id: user.id } });
+  await offerMembership(server, user.email, { tenantId }, 'viewer');
+  await server.ok('DELETE', path, { as });
+  expect(await ownMemberships(user.id, user)).toEqual([]);
+});
+
+test('declining leaves the sessions that another membership opened', async () => {
+  const { tenantId, as } = await newTenant('eu');
+  const user = await memberWithToken(server, { tenantId, subTenantId: 'eu' }, 'operator');
+  const gateway = await server.ok('POST', '/v1/gateways', { as, body: { name: 'edge', subTenantId: 'eu' } });
+  const sessions = `/v1/gateways/${gateway.id}/sessions`;
+  const { id } = await server.ok('POST', sessions, { as: user });
+  await offerMembership(server, user.email, { tenantId }, 'operator');
+  await server.ok('DELETE', `${membersOf(tenantId)}/${user.id}`, { as: user });
+  expect((await server.ok('GET', `${sessions}/${id}`, { as })).status).toBe('active');
+  await server.ok('DELETE', `${membersOf(tenantId)}/${user.id}?sub_tenant_id=eu`, { as: user });
+  expect((await server.ok('GET', `${sessions}/${id}`, { as })).status).toBe('revoked');
+});
+
+test('sub_tenant_id says which of several is meant; left out: that of the whole tenant, else the only one', async () => {
+  const { tenantId } = await newTenant('eu', 'us');
+  const user = await registeredUser(server);
+  const offer = (subTenantId?: string) =>
+    offerMembership(server, user.email, { tenantId, ...(subTenantId !== undefined && { subTenantId }) }, 'viewer');
+  await offer('eu');
+  expect((await accept({ tenantId }, user)).body).toMatchObject({ subTenantId: 'eu', status: 'active' });
+  await offer('us');
+  expectProblem(await accept({ tenantId }, user), 404, 'membership_not_found');
+  for (const subTenantId of ['none', '*']) {
+    expectProblem(await accept({ tenantId, subTenantId }, user), 404, 'membership_not_found');
+  }
+  expect((await accept({ tenantId, subTenantId: 'us' }, user)).body).toMatchObject({ subTenantId: 'us' });
+  await offer();
+  expect((await accept({ tenantId, subTenantId: '' }, user)).body).toMatchObject({ subTenantId: null });
+});
+
+test('a membership of somebody else, in no tenant or in one that does not exist is 404 alike', async () => {
+  const { tenantId } = await newTenant();
+  const [user, other] = [await registeredUser(server), await registeredUser(server)];
+  await offerMembership(server, other.email, { tenantId }, 'viewer');
+  const answers = [await accept({ tenantId }, user), await accept({ tenantId: unique('none') }, user)];
+  for (const answered of answers) expectProblem(answered, 404, 'membership_not_found');
+  expect(answers[0]?.body.detail).toBe(answers[1]?.body.detail);
+  expect((await accept({ tenantId }, other)).status).toBe(200);
+});
+
+test('nobody accepts for a user: service accounts are refused, whatever they may do', async () => {
+  const { tenantId, as } = await newTenant();
+  const user = await registeredUser(server);
+  await offerMembership(server, user.email, { tenantId }, 'viewer');
+  for (const caller of [as, server.admin]) expectProblem(await accept({ tenantId }, caller), 403, 'user_required');
+  expectProblem(await accept({ tenantId }, null), 401, 'credentials_missing');
+  expect(await ownMemberships(user.id, user)).toMatchObject([{ status: 'pending' }]);
+});
+
+test('of several acceptances at once one succeeds, and the others are 409', async () => {
+  const { tenantId } = await newTenant();
+  const user = await registeredUser(server);
+  await offerMembership(server, user.email, { tenantId }, 'viewer');
+  const answers = await Promise.all(Array.from({ length: 4 }, () => accept({ tenantId }, user)));
+  expect(answers.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([200, 409, 409, 409]);
+  expect(await auditOf(server, { operation: 'accept_membership', target_id: user.id })).toHaveLength(1);
+});
+
+test('a session speaks for a member only once they accepted', async () => {
+  const { tenantId, as } = await newTenant();
+  const user = await registeredUser(server);
+  const gateway = await server.ok('POST', '/v1/gateways', { as, body: { name: 'edge' } });
+  const open = () =>
+    server.call('POST', `/v1/gateways/${gateway.id}/sessions`, { as, body: { subject: `user:${user.id}` } });
+  const refused = (await open()).body;
+  await offerMembership(server, user.email, { tenantId }, 'viewer');
+  expect((await open()).body).toEqual(refused);
+  await server.ok('POST', acceptPath({ tenantId }), { as: user });
+  expect((await open()).status).toBe(200);
+});
+
+test('who is a platform administrator adds members no otherwise, and their own membership counts from the start', async () => {
+  const as = await server.tokenOf('admin@example.com');
+  const [admin] = (await server.ok('GET', '/v1/users?email=admin@example.com', { as })).items;
+  expect(admin.memberships).toMatchObject([{ tenantId: 'default', role: 'owner', status: 'active' }]);
+  const user = await registeredUser(server);
+  const body = { email: user.email, role: 'viewer' };
+  expect(await server.ok('POST', membersOf('default'), { as, body })).toMatchObject({ status: 'pending' });
+  expect((await accept({ tenantId: 'default' }, user)).body).toMatchObject({ status: 'active' });
+});
+
+test('the operation was seen to succeed, and to answer each error of its contract', () => {
+  expect(server.unseen()).toEqual([]);
+});

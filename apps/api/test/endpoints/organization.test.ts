@@ -1,0 +1,226 @@
+import { createOrganization } from '@quartermaster/contracts/onboarding.ts';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import {
+  acceptPath,
+  accountWithKey,
+  joinPlace,
+  memberWithToken,
+  offerMembership,
+  type Person,
+  registeredUser,
+  unique,
+} from '../support/people.ts';
+import type { Answered, Body } from '../support/server.ts';
+import { auditOf, type Endpoints, expectProblem, serverFor } from './harness.ts';
+
+let server: Endpoints;
+beforeAll(async () => {
+  server = await serverFor({ createOrganization });
+});
+afterAll(() => server.stop());
+
+const PATH = '/v1/onboarding/organization';
+
+function ask({ token }: Pick<Person, 'token'>, organization: object = {}, more: object = {}): Promise<Answered> {
+  const body = { organization: { displayName: 'Ours', ...organization }, ...more };
+  return server.call('POST', PATH, { as: { token }, body });
+}
+
+async function made(person: Person, organization: object = {}, more: object = {}): Promise<Body> {
+  const answered = await ask(person, organization, more);
+  expect(answered.status, answered.text).toBe(200);
+  return answered.body;
+}
+
+test('the first run: register, sign in, accept the terms, make the organization, and work in it', async () => {
+  const email = `${unique('founder')}@example.com`;
+  await server.ok('POST', '/v1/onboarding/register', { body: { user: { email } } });
+  const as = await server.tokenOf(email);
+  expectProblem(await ask(as), 403, 'terms_required');
+  const { id } = await server.ok('PUT', '/v1/me/profile', { as, body: { terms: { accepted: true } } });
+  expectProblem(await server.call('GET', '/v1/providers', { as }), 403, 'scope_missing');
+
+  const { tenant, membership } = (await ask(as, { displayName: 'Acme Rockets' })).body;
+  expect(tenant).toMatchObject({ displayName: 'Acme Rockets', subTenantIds: [] });
+  expect(tenant.id).toMatch(/^ten_/);
+  expect(membership).toMatchObject({ userId: id, tenantId: tenant.id, subTenantId: null, email, role: 'owner' });
+  expect(membership).toMatchObject({ status: 'active', acceptedAt: membership.createdAt });
+
+  const tenantId = tenant.id;
+  const account = await server.ok('POST', '/v1/service-accounts', { as, body: { name: 'agent' } });
+  expect(account).toMatchObject({ tenantId, subTenantId: null });
+  const keys = `/v1/service-accounts/${account.id}/keys`;
+  const { key } = await server.ok('POST', keys, { as, body: { scopes: ['providers:write'] } });
+  const provider = await server.ok('POST', '/v1/providers', { as: { key }, body: { name: 'llm', kind: 'llm' } });
+  expect(provider.tenantId).toBe(tenantId);
+  const settings = { captureContent: true };
+  await server.ok('PUT', `/v1/tenants/${tenantId}`, { as, body: { settings } });
+
+  const colleague = await registeredUser(server);
+  const body = { email: colleague.email, role: 'operator' };
+  await server.ok('POST', `/v1/tenants/${tenantId}/memberships`, { as, body });
+  await server.ok('POST', acceptPath({ tenantId }), { as: colleague });
+  const providers = await server.ok('GET', '/v1/providers', { as: colleague });
+  expect(providers.items.map((item: Body) => item.id)).toEqual([provider.id]);
+  const users = await server.ok('GET', '/v1/users', { as });
+  expect(new Set(users.items.map((item: Body) => item.id))).toEqual(new Set([id, colleague.id]));
+});
+
+test('the owner of an organization reaches nothing beyond it', async () => {
+  const founder = await registeredUser(server);
+  const { tenant } = await made(founder);
+  const other = await accountWithKey(server, { tenantId: unique('other') });
+  const { tenantId } = other.place;
+  const as = founder;
+  const provider = await server.ok('POST', '/v1/providers', { as: other, body: { name: 'theirs', kind: 'llm' } });
+  expectProblem(await server.call('GET', `/v1/providers/${provider.id}`, { as }), 404, 'provider_not_found');
+  expectProblem(await server.call('GET', `/v1/tenants/${tenantId}`, { as }), 404, 'tenant_not_found');
+  expectProblem(await server.call('GET', `/v1/providers?tenant_id=${tenantId}`, { as }), 403, 'tenant_forbidden');
+  const account = { name: 'x', tenantId: unique('made') };
+  expectProblem(await server.call('POST', '/v1/service-accounts', { as, body: account }), 403, 'tenant_forbidden');
+  expectProblem(await server.call('POST', '/v1/tenants', { as, body: {} }), 403, 'platform_administrator_required');
+  const mine = await server.ok('GET', '/v1/tenants', { as });
+  expect(mine.items.map((item: Body) => item.id)).toEqual([tenant.id]);
+  for (const list of ['/v1/providers', '/v1/credentials/search', '/v1/service-accounts/search']) {
+    const sent = list.endsWith('search') ? { as, body: {} } : { as };
+    const { items } = await server.ok('body' in sent ? 'POST' : 'GET', list, sent);
+    expect(items, list).toEqual([]);
+  }
+});
+
+test('an organization keeps the id and settings that it is given, and its audit says who made it', async () => {
+  const founder = await registeredUser(server);
+  const id = unique('organization');
+  const settings = { captureContent: true, spanRetentionDays: 30 };
+  const { tenant } = await made(founder, { id }, { settings });
+  expect(tenant).toMatchObject({ id, settings });
+  expect(await server.ok('GET', `/v1/tenants/${id}`, { as: founder })).toEqual(tenant);
+  const events = await server.ok('GET', '/v1/audit-events?operation=create_organization', { as: founder });
+  const shown = events.items.map((event: Body) => [event.target, event.changedFields]);
+  expect(new Map(shown.map(([target, changed]: Body[]) => [target.type, [target.id, changed]]))).toEqual(
+    new Map([
+      ['tenant', [id, ['displayName', 'id', 'settings']]],
+      ['membership', [founder.id, ['email', 'role']]],
+    ]),
+  );
+  expect(shown).toHaveLength(2);
+  for (const event of events.items) {
+    expect(event).toMatchObject({ tenantId: id, actor: { type: 'user', id: founder.id }, scheme: 'bearer' });
+  }
+});
+
+test('an id that is taken is 409, be it in reach or not, and makes nothing', async () => {
+  const person = await registeredUser(server);
+  const taken = await accountWithKey(server, { tenantId: unique('taken') });
+  for (const id of [taken.place.tenantId, 'default']) expectProblem(await ask(person, { id }), 409, 'id_taken');
+  expect(await auditOf(server, { operation: 'create_organization', actor_id: person.id })).toEqual([]);
+  await made(person, { id: unique('free') });
+});
+
+test('a user has one organization: who made one gets no other', async () => {
+  const founder = await registeredUser(server);
+  await made(founder);
+  expectProblem(await ask(founder), 409, 'organization_exists');
+});
+
+test('who left the organization that they made gets no other', async () => {
+  const founder = await registeredUser(server);
+  const { tenant } = await made(founder);
+  await memberWithToken(server, { tenantId: tenant.id }, 'owner');
+  await server.ok('DELETE', `/v1/tenants/${tenant.id}/memberships/${founder.id}`, { as: founder });
+  expectProblem(await ask(founder), 409, 'organization_exists');
+});
+
+test('who accepted a membership anywhere makes no organization until they leave it; an offer is in nobody’s way', async () => {
+  const [tenantId, offering] = [unique('tenant'), unique('tenant')];
+  for (const id of [tenantId, offering]) await accountWithKey(server, { tenantId: id, subTenantId: 'eu' });
+  const user = await registeredUser(server);
+  await offerMembership(server, user.email, { tenantId: offering }, 'admin');
+  const place = { tenantId, subTenantId: 'eu' };
+  await joinPlace(server, user, { place, role: 'viewer' });
+  expectProblem(await ask(user), 409, 'organization_exists');
+  await server.ok('DELETE', `/v1/tenants/${tenantId}/memberships/${user.id}?sub_tenant_id=eu`, { as: user });
+  const { tenant } = await made(user);
+  const { memberships } = await server.ok('GET', `/v1/users/${user.id}`, { as: user });
+  const held = memberships.map((one: Body) => [one.tenantId, one.status]);
+  expect(new Map(held)).toEqual(
+    new Map([
+      [offering, 'pending'],
+      [tenant.id, 'active'],
+    ]),
+  );
+});
+
+test('of several requests of one user at once one makes the organization, and the others are 409', async () => {
+  const founder = await registeredUser(server);
+  const ids = Array.from({ length: 4 }, () => unique('race'));
+  const answers = await Promise.all(ids.map((id) => ask(founder, { id })));
+  expect(answers.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([200, 409, 409, 409]);
+  for (const answered of answers.filter(({ status }) => status === 409)) {
+    expectProblem(answered, 409, 'organization_exists');
+  }
+  const { items } = await server.ok('GET', '/v1/tenants?limit=100', { as: server.admin });
+  expect(items.filter((item: Body) => ids.includes(item.id))).toHaveLength(1);
+});
+
+test('of two users who want one id at once one gets it, and the other may take another', async () => {
+  const people = [await registeredUser(server), await registeredUser(server)];
+  const id = unique('wanted');
+  const answers = await Promise.all(people.map((person) => ask(person, { id })));
+  expect(answers.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([200, 409]);
+  const [loser] = people.filter((_, at) => answers[at]?.status === 409);
+  if (!loser) throw new Error('nobody lost');
+  expectProblem(await ask(loser, { id }), 409, 'id_taken');
+  await made(loser);
+});
+
+test('a service account makes no organization, not even a platform administrator', async () => {
+  const body = { organization: { displayName: 'Theirs' } };
+  const account = await accountWithKey(server, { tenantId: unique('tenant') });
+  for (const as of [account, server.admin]) {
+    expectProblem(await server.call('POST', PATH, { as, body }), 403, 'user_required');
+  }
+  expectProblem(await server.call('POST', PATH, { body }), 401, 'credentials_missing');
+});
+
+test.for([
+  [{}, ['body', 'organization'], 'missing'],
+  [{ organization: {} }, ['body', 'organization', 'displayName'], 'missing'],
+  [{ organization: { displayName: '' } }, ['body', 'organization', 'displayName'], 'string_too_short'],
+  [{ organization: { displayName: ' x' } }, ['body', 'organization', 'displayName'], 'value_error'],
+  [{ organization: { displayName: 'x', id: '' } }, ['body', 'organization', 'id'], 'string_too_short'],
+  [{ organization: { displayName: 'x', id: '-x' } }, ['body', 'organization', 'id'], 'string_pattern_mismatch'],
+  [{ organization: { displayName: 'x', role: 'owner' } }, ['body', 'organization', 'role'], 'extra_forbidden'],
+  [{ organization: { displayName: 'x' }, tenantId: 'default' }, ['body', 'tenantId'], 'extra_forbidden'],
+  [
+    { organization: { displayName: 'x' }, settings: { spanRetentionDays: 0 } },
+    ['body', 'settings', 'spanRetentionDays'],
+    'greater_than_equal',
+  ],
+] as const)('a body of %j is refused', async ([body, loc, type]) => {
+  const { token } = await registeredUser(server);
+  const answered = await server.call('POST', PATH, { as: { token }, body });
+  expect(answered.body.detail).toContainEqual(expect.objectContaining({ loc: [...loc], type }));
+  expect(answered.status).toBe(422);
+});
+
+test('null is as good as no id', async () => {
+  expect((await made(await registeredUser(server), { id: null })).tenant.id).toMatch(/^ten_/);
+});
+
+test('a user who tries many ids is told when to come back, and others are not', async () => {
+  const limited = await serverFor({ createOrganization }, { QM_RATE_LIMITS: 'on' });
+  onTestFinished(() => limited.stop());
+  const [one, other] = [await registeredUser(limited), await registeredUser(limited)];
+  const attempt = ({ token }: Person, id: string) =>
+    limited.call('POST', PATH, { as: { token }, body: { organization: { displayName: 'Ours', id } } });
+  for (let count = 0; count < 10; count += 1) expectProblem(await attempt(one, 'default'), 409, 'id_taken');
+  const refused = await attempt(one, unique('free'));
+  expectProblem(refused, 429, 'rate_limited');
+  expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0);
+  expect((await attempt(other, unique('free'))).status).toBe(200);
+});
+
+test('every error of the contract was answered, but for the limit, which has a server of its own', () => {
+  expect(server.unseen()).toEqual(['create_organization rate_limited']);
+});

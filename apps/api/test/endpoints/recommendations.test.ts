@@ -1,0 +1,271 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { newTenant, type Tenant } from '../governance/loop-support.ts';
+import { accountWithKey } from '../support/people.ts';
+import { type Body, startTestServer, type TestServer } from '../support/server.ts';
+import { all, chat, sendSpans } from '../traces/sending.ts';
+
+let server: TestServer;
+
+beforeAll(async () => {
+  server = await startTestServer();
+});
+afterAll(() => server.stop());
+
+async function recommended(): Promise<{ tenant: Tenant; id: string }> {
+  const tenant = await newTenant(server);
+  await tenant.see('gpt-5');
+  const [recommendation] = await tenant.recommendations();
+  return { tenant, id: recommendation.id };
+}
+
+function dismiss(tenant: Tenant, id: string, body: object = { reason: 'a trial that is over' }) {
+  return server.call('POST', `/v1/recommendations/${id}/dismiss`, { as: tenant.operator, body });
+}
+
+function undo(tenant: Tenant, id: string) {
+  return server.call('POST', `/v1/recommendations/${id}/undo`, { as: tenant.operator });
+}
+
+/** A discovered provider with its recommendation to adopt it. */
+async function discovered(tenant: Tenant): Promise<{ provider: Body; adopt: Body }> {
+  await sendSpans(server, tenant.sender, [chat('m', { 'gen_ai.provider.name': 'mistral_ai' })]);
+  const [provider] = await all(server, '/v1/providers?status=discovered', tenant.operator);
+  const [adopt] = await all(
+    server,
+    `/v1/providers/${provider.id}/recommendations?kind=adopt_provider`,
+    tenant.operator,
+  );
+  return { provider, adopt };
+}
+
+describe('dismiss_recommendation', () => {
+  test('keeps who, when and why; the same cause does not bring it back, an approval does', async () => {
+    const { tenant, id } = await recommended();
+    server.freeze();
+    const { status, body } = await dismiss(tenant, id);
+    expect(status).toBe(200);
+    expect(body).toMatchObject({
+      ...{ id, status: 'dismissed' },
+      dismissal: {
+        reason: 'a trial that is over',
+        dismissedBy: tenant.operator.principal,
+        dismissedAt: server.services.now().toISOString(),
+      },
+    });
+    const observation = await tenant.observation('gpt-5');
+    // Declared and undeclared, it is as unknown as it was.
+    const as = tenant.operator;
+    const item = await server.ok('POST', `${tenant.path}/inventory`, { as, body: { kind: 'model', name: 'gpt-5' } });
+    await server.ok('DELETE', `${tenant.path}/inventory/${item.id}`, { as });
+    expect(await tenant.recommendations()).toEqual([]);
+    await tenant.review(observation.id, 'approved');
+    expect(await tenant.recommendations()).toMatchObject([{ kind: 'register_item', dismissal: null }]);
+  });
+
+  test('of an adoption ends its task', async () => {
+    const tenant = await newTenant(server);
+    const { adopt } = await discovered(tenant);
+    const asked = async () => (await tenant.tasks()).filter(({ kind }) => kind === 'adopt_provider');
+    expect(await asked()).toHaveLength(1);
+    expect((await dismiss(tenant, adopt.id)).status).toBe(200);
+    expect(await asked()).toEqual([]);
+  });
+
+  test('409 recommendation_not_open for what is applied or dismissed', async () => {
+    const { tenant, id } = await recommended();
+    await tenant.apply({ recommendationIds: [id] });
+    for (let round = 0; round < 2; round += 1) {
+      const { status, body } = await dismiss(tenant, id);
+      expect([status, body.code]).toEqual([409, 'recommendation_not_open']);
+      if (round === 0) {
+        await undo(tenant, id);
+        await dismiss(tenant, id);
+      }
+    }
+  });
+
+  test.each([{}, { reason: '' }, { reason: 'x'.repeat(2001) }, { reason: 'r', note: 'n' }])(
+    '422 for %j',
+    async (body) => {
+      const { tenant, id } = await recommended();
+      expect((await dismiss(tenant, id, body)).status).toBe(422);
+      expect(await tenant.recommendations()).toHaveLength(1);
+    },
+  );
+
+  test('404 for what is nobody’s or another’s', async () => {
+    const { id } = await recommended();
+    const stranger = await newTenant(server);
+    for (const unknown of [id, 'rec_none']) {
+      const { status, body } = await dismiss(stranger, unknown);
+      expect([status, body.code]).toEqual([404, 'recommendation_not_found']);
+    }
+  });
+});
+
+describe('undo_recommendation', () => {
+  test('opens it again, and takes the item away', async () => {
+    const { tenant, id } = await recommended();
+    const [before] = await tenant.recommendations();
+    await tenant.apply({ recommendationIds: [id] });
+    expect(await tenant.items()).toHaveLength(1);
+    const { status, body } = await undo(tenant, id);
+    expect(status).toBe(200);
+    expect(body).toEqual({ ...before, updatedAt: body.updatedAt });
+    expect(await tenant.items()).toEqual([]);
+    expect(await tenant.observation('gpt-5')).toMatchObject({ unknown: true, status: 'open' });
+  });
+
+  test('409 recommendation_not_applied for what is open or dismissed, and the second time', async () => {
+    const { tenant, id } = await recommended();
+    const code = async () => (await undo(tenant, id)).body.code;
+    expect(await code()).toBe('recommendation_not_applied');
+    await tenant.apply({ recommendationIds: [id] });
+    expect((await undo(tenant, id)).status).toBe(200);
+    expect(await code()).toBe('recommendation_not_applied');
+    await dismiss(tenant, id);
+    expect(await code()).toBe('recommendation_not_applied');
+  });
+
+  test.each([
+    ['the item was deleted', 'was deleted since', (path: string) => ({ method: 'DELETE', path })],
+    ['its status was changed', 'its status was changed', (path: string) => ({ path, body: { status: 'blocked' } })],
+    ['it was described', 'was changed since', (path: string) => ({ path, body: { title: 'GPT-5' } })],
+  ])('409 recommendation_built_on where %s', async (_, why, how) => {
+    const { tenant, id } = await recommended();
+    await tenant.apply({ recommendationIds: [id] });
+    const [item] = await tenant.items();
+    server.travel(1000);
+    const { method = 'PUT', path, ...rest } = how(`${tenant.path}/inventory/${item.id}`) as Body;
+    await server.ok(method, path, { as: tenant.operator, ...rest });
+    const before = await tenant.items();
+    const { status, body } = await undo(tenant, id);
+    expect([status, body.code]).toEqual([409, 'recommendation_built_on']);
+    expect(body.detail).toContain(why);
+    expect(await tenant.items()).toEqual(before);
+  });
+
+  test('409 where a gateway lists the adopted provider, it was given a base URL, or is gone', async () => {
+    const tenant = await newTenant(server);
+    const as = tenant.operator;
+    const { provider, adopt } = await discovered(tenant);
+    const path = `/v1/providers/${provider.id}`;
+    const recommendationIds = [adopt.id];
+    const { applied } = await server.ok('POST', `${path}/recommendations/apply`, { as, body: { recommendationIds } });
+    expect(applied).toMatchObject([{ kind: 'adopt_provider', status: 'applied' }]);
+    expect(await server.ok('GET', path, { as })).toMatchObject({ status: 'active', baseUrl: null });
+    expect((await tenant.tasks('succeeded')).map(({ kind }) => kind)).toContain('adopt_provider');
+
+    const refusal = async () => (await undo(tenant, adopt.id)).body.detail;
+    const gateway = await server.ok('POST', '/v1/gateways', { as, body: { name: 'edge', providerIds: [provider.id] } });
+    expect(await refusal()).toContain(gateway.id);
+    await server.ok('DELETE', `/v1/gateways/${gateway.id}`, { as });
+    await server.ok('PUT', path, { as, body: { baseUrl: 'https://api.mistral.ai/v1' } });
+    expect(await refusal()).toContain('base URL');
+    await server.ok('PUT', path, { as, body: { baseUrl: null } });
+    expect((await undo(tenant, adopt.id)).status).toBe(200);
+    expect(await server.ok('GET', path, { as })).toMatchObject({ status: 'discovered' });
+    expect((await tenant.tasks()).map(({ kind }) => kind)).toContain('adopt_provider');
+
+    await server.ok('POST', `${path}/recommendations/apply`, { as, body: { recommendationIds } });
+    await server.ok('DELETE', path, { as });
+    expect(await refusal()).toContain('the provider was deleted');
+  });
+
+  test('404 for what is nobody’s or another’s', async () => {
+    const { id } = await recommended();
+    const stranger = await newTenant(server);
+    for (const unknown of [id, 'rec_none']) {
+      const { status, body } = await undo(stranger, unknown);
+      expect([status, body.code]).toEqual([404, 'recommendation_not_found']);
+    }
+  });
+});
+
+describe('apply_provider_recommendations', () => {
+  test('adopts under {} only once somebody approved what was seen there', async () => {
+    const tenant = await newTenant(server);
+    const as = tenant.operator;
+    const { provider, adopt } = await discovered(tenant);
+    const path = `/v1/providers/${provider.id}/recommendations/apply`;
+    const { applied, skipped } = await server.ok('POST', path, { as });
+    expect([applied, skipped.map(({ reason }: Body) => reason)]).toEqual([[], ['needs_review', 'needs_review']]);
+    const [observation] = await all(server, `/v1/providers/${provider.id}/observations`, as);
+    expect(adopt.observationIds).toEqual([observation.id]);
+    await tenant.review(observation.id, 'approved');
+    const answer = await server.ok('POST', path, { as });
+    expect(answer.applied.map(({ kind }: Body): string => kind).toSorted()).toEqual([
+      'adopt_provider',
+      'register_item',
+    ]);
+  });
+
+  test('a block ends the sessions that hold the item, names them, and a dry run names the same', async () => {
+    const { tenant, session, other } = await blockable();
+    const as = tenant.operator;
+    const dry = await tenant.apply({ dryRun: true });
+    expect(dry).toMatchObject({ dryRun: true, applied: [{ kind: 'block_item', status: 'open' }] });
+    const named = [{ id: session.id, gatewayId: session.gatewayId, subject: session.subject }];
+    expect(dry.revokedSessions).toEqual(named);
+    const path = `/v1/gateways/${session.gatewayId}/sessions`;
+    expect(await server.ok('GET', `${path}/${session.id}`, { as })).toMatchObject({ status: 'active' });
+
+    const applied = await tenant.apply();
+    expect(applied.revokedSessions).toEqual(named);
+    expect(await server.ok('GET', `${path}/${session.id}`, { as })).toMatchObject({
+      ...{ status: 'revoked', revokedReason: 'item_blocked' },
+    });
+    const untouched = `/v1/gateways/${other.gatewayId}/sessions/${other.id}`;
+    expect(await server.ok('GET', untouched, { as })).toMatchObject({ status: 'active' });
+    const events = await all(server, `/v1/audit-events?target_id=${session.id}`, as);
+    expect(events.map(({ operation }) => operation)).toContain('apply_provider_recommendations');
+  });
+
+  test('a block by hand ends them too', async () => {
+    const { tenant, session } = await blockable();
+    const as = tenant.operator;
+    const item = (await tenant.items()).find(({ name }) => name === 'gpt-5');
+    await server.ok('PUT', `${tenant.path}/inventory/${item.id}`, { as, body: { status: 'blocked' } });
+    const path = `/v1/gateways/${session.gatewayId}/sessions/${session.id}`;
+    expect(await server.ok('GET', path, { as })).toMatchObject({ status: 'revoked' });
+  });
+
+  /** A declared model that was rejected and is used again; a session that holds it, and one of another provider. */
+  async function blockable() {
+    const tenant = await newTenant(server);
+    const as = tenant.operator;
+    await server.ok('POST', `${tenant.path}/inventory`, { as, body: { kind: 'model', name: 'gpt-5' } });
+    const elsewhere = await server.ok('POST', '/v1/providers', { as, body: { name: 'elsewhere', kind: 'llm' } });
+    const start = () => BigInt(server.services.now().getTime()) * 1_000_000n;
+    const at = { 'gen_ai.provider.name': 'openai' };
+    await sendSpans(server, tenant.sender, [{ ...chat('openai/GPT-5', at), start: start() }]);
+    await tenant.review((await tenant.observation('GPT-5')).id, 'rejected');
+    server.travel(1000);
+    await sendSpans(server, tenant.sender, [{ ...chat('gpt-5', at), start: start() }]);
+    const open = async (name: string, providerId: string) => {
+      const gateway = await server.ok('POST', '/v1/gateways', { as, body: { name, providerIds: [providerId] } });
+      return server.ok('POST', `/v1/gateways/${gateway.id}/sessions`, { as });
+    };
+    return { tenant, session: await open('edge', tenant.provider.id), other: await open('other', elsewhere.id) };
+  }
+
+  test('one that another of the same call settled is left out', async () => {
+    const tenant = await newTenant(server);
+    const { tenantId } = tenant;
+    const start = () => BigInt(server.services.now().getTime()) * 1_000_000n;
+    const at = { 'gen_ai.provider.name': 'openai' };
+    const east = await accountWithKey(server, { tenantId, subTenantId: 'east' }, ['traces:write']);
+    await sendSpans(server, tenant.sender, [{ ...chat('gpt-5', at), start: start() }]);
+    await sendSpans(server, east, [{ ...chat('gpt-5', at), start: start() }]);
+    await tenant.review((await tenant.observation('gpt-5')).id, 'approved');
+    await tenant.review((await tenant.observation('gpt-5', 'east')).id, 'rejected');
+    server.travel(1000);
+    await sendSpans(server, east, [{ ...chat('gpt-5', at), start: start() }]);
+    const kinds = (await tenant.recommendations()).map(({ kind }): string => kind);
+    expect(kinds.toSorted()).toEqual(['block_item', 'register_item']);
+    const { applied, skipped } = await tenant.apply();
+    expect(applied.map(({ kind }: Body) => kind)).toEqual(['block_item']);
+    expect(skipped.map(({ reason }: Body) => reason)).toEqual(['not_open']);
+    expect(await tenant.items()).toMatchObject([{ name: 'gpt-5', status: 'blocked' }]);
+  });
+});

@@ -1,0 +1,220 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { accountWithKey } from '../support/people.ts';
+import { type Body, startTestServer, type TestServer } from '../support/server.ts';
+import { all, chat, sendSpans, toolRun } from '../traces/sending.ts';
+import { atOpenai, newTenant, type Tenant } from './loop-support.ts';
+
+const DAY_MS = 24 * 3600 * 1000;
+
+let server: TestServer;
+
+beforeAll(async () => {
+  server = await startTestServer();
+});
+afterAll(() => server.stop());
+
+/** Sends a span that begins now, by the service's clock. */
+function seeNow(tenant: Tenant, model: string): Promise<void> {
+  const start = BigInt(server.services.now().getTime()) * 1_000_000n;
+  return sendSpans(server, tenant.sender, [{ ...atOpenai(model), start }]);
+}
+
+function factorsOf(observation: Body): string[] {
+  return observation.risk.factors.map(({ factor }: Body) => factor);
+}
+
+describe('what was decided, seen again', () => {
+  test('rejected: open again, risk high, a block recommended, a task of high priority', async () => {
+    const tenant = await newTenant(server);
+    await seeNow(tenant, 'gpt-5');
+    const { id } = await tenant.observation('gpt-5');
+    await tenant.review(id, 'rejected', tenant.operator, 'not approved by legal');
+    server.travel(1000);
+    await seeNow(tenant, 'gpt-5');
+    const observation = await tenant.observation('gpt-5');
+    expect(observation).toMatchObject({
+      status: 'open',
+      occurrences: 2,
+      review: { decision: 'rejected', note: 'not approved by legal' },
+      risk: { level: 'high' },
+    });
+    expect(factorsOf(observation)).toEqual(['rejected_again', 'unknown_item']);
+    expect(observation.risk.factors[0].reason).toContain(tenant.operator.principal);
+    expect(await tenant.recommendations()).toMatchObject([
+      {
+        kind: 'block_item',
+        observationIds: [id],
+        change: { before: null, after: { kind: 'model', name: 'gpt-5', status: 'blocked' } },
+      },
+    ]);
+    expect(await tenant.tasks()).toMatchObject([{ kind: 'review_observation', priority: 'high' }]);
+  });
+
+  test('rejected: a span of before the rejection that comes late changes nothing', async () => {
+    const tenant = await newTenant(server);
+    await seeNow(tenant, 'gpt-5');
+    const { id } = await tenant.observation('gpt-5');
+    server.travel(1000);
+    await tenant.review(id, 'rejected');
+    await tenant.see('gpt-5');
+    expect(await tenant.observation('gpt-5')).toMatchObject({ status: 'rejected', occurrences: 2 });
+    expect([await tenant.recommendations(), await tenant.tasks()]).toEqual([[], []]);
+  });
+
+  test('rejected twice: the block stays recommended, the task is done', async () => {
+    const { tenant, id } = await rejectedAgain();
+    const [before] = await tenant.recommendations();
+    await tenant.review(id, 'rejected');
+    expect(await tenant.observation('gpt-5')).toMatchObject({ status: 'rejected' });
+    expect(await tenant.recommendations()).toMatchObject([{ id: before.id, kind: 'block_item', status: 'open' }]);
+    expect(await tenant.tasks()).toEqual([]);
+  });
+
+  test('rejected, then approved: the block is dropped, and registering recommended', async () => {
+    const { tenant, id } = await rejectedAgain();
+    await tenant.review(id, 'approved');
+    expect(await tenant.recommendations()).toMatchObject([{ kind: 'register_item' }]);
+    expect(await tenant.recommendations('superseded')).toMatchObject([{ kind: 'block_item' }]);
+    expect(factorsOf(await tenant.observation('gpt-5'))).not.toContain('rejected_again');
+  });
+
+  test('rejected and blocked: known, quiet, and a high risk while it goes on', async () => {
+    const { tenant, id } = await rejectedAgain();
+    await tenant.apply();
+    expect(await tenant.items()).toMatchObject([{ name: 'gpt-5', status: 'blocked', source: 'recommendation' }]);
+    expect(await tenant.observation('gpt-5')).toMatchObject({ status: 'resolved', unknown: false });
+    server.travel(1000);
+    await seeNow(tenant, 'gpt-5');
+    const observation = await tenant.observation('gpt-5');
+    expect(observation).toMatchObject({ id, status: 'resolved', occurrences: 3, risk: { level: 'high' } });
+    expect(factorsOf(observation)).toEqual(['blocked_item']);
+    expect([await tenant.recommendations(), await tenant.tasks()]).toEqual([[], []]);
+  });
+
+  test.each(['approved', 'ignored'])('%s: quiet', async (decision) => {
+    const tenant = await newTenant(server);
+    await seeNow(tenant, 'gpt-5');
+    const { id } = await tenant.observation('gpt-5');
+    await tenant.review(id, decision);
+    const open = await tenant.recommendations();
+    server.travel(1000);
+    await seeNow(tenant, 'gpt-5');
+    expect(await tenant.observation('gpt-5')).toMatchObject({ status: decision, occurrences: 2 });
+    expect(await tenant.recommendations()).toEqual(open);
+    expect(await tenant.tasks()).toEqual([]);
+  });
+
+  async function rejectedAgain(): Promise<{ tenant: Tenant; id: string }> {
+    const tenant = await newTenant(server);
+    await seeNow(tenant, 'gpt-5');
+    const { id } = await tenant.observation('gpt-5');
+    await tenant.review(id, 'rejected');
+    server.travel(1000);
+    await seeNow(tenant, 'gpt-5');
+    return { tenant, id };
+  }
+});
+
+describe('variants of a model’s name', () => {
+  test('in case and with the provider in front are one observation', async () => {
+    const tenant = await newTenant(server);
+    for (const name of ['GPT-5', 'gpt-5', 'openai/gpt-5', 'OpenAI/GPT-5']) await tenant.see(name);
+    const observations = await all(server, `${tenant.path}/observations`, tenant.operator);
+    expect(observations).toMatchObject([{ name: 'GPT-5', occurrences: 4 }]);
+    expect(observations[0].evidence.names).toEqual(['GPT-5', 'gpt-5', 'openai/gpt-5', 'OpenAI/GPT-5']);
+  });
+
+  test('what merely looks alike is kept apart', async () => {
+    const tenant = await newTenant(server);
+    const names = [
+      'gpt-5',
+      'gpt-5-mini',
+      'gpt-5-2026-01-01',
+      'azure/gpt-5',
+      'meta/gpt-5',
+      'ft:gpt-5:acme',
+      'openai/',
+      '/gpt-5',
+    ];
+    for (const name of names) await tenant.see(name);
+    const observations = await all(server, `${tenant.path}/observations`, tenant.operator);
+    expect(observations.map(({ name }): string => name).toSorted()).toEqual(names.toSorted());
+  });
+
+  test('a provider’s other names in front are its own, and tools are called by exactly their names', async () => {
+    const tenant = await newTenant(server);
+    const body = { name: 'gcp.vertex_ai', kind: 'llm' };
+    const { id } = await server.ok('POST', '/v1/providers', { as: tenant.operator, body });
+    const at = { 'gen_ai.provider.name': 'gcp.vertex_ai' };
+    await sendSpans(server, tenant.sender, [
+      ...['vertex_ai/gemini-3', 'google/gemini-3', 'Gemini-3'].map((model) => chat(model, at)),
+      ...['find', 'Find', 'gcp.vertex_ai/find'].map((tool) => toolRun(tool, at)),
+    ]);
+    const observations = await all(server, `/v1/providers/${id}/observations`, tenant.operator);
+    expect(observations.map(({ kind, name, occurrences }) => `${kind} ${name} x${occurrences}`).toSorted()).toEqual([
+      'model gemini-3 x3',
+      'tool Find x1',
+      'tool find x1',
+      'tool gcp.vertex_ai/find x1',
+    ]);
+  });
+
+  test('a block of one blocks them all, and an item or a manifest declares them all', async () => {
+    const tenant = await newTenant(server);
+    const as = tenant.operator;
+    const item = await server.ok('POST', `${tenant.path}/inventory`, {
+      as,
+      body: { kind: 'model', name: 'gpt-5', status: 'blocked' },
+    });
+    const again = await server.call('POST', `${tenant.path}/inventory`, {
+      as,
+      body: { kind: 'model', name: 'OpenAI/GPT-5' },
+    });
+    expect([again.status, again.body.code]).toEqual([409, 'name_taken']);
+    await tenant.see('openai/GPT-5');
+    expect(await tenant.observation('GPT-5')).toMatchObject({ inventoryItemId: item.id, risk: { level: 'high' } });
+
+    const declares = [{ provider: 'openai', kind: 'model', name: 'OpenAI/GPT-6' }];
+    await server.ok('POST', '/v1/manifests', { as, body: { name: 'agents', kind: 'agent', spec: { declares } } });
+    await tenant.see('gpt-6');
+    expect(await tenant.observation('gpt-6')).toMatchObject({ unknown: false });
+  });
+});
+
+describe('risk', () => {
+  test('the first use of a provider by an account, where others used it before, for a week', async () => {
+    const tenant = await newTenant(server);
+    await seeNow(tenant, 'gpt-5');
+    expect(factorsOf(await tenant.observation('gpt-5'))).toEqual(['unknown_item']);
+    server.travel(1000);
+    const newcomer = await accountWithKey(server, { tenantId: tenant.tenantId }, ['traces:write']);
+    await seeNow({ ...tenant, sender: newcomer }, 'gpt-5');
+    const observation = await tenant.observation('gpt-5');
+    expect(factorsOf(observation)).toEqual(['unknown_item', 'first_use']);
+    expect(observation.risk.factors[1].reason).toContain(newcomer.principal);
+    server.travel(8 * DAY_MS);
+    await seeNow(tenant, 'gpt-5');
+    expect(factorsOf(await tenant.observation('gpt-5'))).toEqual(['unknown_item']);
+  });
+
+  test('calls that failed, and an address that is not the provider’s, each with its reason', async () => {
+    const tenant = await newTenant(server);
+    await server.ok('POST', `${tenant.path}/inventory`, {
+      as: tenant.operator,
+      body: { kind: 'model', name: 'gpt-5' },
+    });
+    await tenant.see('gpt-5');
+    expect(await tenant.observation('gpt-5')).toMatchObject({ risk: { level: 'low', factors: [] } });
+    await sendSpans(server, tenant.sender, [
+      { ...chat('gpt-5', { 'server.address': 'api.openai.com' }), failed: true },
+    ]);
+    expect((await tenant.observation('gpt-5')).risk).toEqual({
+      level: 'low',
+      factors: [{ factor: 'call_errors', reason: '1 of its calls ended in an error.' }],
+    });
+    await server.ok('PUT', tenant.path, { as: tenant.operator, body: { baseUrl: 'https://llm.example.com/v1' } });
+    const { risk } = await tenant.observation('gpt-5');
+    expect(risk).toMatchObject({ level: 'high', factors: [{ factor: 'foreign_address' }, { factor: 'call_errors' }] });
+    expect(risk.factors[0].reason).toContain('api.openai.com');
+  });
+});

@@ -1,0 +1,198 @@
+import { openOperatorTask } from '@quartermaster/db/repositories/operator-tasks.ts';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { auditOf, expectProblem } from '../endpoints/harness.ts';
+import { accountWithKey, unique } from '../support/people.ts';
+import { type Body, type Credential, startTestServer, type TestServer } from '../support/server.ts';
+import { chat, sendSpans } from '../traces/sending.ts';
+import { newTenant, type Tenant } from './loop-support.ts';
+
+let server: TestServer;
+beforeAll(async () => {
+  server = await startTestServer();
+});
+afterAll(() => server.stop());
+
+const complete = (as: Credential, task: Body, outcome: string, note?: string) =>
+  server.call('POST', `/v1/operator/tasks/${task.id}/complete`, { as, body: { outcome, ...(note && { note }) } });
+
+async function completed(as: Credential, task: Body, outcome: string, note?: string): Promise<Body> {
+  const answered = await complete(as, task, outcome, note);
+  expect(answered.status, answered.text).toBe(200);
+  return answered.body;
+}
+
+async function taskOf(tenant: Tenant, kind: string, status = 'open'): Promise<Body> {
+  return (await tenant.tasks(status)).find((task) => task.kind === kind);
+}
+
+const getTask = (as: Credential, { id }: Body): Promise<Body> => server.ok('GET', `/v1/operator/tasks/${id}`, { as });
+
+/** Somebody who may write tasks, and nothing that these lead to. */
+const queueOnly = ({ tenantId }: Tenant) =>
+  accountWithKey(server, { tenantId }, ['operator_tasks:write', 'operator_tasks:read']);
+
+describe('review_observation', () => {
+  test.each(['approved', 'rejected', 'ignored'])('%s reviews the observation, with the note', async (outcome) => {
+    const tenant = await newTenant(server);
+    await tenant.see('gpt-x');
+    const task = await taskOf(tenant, 'review_observation');
+    const ended = await completed(tenant.operator, task, outcome, 'as agreed');
+    const { principal } = tenant.operator;
+    expect(ended).toMatchObject({ status: 'succeeded', outcome, note: 'as agreed', assignee: principal });
+    expect(await getTask(tenant.operator, task)).toEqual(ended);
+    expect(await tenant.observation('gpt-x')).toMatchObject({
+      status: outcome,
+      review: { decision: outcome, note: 'as agreed', reviewedBy: principal, reviewedAt: ended.completedAt },
+    });
+    const open = (await tenant.recommendations()).map(({ kind }) => kind);
+    expect(open.includes('register_item')).toBe(outcome === 'approved');
+    const events = await auditOf(server, { operation: 'complete_operator_task', tenant_id: tenant.tenantId });
+    const targets = events.map(({ target }: Body) => target);
+    expect(targets).toContainEqual({ type: 'operator_task', id: task.id });
+    expect(targets).toContainEqual({ type: 'runtime_observation', id: task.subject.id });
+  });
+
+  test('without runtime_observations:review it is 403, and task and observation stay as they were', async () => {
+    const tenant = await newTenant(server);
+    await tenant.see('gpt-x');
+    const task = await taskOf(tenant, 'review_observation');
+    const observation = await tenant.observation('gpt-x');
+    const answered = await complete(await queueOnly(tenant), task, 'approved');
+    expectProblem(answered, 403, 'scope_missing');
+    expect(answered.body.scope).toBe('runtime_observations:review');
+    expect(await getTask(tenant.operator, task)).toEqual(task);
+    expect(await tenant.observation('gpt-x')).toEqual(observation);
+    expect(await auditOf(server, { operation: 'complete_operator_task', target_id: task.id })).toEqual([]);
+  });
+});
+
+describe('adopt_provider', () => {
+  async function discovered(): Promise<{ tenant: Tenant; task: Body; path: string }> {
+    const tenant = await newTenant(server);
+    await sendSpans(server, tenant.sender, [chat('m', { 'gen_ai.provider.name': unique('shadow') })]);
+    const task = await taskOf(tenant, 'adopt_provider');
+    return { tenant, task, path: `/v1/providers/${task.subject.id}` };
+  }
+
+  test('adopted applies the recommendation: the provider is declared', async () => {
+    const { tenant, task, path } = await discovered();
+    const as = tenant.operator;
+    expect(await server.ok('GET', path, { as })).toMatchObject({ status: 'discovered' });
+    expect(await completed(as, task, 'adopted')).toMatchObject({ status: 'succeeded', outcome: 'adopted' });
+    expect(await server.ok('GET', path, { as })).toMatchObject({ status: 'active' });
+    const { items } = await server.ok('GET', `${path}/recommendations?kind=adopt_provider`, { as });
+    expect(items).toMatchObject([{ status: 'applied', appliedBy: as.principal }]);
+  });
+
+  test('dismissed dismisses it, with the note for a reason: the provider stays discovered', async () => {
+    const { tenant, task, path } = await discovered();
+    const as = tenant.operator;
+    expect(await completed(as, task, 'dismissed', 'a test')).toMatchObject({ outcome: 'dismissed', note: 'a test' });
+    expect(await server.ok('GET', path, { as })).toMatchObject({ status: 'discovered' });
+    const { items } = await server.ok('GET', `${path}/recommendations?kind=adopt_provider`, { as });
+    expect(items).toMatchObject([{ status: 'dismissed', dismissal: { reason: 'a test', dismissedBy: as.principal } }]);
+  });
+
+  test('without recommendations:apply it is 403, and nothing changed', async () => {
+    const { tenant, task, path } = await discovered();
+    const before = await server.ok('GET', path, { as: tenant.operator });
+    for (const outcome of ['adopted', 'dismissed']) {
+      const answered = await complete(await queueOnly(tenant), task, outcome);
+      expectProblem(answered, 403, 'scope_missing');
+      expect(answered.body.scope).toBe('recommendations:apply');
+    }
+    expect(await getTask(tenant.operator, task)).toEqual(task);
+    expect(await server.ok('GET', path, { as: tenant.operator })).toEqual(before);
+  });
+
+  test('adopted is 409 for a provider that nothing recommends to adopt, and true for one that is adopted', async () => {
+    const { tenant, task, path } = await discovered();
+    const as = tenant.operator;
+    const { items } = await server.ok('GET', `${path}/recommendations?kind=adopt_provider`, { as });
+    await server.ok('POST', `/v1/recommendations/${items[0].id}/dismiss`, { as, body: { reason: 'no' } });
+    const again = await opened(tenant, { kind: 'adopt_provider', subject: task.subject });
+    expectProblem(await complete(as, again, 'adopted'), 409, 'operator_task_not_done');
+    expect(await getTask(as, again)).toEqual(again);
+    await server.ok('PUT', path, { as, body: { status: 'active' } });
+    expect(await getTask(as, again)).toMatchObject({ status: 'succeeded' });
+    const needless = await opened(tenant, { kind: 'adopt_provider', subject: task.subject });
+    expect(await completed(as, needless, 'adopted')).toMatchObject({ outcome: 'adopted' });
+  });
+});
+
+describe('rotate_credential', () => {
+  const DAY = 24 * 3600 * 1000;
+
+  async function expiring(days: number | null): Promise<{ tenant: Tenant; task: Body; path: string }> {
+    const tenant = await newTenant(server);
+    const { id } = await accountWithKey(server, { tenantId: tenant.tenantId });
+    const expiresAt = days === null ? null : new Date(server.services.now().getTime() + days * DAY).toISOString();
+    const keys = `/v1/service-accounts/${id}/keys`;
+    const key = await server.ok('POST', keys, { as: tenant.operator, body: { scopes: ['traces:write'], expiresAt } });
+    const subject = { type: 'credential', id: key.id } as const;
+    return { tenant, task: await opened(tenant, { kind: 'rotate_credential', subject }), path: `${keys}/${key.id}` };
+  }
+
+  test('rotated is 409 while the credential ends soon, and true once it was replaced', async () => {
+    const { tenant, task, path } = await expiring(7);
+    const as = tenant.operator;
+    expectProblem(await complete(as, task, 'rotated'), 409, 'operator_task_not_done');
+    expect(await getTask(as, task)).toEqual(task);
+    await server.ok('POST', `${path}/rotate`, { as });
+    expect(await completed(as, task, 'rotated')).toMatchObject({ status: 'succeeded', outcome: 'rotated' });
+  });
+
+  test('rotated is true of a credential that was revoked, and of one that does not end soon', async () => {
+    const revoked = await expiring(7);
+    await server.ok('DELETE', revoked.path, { as: revoked.tenant.operator });
+    await completed(revoked.tenant.operator, revoked.task, 'rotated');
+    for (const days of [15, null]) {
+      const { tenant, task } = await expiring(days);
+      await completed(tenant.operator, task, 'rotated');
+    }
+  });
+
+  test('dismissed just ends it; without credentials:write both are 403', async () => {
+    const { tenant, task } = await expiring(7);
+    const asked = await queueOnly(tenant);
+    for (const outcome of ['rotated', 'dismissed']) {
+      const answered = await complete(asked, task, outcome);
+      expectProblem(answered, 403, 'scope_missing');
+      expect(answered.body.scope).toBe('credentials:write');
+    }
+    expect(await completed(tenant.operator, task, 'dismissed')).toMatchObject({ outcome: 'dismissed' });
+  });
+});
+
+describe('review_cardinality', () => {
+  test.each(['pruned', 'acknowledged'])('%s, with what nobody reviewed at discovered providers', async (outcome) => {
+    const tenant = await newTenant(server);
+    const as = tenant.operator;
+    const [kept, loose] = [unique('kept'), unique('loose')];
+    for (const model of [kept, loose]) {
+      await sendSpans(server, tenant.sender, [chat(model, { 'gen_ai.provider.name': 'shadow' })]);
+    }
+    await tenant.see('at-a-declared-one');
+    await tenant.review((await tenant.observation(kept)).id, 'approved');
+    const task = await opened(tenant, {
+      kind: 'review_cardinality',
+      subject: { type: 'tenant', id: tenant.tenantId },
+    });
+    const refused = await complete(await queueOnly(tenant), task, outcome);
+    expectProblem(refused, 403, 'scope_missing');
+    expect(await tenant.observation(loose)).toBeDefined();
+    expect(await completed(as, task, outcome)).toMatchObject({ status: 'succeeded', outcome });
+    expect((await tenant.observation(loose)) === undefined).toBe(outcome === 'pruned');
+    for (const name of [kept, 'at-a-declared-one']) expect(await tenant.observation(name)).toBeDefined();
+  });
+});
+
+type Opened = { kind: 'adopt_provider' | 'rotate_credential' | 'review_cardinality'; subject: Body };
+
+/** A task as the service itself opens it. */
+async function opened(tenant: Tenant, { kind, subject }: Opened): Promise<Body> {
+  const { db, now } = server.services;
+  const place = { tenantId: tenant.tenantId, subTenantId: null };
+  await openOperatorTask(db, place, { kind, subject, title: 'A task', priority: 'normal' }, now());
+  return taskOf(tenant, kind);
+}

@@ -1,0 +1,143 @@
+import type { FoundItem, KnownItem } from '@quartermaster/db/repositories/inventory-sync.ts';
+import { expect, test } from 'vitest';
+import { compare } from '../../src/inventory-sync/compare.ts';
+import { type ListedItem, type Listing, listingOf, MAX_ITEMS } from '../../src/inventory-sync/listing.ts';
+
+const NOW = new Date('2026-03-01T12:00:00.000Z');
+const detectedAt = NOW.toISOString();
+
+const FOUND: FoundItem = {
+  ...{ kind: 'tool', name: 'search', nameKey: 'search', title: 'Search', description: 'Searches' },
+  ...{ schemaDigest: 'sha256:a', attributes: { inputSchema: {} } },
+};
+const KNOWN: KnownItem = {
+  ...{ ...FOUND, id: 'inv_1', status: 'available', source: 'sync', drift: null, confirmed: true },
+};
+const OTHER = { schemaDigest: 'sha256:b', description: 'Sends', title: 'Search', attributes: { inputSchema: {} } };
+const DRIFT = { ...OTHER, detectedAt: '2026-02-01T12:00:00.000Z' };
+
+type Row = [string, Partial<KnownItem>, Partial<FoundItem>, object | null];
+
+/** What is known, what is found, and what changes; null: nothing. */
+const FOUND_AGAIN: Row[] = [
+  ['the same', {}, {}, null],
+  ['another title', {}, { title: 'Find' }, { title: 'Find' }],
+  ['other attributes, the digest the same', {}, { attributes: {} }, { attributes: {} }],
+  ['a missing one', { status: 'missing' }, {}, { status: 'available' }],
+  ['a blocked one', { status: 'blocked' }, {}, null],
+  ['a retired one', { status: 'retired' }, {}, null],
+  ['one without a digest', { schemaDigest: null }, {}, { schemaDigest: 'sha256:a' }],
+  ['one whose digest is gone', {}, { schemaDigest: null }, null],
+  ['another digest', {}, OTHER, { drift: { ...OTHER, detectedAt } }],
+  [
+    'another digest of a missing one',
+    { status: 'missing' },
+    OTHER,
+    { status: 'available', drift: { ...OTHER, detectedAt } },
+  ],
+  ['another digest of a blocked one', { status: 'blocked' }, OTHER, { drift: { ...OTHER, detectedAt } }],
+  ['the drift that is known', { drift: DRIFT }, OTHER, null],
+  [
+    'yet another drift',
+    { drift: DRIFT },
+    { schemaDigest: 'sha256:c' },
+    { drift: { ...OTHER, schemaDigest: 'sha256:c', description: 'Searches', detectedAt } },
+  ],
+  ['what was accepted, after drift', { drift: DRIFT }, {}, { drift: null }],
+  [
+    'a declared one without texts',
+    { source: 'manual', title: null, description: null },
+    {},
+    { title: 'Search', description: 'Searches' },
+  ],
+  ['a declared one with texts', { source: 'manual', title: 'Ours', attributes: { ours: 1 } }, {}, null],
+  [
+    'a declared one without attributes',
+    { source: 'recommendation', attributes: {} },
+    {},
+    { attributes: { inputSchema: {} } },
+  ],
+];
+
+test.each(FOUND_AGAIN)('found again: %s', (_, known, found, change) => {
+  const listing = { kinds: ['tool' as const], items: [{ ...FOUND, ...found }], errors: [], errorCount: 0 };
+  const result = compare([{ ...KNOWN, ...known }], listing, NOW);
+  expect(result).toEqual({
+    ...{ added: [], removed: [] },
+    updated: change === null ? [] : [{ id: 'inv_1', change }],
+    unchanged: change === null ? ['inv_1'] : [],
+  });
+});
+
+const GONE: [string, Partial<KnownItem>, boolean][] = [
+  ['an available one', {}, true],
+  ['one that people declared and a sync found', { source: 'manual' }, true],
+  ['one that no sync ever found', { source: 'manual', confirmed: false }, false],
+  ['a missing one', { status: 'missing' }, false],
+  ['a blocked one', { status: 'blocked' }, false],
+  ['a retired one', { status: 'retired' }, false],
+];
+
+test.each(GONE)('gone: %s', (_, known, removed) => {
+  const listing = { kinds: ['tool' as const], items: [], errors: [], errorCount: 0 };
+  const result = compare([{ ...KNOWN, ...known }], listing, NOW);
+  expect(result).toEqual({ added: [], updated: [], unchanged: [], removed: removed ? ['inv_1'] : [] });
+});
+
+async function listed(item: Partial<ListedItem>): Promise<Listing> {
+  const listing = listingOf({ name: 'mcp' }, ['tool']);
+  await listing.add([{ kind: 'tool', name: 'search', attributes: {}, ...item }]);
+  return listing.finished();
+}
+
+/** The one item of a listing. */
+async function only(item: Partial<ListedItem>): Promise<FoundItem> {
+  const { items } = await listed(item);
+  const [found] = items;
+  if (!found || items.length > 1) throw new Error(`there are ${items.length} items`);
+  return found;
+}
+
+test('texts are cut to what fields hold, between characters, and freed of what cannot be stored', async () => {
+  const item = await only({ title: `${'x'.repeat(198)}😀😀`, description: 'a\0b\ud800c' });
+  expect(item.title).toBe(`${'x'.repeat(198)}…`);
+  expect(item.description).toBe('a\ufffdb\ufffdc');
+  expect((await only({ title: '' })).title).toBeNull();
+});
+
+test('the digest covers all of a definition, whatever is kept of it', async () => {
+  const schema = (count: number) => {
+    const names = Array.from({ length: count }, (_, index) => `property-${index}`);
+    const properties = Object.fromEntries(names.map((name) => [name, { type: 'string', description: 'x' }]));
+    return { type: 'object', properties };
+  };
+  const of = (count: number) => {
+    const inputSchema = schema(count);
+    return only({ attributes: { inputSchema, annotations: { readOnlyHint: true } }, definition: { inputSchema } });
+  };
+  const large = await of(1000);
+  expect(large.attributes).toEqual({ annotations: { readOnlyHint: true }, truncated: true });
+  expect((await of(1001)).schemaDigest).not.toBe(large.schemaDigest);
+  const small = await of(1);
+  expect(small.attributes).toEqual({ inputSchema: schema(1), annotations: { readOnlyHint: true } });
+  const turned = { properties: schema(1).properties, type: 'object' };
+  expect((await only({ definition: { inputSchema: turned } })).schemaDigest).toBe(small.schemaDigest);
+});
+
+test('a definition that nests without end is an error of the item, and none of the service', async () => {
+  let nested: unknown = {};
+  for (let depth = 0; depth < 200_000; depth += 1) nested = [nested];
+  const { items, errors } = await listed({ attributes: { inputSchema: nested }, definition: { inputSchema: nested } });
+  expect(items).toEqual([]);
+  expect(errors).toEqual([{ kind: 'tool', name: 'search', reason: 'its definition is nested too deeply' }]);
+});
+
+test('errors are counted all, and the first hundred shown; items are bounded', async () => {
+  const listing = listingOf({ name: 'mcp' }, ['tool']);
+  const tools = (count: number, name: (index: number) => string): ListedItem[] =>
+    Array.from({ length: count }, (_, index) => ({ kind: 'tool', name: name(index), attributes: {} }));
+  await listing.add(tools(150, () => 'same'));
+  const { items, errors, errorCount } = listing.finished();
+  expect([items.length, errors.length, errorCount]).toEqual([1, 100, 149]);
+  await expect(listing.add(tools(MAX_ITEMS, String))).rejects.toThrow('it lists more than 5000 items');
+});

@@ -1,0 +1,248 @@
+import type { ServerResponse } from 'node:http';
+import SqliteDatabase from 'better-sqlite3';
+import { expect, onTestFinished, test, vi } from 'vitest';
+import { auditOf, expectProblem } from '../endpoints/harness.ts';
+import { unique } from '../support/people.ts';
+import { type Body, startTestServer, type TestServer } from '../support/server.ts';
+import { LOOPBACK, type Peer, startPeer } from './peers.ts';
+
+const WAIT = { timeout: 15_000, interval: 20 };
+const MINUTE = 60_000;
+
+/** The schedule is looked at every few seconds. */
+const SLOW = { timeout: 40_000 };
+
+async function serverOfTest(): Promise<TestServer> {
+  const server = await startTestServer(LOOPBACK, { syncLimits: { pauseMs: 1 } });
+  let stopped: Promise<void> | null = null;
+  const stop = () => {
+    stopped ??= server.stop();
+    return stopped;
+  };
+  onTestFinished(stop);
+  return { ...server, stop };
+}
+
+/** A server that answers when it is told to, and a provider that points there. */
+async function waiting(server: TestServer, body: object = {}) {
+  const held: ServerResponse[] = [];
+  const peer = await startPeer((_req, res) => void held.push(res));
+  const provider = await server.ok('POST', '/v1/providers', {
+    as: server.admin,
+    body: { name: unique('llm'), kind: 'llm', baseUrl: peer.url, ...body },
+  });
+  const answer = (...models: string[]) => {
+    const data = models.map((id) => ({ id }));
+    for (const res of held.splice(0)) res.end(JSON.stringify({ object: 'list', data }));
+  };
+  return { provider, peer, answer, asked: () => vi.waitFor(() => expect(held.length).toBeGreaterThan(0), WAIT) };
+}
+
+const sync = (server: TestServer, { id }: Body) =>
+  server.call('POST', `/v1/providers/${id}/sync`, { as: server.admin });
+
+async function tasksOf(server: TestServer, { id }: Body): Promise<Body[]> {
+  const path = '/v1/operator/tasks?kind=sync_inventory&limit=100';
+  const { items } = await server.ok('GET', path, { as: server.admin });
+  return items.filter(({ subject }: Body) => subject.id === id);
+}
+
+/** Another connection to the database, as another process has it. */
+function directly(server: TestServer, statement: string, ...values: unknown[]): void {
+  const db = new SqliteDatabase(server.databasePath, { timeout: 5000 });
+  db.prepare(statement).run(...values);
+  db.close();
+}
+
+test('while a sync runs its task says so, and a second one is refused', async () => {
+  const server = await serverOfTest();
+  const { provider, answer, asked } = await waiting(server);
+  const running = sync(server, provider);
+  await asked();
+  const [task] = await tasksOf(server, provider);
+  expect(task).toMatchObject({ status: 'running', subject: { type: 'provider', id: provider.id }, assignee: null });
+  expect(Date.parse(task.leaseExpiresAt)).toBeGreaterThan(server.services.now().getTime());
+  await vi.waitFor(async () => {
+    const renewed = await server.ok('GET', `/v1/operator/tasks/${task.id}`, { as: server.admin });
+    expect(renewed.leaseExpiresAt > task.leaseExpiresAt).toBe(true);
+    expect(renewed).toMatchObject({ attempts: 1, progress: { phase: 'connecting', done: 0 } });
+  }, WAIT);
+  expectProblem(await sync(server, provider), 409, 'sync_running');
+  answer('a');
+  expect((await running).body).toMatchObject({ taskId: task.id, added: 1 });
+  expect(await tasksOf(server, provider)).toMatchObject([{ id: task.id, status: 'succeeded' }]);
+});
+
+test('of two syncs that are asked for at once one runs', async () => {
+  const server = await serverOfTest();
+  const { provider, answer, asked } = await waiting(server);
+  const both = [sync(server, provider), sync(server, provider)];
+  const first = await Promise.race(both);
+  expectProblem(first, 409, 'sync_running');
+  await asked();
+  answer('a');
+  expect(new Set((await Promise.all(both)).map(({ status }) => status))).toEqual(new Set([200, 409]));
+});
+
+test('a run whose process died is taken over once its lease is over', async () => {
+  const server = await serverOfTest();
+  const { provider, answer, asked } = await waiting(server);
+  const lease = new Date(server.services.now().getTime() + 30_000).toISOString();
+  directly(
+    server,
+    `insert into operator_tasks (tenant_id, sub_tenant_id, id, kind, status, title, subject_type, subject_id, priority,
+       attempts, lease_expires_at, created_at, updated_at)
+     values ('default', '', 'task_dead', 'sync_inventory', 'running', 'Sync', 'provider', ?, 'normal', 1, ?, ?, ?)`,
+    ...[provider.id, lease, lease, lease],
+  );
+  expectProblem(await sync(server, provider), 409, 'sync_running');
+  server.travel(31_000);
+  const running = sync(server, provider);
+  await asked();
+  answer('a');
+  expect((await running).status).toBe(200);
+  const dead = await server.ok('GET', '/v1/operator/tasks/task_dead', { as: server.admin });
+  expect(dead).toMatchObject({ status: 'failed', lastError: expect.stringMatching(/another one took over/) });
+});
+
+test('a cancelled task ends its run: nothing is written, and the provider is not blamed', async () => {
+  const server = await serverOfTest();
+  const { provider, asked } = await waiting(server);
+  const running = sync(server, provider);
+  await asked();
+  const [task] = await tasksOf(server, provider);
+  await server.ok('POST', `/v1/operator/tasks/${task.id}/cancel`, { as: server.admin });
+  const answered = await running;
+  expectProblem(answered, 502, 'sync_failed');
+  expect(answered.body.detail).toMatch(/the task was cancelled/);
+  expect(await tasksOf(server, provider)).toMatchObject([{ status: 'cancelled' }]);
+  const after = await server.ok('GET', `/v1/providers/${provider.id}`, { as: server.admin });
+  expect(after).toMatchObject({ health: 'unknown', inventorySyncedAt: null });
+});
+
+test('a provider that is changed while it is asked keeps its inventory', async () => {
+  const server = await serverOfTest();
+  const { provider, answer, asked } = await waiting(server);
+  const running = sync(server, provider);
+  await asked();
+  const path = `/v1/providers/${provider.id}`;
+  await server.ok('PUT', path, { as: server.admin, body: { baseUrl: 'https://elsewhere.example.com' } });
+  answer('a');
+  const answered = await running;
+  expectProblem(answered, 502, 'sync_failed');
+  expect(answered.body.detail).toMatch(/the provider was changed meanwhile/);
+  const { items } = await server.ok('GET', `${path}/inventory`, { as: server.admin });
+  expect(items).toEqual([]);
+  expect((await server.ok('GET', path, { as: server.admin })).health).toBe('unknown');
+});
+
+test('a credential that is put for another address is not sent to the one before it, between two attempts', async () => {
+  const server = await serverOfTest();
+  const as = server.admin;
+  const elsewhere = await startPeer((_req, res) => void res.end());
+  let moved: Promise<unknown> | null = null;
+  const peer = await startPeer((_req, res) => {
+    const path = `/v1/providers/${provider.id}`;
+    moved ??= server
+      .ok('PUT', path, { as, body: { baseUrl: elsewhere.url } })
+      .then(() => server.ok('PUT', `${path}/credential`, { as, body: { secret: 'sk-for-elsewhere' } }))
+      .then(() => res.writeHead(503).end());
+  });
+  const body = { name: 'moving', kind: 'llm', baseUrl: peer.url };
+  const provider = await server.ok('POST', '/v1/providers', { as, body });
+  await server.ok('PUT', `/v1/providers/${provider.id}/credential`, { as, body: { secret: 'sk-for-here' } });
+  const answered = await sync(server, provider);
+  expectProblem(answered, 502, 'sync_failed');
+  expect(answered.body.detail).toMatch(/the provider was changed meanwhile/);
+  expect(peer.requests.map(({ headers }) => headers.authorization)).toEqual(['Bearer sk-for-here']);
+  expect(elsewhere.requests).toEqual([]);
+});
+
+test('of the sync tasks of a provider the newest hundred finished ones are kept', SLOW, async () => {
+  const server = await serverOfTest();
+  const peer = await startPeer((_req, res) => void res.end('{"object":"list","data":[]}'));
+  const body = { name: 'often', kind: 'llm', baseUrl: peer.url };
+  const provider = await server.ok('POST', '/v1/providers', { as: server.admin, body });
+  const tasks: string[] = [];
+  for (let count = 0; count < 103; count += 1) tasks.push((await sync(server, provider)).body.taskId);
+  const statuses = await Promise.all(
+    tasks.map(async (id) => (await server.call('GET', `/v1/operator/tasks/${id}`, { as: server.admin })).status),
+  );
+  // A run removes what was too much before it began.
+  expect(statuses).toEqual(tasks.map((_, index) => (index < 2 ? 404 : 200)));
+});
+
+test('stopping the service ends its syncs, and their tasks say so', async () => {
+  const server = await startTestServer({ ...LOOPBACK, QM_LOG_LEVEL: 'silent' });
+  const { provider, asked } = await waiting(server);
+  const running = sync(server, provider);
+  await asked();
+  const stopping = server.services.syncs.stop();
+  const answered = await running;
+  await stopping;
+  expectProblem(answered, 502, 'sync_failed');
+  expect(answered.body.detail).toMatch(/the service stopped/);
+  expect(await tasksOf(server, provider)).toMatchObject([{ status: 'failed', lastError: 'the service stopped' }]);
+  await server.stop();
+});
+
+async function countOf(peer: Peer, count: number): Promise<void> {
+  await vi.waitFor(() => expect(peer.requests).toHaveLength(count), WAIT);
+}
+
+test('a provider with an interval is synced when it is due, by the system, and not before', SLOW, async () => {
+  const server = await serverOfTest();
+  const peer = await startPeer((_req, res) => void res.end('{"object":"list","data":[{"id":"a"}]}'));
+  const body = { name: 'scheduled', kind: 'llm', baseUrl: peer.url, syncIntervalSeconds: 300 };
+  const provider = await server.ok('POST', '/v1/providers', { as: server.admin, body });
+  expect(provider.syncIntervalSeconds).toBe(300);
+  // Another one is due now: once it was synced, those that are due were looked for.
+  const probe = await waiting(server, { syncIntervalSeconds: 300 });
+  directly(server, 'update providers set next_sync_at = ? where id = ?', '2000-01-01T00:00:00.000Z', probe.provider.id);
+  await probe.asked();
+  probe.answer();
+  expect(peer.requests).toHaveLength(0);
+
+  server.travel(5 * MINUTE);
+  await countOf(peer, 1);
+  await vi.waitFor(async () => {
+    expect(await tasksOf(server, provider)).toMatchObject([{ status: 'succeeded' }]);
+  }, WAIT);
+  const [event, ...others] = await auditOf(server, { operation: 'sync_provider_inventory', target_id: provider.id });
+  expect(others).toEqual([]);
+  expect(event).toMatchObject({ actor: { type: 'system' }, outcome: 'success', target: { type: 'provider' } });
+
+  // The next time lies an interval ahead, and a little.
+  server.travel(6 * MINUTE);
+  await countOf(peer, 2);
+  await server.ok('PUT', `/v1/providers/${provider.id}`, { as: server.admin, body: { syncIntervalSeconds: null } });
+  const cleared = await server.ok('GET', `/v1/providers/${provider.id}`, { as: server.admin });
+  expect(cleared.syncIntervalSeconds).toBeNull();
+});
+
+test('scheduled syncs that fail come at growing intervals', SLOW, async () => {
+  const server = await serverOfTest();
+  const peer = await startPeer((_req, res) => void res.writeHead(404).end());
+  const body = { name: 'failing', kind: 'llm', baseUrl: peer.url, syncIntervalSeconds: 300 };
+  const provider = await server.ok('POST', '/v1/providers', { as: server.admin, body });
+  const nextSync = () => {
+    const db = new SqliteDatabase(server.databasePath, { readonly: true });
+    const next = db.prepare('select next_sync_at from providers where id = ?').pluck().get(provider.id) as string;
+    db.close();
+    return Date.parse(next) - server.services.now().getTime();
+  };
+  const waits: number[] = [];
+  for (let failures = 1; failures <= 3; failures += 1) {
+    server.travel(nextSync() + 1000);
+    await vi.waitFor(async () => {
+      const tasks = await tasksOf(server, provider);
+      expect(tasks.filter(({ status }) => status === 'failed')).toHaveLength(failures);
+    }, WAIT);
+    waits.push(nextSync());
+  }
+  const [first = 0, second = 0, third = 0] = waits;
+  expect(first).toBeGreaterThan(9 * MINUTE);
+  expect(second).toBeGreaterThan(first * 1.5);
+  expect(third).toBeGreaterThan(second * 1.5);
+  expect((await server.ok('GET', `/v1/providers/${provider.id}`, { as: server.admin })).health).toBe('failing');
+});

@@ -1,0 +1,149 @@
+import { connect } from 'node:net';
+import { fileURLToPath } from 'node:url';
+import { expect, test } from 'vitest';
+import { databaseFile, freePort, newBootstrapKey } from './support/environment.ts';
+import { runProgram, startProcess } from './support/process.ts';
+
+const QUICKSTART = fileURLToPath(import.meta.resolve('@quartermaster/quickstart/main.ts'));
+
+/** Two processes of ours and one of the MCP server's, on a machine that may be busy. */
+const TIME_LIMIT_MS = 60_000;
+
+/** What `npm start` sets, on a database of the test's own. */
+async function developmentServer(environment: Record<string, string> = {}) {
+  const key = newBootstrapKey();
+  const { url } = await startProcess({
+    DATABASE_URL: `sqlite:${await databaseFile()}`,
+    QM_BOOTSTRAP_API_KEY: key,
+    QM_DEV_IDENTITY: '1',
+    QM_ALLOW_PRIVATE_ADDRESSES: '127.0.0.0/8,::1',
+    QM_LOG_LEVEL: 'fatal',
+    ...environment,
+  });
+  const ask = async (path: string) => {
+    const response = await fetch(url + path, { headers: { 'x-api-key': key } });
+    expect(response.status).toBe(200);
+    return (await response.json()) as { items: Record<string, unknown>[] };
+  };
+  return { url, ask };
+}
+
+const tenantIn = (output: string) => /A new tenant, (quickstart-[0-9a-f]{6}), at/.exec(output)?.[1] ?? '';
+
+test(
+  'the quickstart tells the whole loop, each time in a tenant of its own',
+  async () => {
+    const { url, ask } = await developmentServer();
+    const runs = [runProgram({ QM_URL: url }, QUICKSTART), runProgram({ QM_URL: `${url}/` }, QUICKSTART)];
+    const ends = await Promise.all(runs.map(({ ended }) => ended));
+    const [story = '', again = ''] = runs.map(({ output }) => output());
+    expect(ends, story).toEqual([
+      { code: 0, signal: null },
+      { code: 0, signal: null },
+    ]);
+
+    // Declared: what the sync took over is what the first session grants.
+    const granted = /before +everything +(\d+) prompts, (\d+) resources, (\d+) tools\n/.exec(story);
+    const counts = granted?.slice(1).map(Number) ?? [];
+    expect(counts.every((count) => count > 0)).toBe(true);
+    const added = counts.reduce((sum, count) => sum + count, 0);
+    expect(story).toMatch(new RegExp(`synced in \\d+ ms: ${added} items\\.`));
+    // Seen: the trace as a tree, below its agent, with bars of time.
+    expect(story).toMatch(/\n {3}agent trip-planner +█+ +\d+\.\d ms\n {5}model scripted-1 +█+ +\d+\.\d ms\n/);
+    for (const tool of ['get-sum', 'echo', 'book_hotel']) {
+      expect(story).toMatch(new RegExp(`\\n {5}tool ${tool} +█+ +\\d+\\.\\d ms\\n`));
+    }
+    // Unknown: everything but the tools of the provider that was declared.
+    expect(story.match(/^ {3}(declared|unknown) .*$/gm)?.map((line) => line.trim().split(/ {2,}/))).toEqual([
+      ['declared', 'tool', 'echo', 'at everything', '1 x'],
+      ['declared', 'tool', 'get-sum', 'at everything', '1 x'],
+      ['unknown', 'tool', 'book_hotel', 'at trip-planner', '1 x', 'risk high'],
+      ['unknown', 'model', 'scripted-1', 'at trip-planner', '3 x', 'risk high'],
+      ['unknown', 'agent', 'trip-planner', 'at trip-planner', '1 x', 'risk high'],
+    ]);
+    // Recommended, not applied before somebody looked, reviewed, shown, applied.
+    expect(story).toContain('0 applied, 4 skipped (needs_review)');
+    expect(story).toContain('Review of the tool book_hotel: approved.');
+    expect(story).toMatch(
+      / provider trip-planner: discovered -> active\n.* inventory_item book_hotel: nothing -> available\n/,
+    );
+    expect(story).toContain('Applied: adopt_provider, register_item.');
+    // Granted: the next session has it.
+    expect(story).toMatch(/\n {3}after +everything +.*\n {3}after \+ +trip-planner +tool book_hotel\n/);
+    expect(story).toContain(`${url}/docs`);
+
+    const [tenant, other] = [tenantIn(story), tenantIn(again)];
+    expect(tenant).not.toBe(other);
+    const { items } = await ask(`/v1/runtime-observations?tenant_id=${tenant}`);
+    const unknown = items.filter((one) => one['unknown'] === true).map(({ name }) => String(name));
+    expect(unknown.toSorted()).toEqual(['scripted-1', 'trip-planner']);
+
+    const lines = story.split('\n');
+    expect(lines.filter((line) => line.length > 96)).toEqual([]);
+    expect(story).not.toContain('\u001b');
+    expect(story).not.toMatch(/qm_key_\w/);
+  },
+  TIME_LIMIT_MS,
+);
+
+test(
+  'the quickstart ends its MCP server when it is interrupted',
+  async () => {
+    const { url } = await developmentServer();
+    const { child, output, ended } = runProgram({ QM_URL: url }, QUICKSTART);
+    const mcp = () => /http:\/\/127\.0\.0\.1:(\d+)\/mcp/.exec(output())?.[1];
+    await expect.poll(mcp, { timeout: TIME_LIMIT_MS }).toBeDefined();
+    child.kill('SIGINT');
+    expect(await ended).toEqual({ code: null, signal: 'SIGINT' });
+    await expect.poll(() => answers(Number(mcp())), { timeout: TIME_LIMIT_MS }).toBe(false);
+  },
+  TIME_LIMIT_MS,
+);
+
+test(
+  'without a server the quickstart says how to start one',
+  async () => {
+    const url = `http://127.0.0.1:${await freePort()}`;
+    const { output, ended } = runProgram({ QM_URL: url }, QUICKSTART);
+    expect(await ended).toEqual({ code: 1, signal: null });
+    expect(output()).toContain(`No server answers at ${url}.`);
+    expect(output()).toContain('npm start');
+    expect(output()).not.toContain('    at ');
+  },
+  TIME_LIMIT_MS,
+);
+
+test(
+  'at a server without the development identity provider the quickstart says so, and changes nothing',
+  async () => {
+    const { url, ask } = await developmentServer({ QM_DEV_IDENTITY: '0' });
+    const { output, ended } = runProgram({ QM_URL: url }, QUICKSTART);
+    expect(await ended).toEqual({ code: 1, signal: null });
+    expect(output()).toContain(`The server at ${url} runs without the development identity provider`);
+    expect((await ask('/v1/tenants')).items.map(({ id }) => id)).toEqual(['default']);
+  },
+  TIME_LIMIT_MS,
+);
+
+test(
+  'where the server may not reach the MCP server the quickstart says what it answered',
+  async () => {
+    const { url } = await developmentServer({ QM_ALLOW_PRIVATE_ADDRESSES: '' });
+    const { output, ended } = runProgram({ QM_URL: url }, QUICKSTART);
+    expect(await ended).toEqual({ code: 1, signal: null });
+    expect(output()).toMatch(
+      /quickstart: The server answered 502 to \/v1\/providers\/\w+\/sync: The sync \w+ failed: the address 127\.0\.0\.1 is not public/,
+    );
+  },
+  TIME_LIMIT_MS,
+);
+
+function answers(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(port, '127.0.0.1', () => {
+      socket.destroy();
+      resolve(true);
+    });
+    socket.once('error', () => resolve(false));
+  });
+}

@@ -1,0 +1,131 @@
+import { randomBytes } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import SqliteDatabase from 'better-sqlite3';
+import pino from 'pino';
+import { expect, test } from 'vitest';
+import { readConfig } from '../src/config.ts';
+import { SecretUnreadableError, secretBox } from '../src/crypto/secret-box.ts';
+import { type RunningServer, startServer } from '../src/server/start.ts';
+import { LOOPBACK, startPeer } from './inventory-sync/peers.ts';
+import { databaseFile, newBootstrapKey } from './support/environment.ts';
+import type { Body } from './support/server.ts';
+
+const key = () => randomBytes(32);
+
+test('what a former key sealed opens, is sealed again by the current one, and is left alone from then on', () => {
+  const [old, current] = [key(), key()];
+  const sealed = secretBox(old).seal('hidden', 'record:1');
+  const box = secretBox(current, [key(), old]);
+  expect(box.open(sealed, 'record:1')).toBe('hidden');
+  const resealed = box.reseal(sealed, 'record:1');
+  expect(resealed).not.toBeNull();
+  expect(secretBox(current).open(resealed ?? '', 'record:1')).toBe('hidden');
+  expect(box.reseal(resealed ?? '', 'record:1')).toBeNull();
+  expect(() => secretBox(old).open(resealed ?? '', 'record:1')).toThrow(SecretUnreadableError);
+});
+
+test('no key, another identity, and a changed byte open nothing, and the error says nothing', () => {
+  const box = secretBox(key());
+  const sealed = box.seal('hidden', 'record:1');
+  const last = sealed.at(-2) === 'A' ? 'B' : 'A';
+  const changed = `${sealed.slice(0, -2)}${last}${sealed.slice(-1)}`;
+  const rows: [string, string][] = [
+    [sealed, 'record:2'],
+    [changed, 'record:1'],
+    ['v1.', 'record:1'],
+    ['v2.AAAA', 'record:1'],
+    ['', 'record:1'],
+  ];
+  for (const [text, identity] of rows) {
+    for (const work of [box.open, box.reseal]) expect(() => work(text, identity)).toThrow(SecretUnreadableError);
+  }
+  expect(() => secretBox(key()).open(sealed, 'record:1')).toThrow('no key that is configured opens the secret');
+});
+
+type Environment = Record<string, string>;
+type Logged = { msg: string; resealed?: number; unreadable?: number };
+
+test('a start with a new key and the former one seals everything again; the next start needs the new one alone', async () => {
+  const database = await databaseFile();
+  const bootstrap = newBootstrapKey();
+  const lines: string[] = [];
+  const log = pino({}, { write: (line: string) => void lines.push(line) });
+  const logged = () => lines.splice(0).map((line) => JSON.parse(line) as Logged);
+  const as = { 'x-api-key': bootstrap };
+  const start = (environment: Environment) =>
+    startServer(
+      readConfig({
+        ...{ PORT: '0', DATABASE_URL: `sqlite:${database}`, QM_METRICS_PORT: 'off', QM_RATE_LIMITS: 'off' },
+        ...{ QM_BOOTSTRAP_API_KEY: bootstrap, ...LOOPBACK, ...environment },
+      }),
+      { log, syncLimits: { pauseMs: 1 } },
+    );
+  const call = async ({ url }: RunningServer, method: string, path: string, body: object = {}) => {
+    const sent = method === 'GET' ? {} : { body: JSON.stringify(body) };
+    const headers = { ...as, 'content-type': 'application/json' };
+    const response = await fetch(`${url}${path}`, { method, headers, ...sent });
+    return { status: response.status, body: (await response.json()) as Body };
+  };
+  const sealed = () => {
+    const db = new SqliteDatabase(database, { readonly: true });
+    const rows = db.prepare('select id, secret from credentials where secret is not null order by id').all();
+    db.close();
+    return rows as { id: string; secret: string }[];
+  };
+  const seen: (string | undefined)[] = [];
+  const peer = await startPeer((req, res) => {
+    seen.push(req.headers.authorization);
+    res.end('{"object":"list","data":[]}');
+  });
+  const [old, current] = [key().toString('base64'), key().toString('base64')];
+
+  let server = await start({ QM_SECRET_KEY: old });
+  const provider = await call(server, 'POST', '/v1/providers', { name: 'llm', kind: 'llm', baseUrl: peer.url });
+  const path = `/v1/providers/${provider.body.id}`;
+  expect((await call(server, 'PUT', `${path}/credential`, { secret: 'sk-1' })).status).toBe(200);
+  const gateway = await call(server, 'POST', '/v1/gateways', { name: 'edge' });
+  const session = `/v1/gateways/${gateway.body.id}/sessions`;
+  expect((await call(server, 'POST', session)).status).toBe(200);
+  await server.stop();
+  const before = sealed();
+  expect(before).toHaveLength(2);
+
+  // Without the former key nothing is lost, and what needs a secret says that it cannot be opened.
+  server = await start({ QM_SECRET_KEY: current });
+  const failed = await call(server, 'POST', `${path}/sync`);
+  expect(failed.status).toBe(502);
+  expect(failed.body.detail).toMatch(/the credential of the provider cannot be opened/);
+  expect(seen).toEqual([]);
+  await server.stop();
+  expect(sealed()).toEqual(before);
+  logged();
+
+  server = await start({ QM_SECRET_KEY: current, QM_SECRET_KEY_PREVIOUS: `${key().toString('base64')}, ${old}` });
+  expect(logged().find(({ resealed }) => resealed !== undefined)?.resealed).toBe(2);
+  await server.stop();
+  const after = sealed();
+  expect(after.map(({ id }) => id)).toEqual(before.map(({ id }) => id));
+  for (const [index, { secret }] of after.entries()) expect(secret).not.toBe(before[index]?.secret);
+
+  server = await start({ QM_SECRET_KEY: current, QM_SECRET_KEY_PREVIOUS: old });
+  expect(logged().find(({ resealed }) => resealed !== undefined)?.resealed).toBe(0);
+  await server.stop();
+  expect(sealed()).toEqual(after);
+
+  server = await start({ QM_SECRET_KEY: current });
+  expect((await call(server, 'POST', `${path}/sync`)).status).toBe(200);
+  expect(seen).toEqual(['Bearer sk-1']);
+  expect((await call(server, 'POST', session)).status).toBe(200);
+  await server.stop();
+
+  // A key that opens nothing is no reason not to start: it is counted, and no ciphertext is logged.
+  logged();
+  const strange = key().toString('base64');
+  server = await start({ QM_SECRET_KEY: strange, QM_SECRET_KEY_PREVIOUS: old });
+  const told = lines.join('\n');
+  expect(logged().find(({ unreadable }) => unreadable !== undefined)?.unreadable).toBe(2);
+  for (const { secret } of after) expect(told).not.toContain(secret.slice(3));
+  await server.stop();
+  expect(sealed()).toEqual(after);
+  expect((await readFile(database)).includes(Buffer.from('sk-1'))).toBe(false);
+});

@@ -1,0 +1,60 @@
+import { randomBytes } from 'node:crypto';
+import {
+  createGateway,
+  createProvider,
+  createServiceAccount,
+  createServiceAccountKey,
+  createTenant,
+  type Gateway,
+  type Provider,
+  type Scope,
+} from '@quartermaster/client';
+import type { Client } from '@quartermaster/client/client/index.ts';
+import { AGENT } from './agent.ts';
+import { clientOf, done } from './calls.ts';
+
+/** What the quickstart sets up: all of it in a tenant of its own, which is new with each run. */
+export type World = {
+  url: string;
+  tenantId: string;
+  /** The platform administrator, who set it up. */
+  admin: Client;
+  /** Who runs the agents: may read, review and apply, and open sessions for others. */
+  operator: Client;
+  /** The agent's key: it may send spans, and nothing else. */
+  agentKey: string;
+  agentSubject: string;
+  provider: Provider;
+  gateway: Gateway;
+};
+
+const OPERATOR_SCOPES: Scope[] = [
+  'gateway_sessions:impersonate',
+  'gateway_sessions:write',
+  'operator_tasks:read',
+  'providers:read',
+  'providers:write',
+  'recommendations:apply',
+  'recommendations:read',
+  'runtime_observations:read',
+  'runtime_observations:review',
+  'traces:read',
+];
+
+export async function makeWorld(client: Client, { url, mcpUrl }: { url: string; mcpUrl: string }): Promise<World> {
+  const tenantId = `quickstart-${randomBytes(3).toString('hex')}`;
+  await done(createTenant({ client, body: { id: tenantId, displayName: 'Quickstart' } }));
+  const keyOf = async (id: string, scopes: Scope[]) => {
+    await done(createServiceAccount({ client, body: { id, name: id, tenantId } }));
+    const key = { path: { service_account_id: id }, query: { tenant_id: tenantId }, body: { scopes } };
+    return (await done(createServiceAccountKey({ client, ...key }))).key;
+  };
+  const agentKey = await keyOf(AGENT, ['traces:write']);
+  const operator = clientOf(url, { key: await keyOf('operator', OPERATOR_SCOPES) });
+  const declared = { name: 'everything', kind: 'mcp', baseUrl: mcpUrl, tenantId } as const;
+  const provider = await done(createProvider({ client, body: declared }));
+  const edge = { name: 'edge', providerIds: [provider.id], tenantId };
+  const gateway = await done(createGateway({ client, body: edge }));
+  const agentSubject = `service_account:${tenantId}/${AGENT}`;
+  return { url, tenantId, admin: client, operator, agentKey, agentSubject, provider, gateway };
+}

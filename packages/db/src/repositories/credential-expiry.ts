@@ -1,0 +1,80 @@
+import type { Credential } from '@quartermaster/contracts/credentials.ts';
+import type { Database } from '../database.ts';
+import { placeOf, within } from '../queries.ts';
+import type { TenantPlace, TenantScope } from '../tenancy.ts';
+
+/** A credential that ends, and where it stands. */
+export type EndingCredential = TenantPlace &
+  Pick<Credential, 'id' | 'name' | 'prefix' | 'ownerId'> & {
+    kind: 'api_key' | 'provider_secret';
+    expiresAt: string;
+  };
+
+/**
+ * The credentials in force that end before a time and were never the subject of a task to rotate them, soonest first.
+ * What is rotated already is left out: it ends with its overlap.
+ */
+export async function listEndingCredentials(
+  db: Database,
+  scope: TenantScope,
+  { before, limit }: { before: Date; limit: number },
+  now: Date,
+): Promise<EndingCredential[]> {
+  const rows = await db
+    .selectFrom('credentials')
+    .select(['id', 'tenant_id', 'sub_tenant_id', 'kind', 'name', 'prefix', 'owner_id', 'expires_at'])
+    .where('revoked_at', 'is', null)
+    .where('expires_at', '>', now.toISOString())
+    .where('expires_at', '<=', before.toISOString())
+    .where('kind', 'in', ['api_key', 'provider_secret'])
+    .where('replaced_by', 'is', null)
+    .where(within(scope))
+    .where(({ not, exists, selectFrom }) =>
+      not(
+        exists(
+          selectFrom('operator_tasks as task')
+            .select('task.id')
+            .whereRef('task.tenant_id', '=', 'credentials.tenant_id')
+            .where('task.kind', '=', 'rotate_credential')
+            .where('task.subject_type', '=', 'credential')
+            .whereRef('task.subject_id', '=', 'credentials.id'),
+        ),
+      ),
+    )
+    .orderBy('expires_at')
+    .orderBy('id')
+    .limit(limit)
+    .execute();
+  return rows.map((row) => ({
+    ...placeOf(row),
+    id: row.id,
+    kind: row.kind as EndingCredential['kind'],
+    name: row.name,
+    prefix: row.prefix,
+    ownerId: row.owner_id,
+    expiresAt: row.expires_at ?? '',
+  }));
+}
+
+/** The credentials that are revoked or rotated while a task to rotate them is unfinished. */
+export async function listSettledRotations(
+  db: Database,
+  scope: TenantScope,
+  limit: number,
+): Promise<(TenantPlace & { id: string; rotated: boolean })[]> {
+  const rows = await db
+    .selectFrom('operator_tasks as task')
+    .innerJoin('credentials as credential', (join) =>
+      join.onRef('credential.tenant_id', '=', 'task.tenant_id').onRef('credential.id', '=', 'task.subject_id'),
+    )
+    .select(['credential.id', 'credential.tenant_id', 'credential.sub_tenant_id', 'credential.replaced_by'])
+    .where('task.kind', '=', 'rotate_credential')
+    .where('task.subject_type', '=', 'credential')
+    .where('task.status', 'in', ['open', 'claimed', 'running'])
+    .where((eb) => eb.or([eb('credential.revoked_at', 'is not', null), eb('credential.replaced_by', 'is not', null)]))
+    .where(within(scope, 'task'))
+    .orderBy('task.id')
+    .limit(limit)
+    .execute();
+  return rows.map((row) => ({ ...placeOf(row), id: row.id, rotated: row.replaced_by !== null }));
+}

@@ -1,0 +1,61 @@
+import type { InventoryItem } from '@quartermaster/contracts/inventory.ts';
+import { type SqlBool, sql } from 'kysely';
+import type { Database } from '../database.ts';
+import { within } from '../queries.ts';
+import type { TenantScope } from '../tenancy.ts';
+
+/** What an agent may use of a provider. */
+export type GrantedItem = Pick<InventoryItem, 'kind' | 'name'>;
+
+/** Where a page of them ends. */
+export type GrantedItemKey = { kind: InventoryItem['kind']; nameKey: string };
+
+/** Blocked and retired items are not. A missing one is: that a sync did not see it says nothing of whether it may be used. */
+const GRANTED = ['available', 'missing'] as const;
+
+/** Names of one statement: SQLite takes 32,766 parameters. */
+const NAMES_OF_STATEMENT = 1000;
+
+/** What the inventory of a provider grants, in a stable order, from after `after`; `limit` at the most. */
+export async function listGrantedItems(
+  db: Database,
+  scope: TenantScope,
+  providerId: string,
+  after: GrantedItemKey | null,
+  limit: number,
+): Promise<(GrantedItem & GrantedItemKey)[]> {
+  let query = db
+    .selectFrom('inventory_items')
+    .select(['kind', 'name', 'name_key as nameKey'])
+    .where('provider_id', '=', providerId)
+    .where('status', 'in', GRANTED)
+    .where(within(scope));
+  if (after !== null) query = query.where(sql<SqlBool>`(kind, name_key) > (${after.kind}, ${after.nameKey})`);
+  return query.orderBy('kind').orderBy('name_key').limit(limit).execute();
+}
+
+/** Those of `items` that the inventory of their provider grants. */
+export async function findGrantedItems(
+  db: Database,
+  scope: TenantScope,
+  providerId: string,
+  items: readonly GrantedItem[],
+): Promise<GrantedItem[]> {
+  const found: GrantedItem[] = [];
+  for (const [kind, ofKind] of Map.groupBy(items, (item) => item.kind)) {
+    for (let start = 0; start < ofKind.length; start += NAMES_OF_STATEMENT) {
+      const names = ofKind.slice(start, start + NAMES_OF_STATEMENT).map(({ name }) => name);
+      const rows = await db
+        .selectFrom('inventory_items')
+        .select(['kind', 'name'])
+        .where('provider_id', '=', providerId)
+        .where('kind', '=', kind)
+        .where('name', 'in', names)
+        .where('status', 'in', GRANTED)
+        .where(within(scope))
+        .execute();
+      found.push(...rows);
+    }
+  }
+  return found;
+}

@@ -1,0 +1,278 @@
+import type { Drift, InventoryItem, InventoryKind } from '@quartermaster/contracts/inventory.ts';
+import type { OperatorTask } from '@quartermaster/contracts/operator-tasks.ts';
+import type { Provider } from '@quartermaster/contracts/providers.ts';
+import { type SqlBool, sql } from 'kysely';
+import type { Database } from '../database.ts';
+import { newId } from '../ids.ts';
+import { placeColumns, within } from '../queries.ts';
+import type { TenantPlace, TenantScope } from '../tenancy.ts';
+
+/** An inventory item as a sync compares it. */
+export type KnownItem = Pick<
+  InventoryItem,
+  'id' | 'kind' | 'name' | 'title' | 'description' | 'status' | 'source' | 'schemaDigest' | 'attributes' | 'drift'
+> & {
+  nameKey: string;
+  /** Whether a sync ever found it. */
+  confirmed: boolean;
+};
+
+/** An item as the provider lists it. */
+export type FoundItem = Pick<KnownItem, 'kind' | 'name' | 'nameKey' | 'title' | 'description' | 'schemaDigest'> & {
+  attributes: Record<string, unknown>;
+};
+
+/** What a sync changes of an item that it found, or did not find. */
+export type SyncedChange = Partial<
+  Pick<InventoryItem, 'title' | 'description' | 'status' | 'schemaDigest' | 'attributes'> & { drift: Drift | null }
+>;
+
+/** Written out, not bound: a partial index serves a query only where the statement itself shows its condition. */
+const UNFINISHED = sql<SqlBool>`status in ('open', 'claimed', 'running')`;
+
+/** The unfinished sync task of a provider. */
+export async function findSyncTask(
+  db: Database,
+  scope: TenantScope,
+  providerId: string,
+): Promise<{ id: string; status: OperatorTask['status']; leaseExpiresAt: string | null } | undefined> {
+  const row = await db
+    .selectFrom('operator_tasks')
+    .select(['id', 'status', 'lease_expires_at'])
+    .where('kind', '=', 'sync_inventory')
+    .where('subject_type', '=', 'provider')
+    .where('subject_id', '=', providerId)
+    .where(UNFINISHED)
+    .where(within(scope))
+    .executeTakeFirst();
+  return row && { id: row.id, status: row.status, leaseExpiresAt: row.lease_expires_at };
+}
+
+/** @throws DuplicateKeyError where one of the provider is unfinished */
+export async function insertSyncTask(
+  db: Database,
+  provider: Provider,
+  { leaseExpiresAt }: { leaseExpiresAt: string },
+  now: Date,
+): Promise<string> {
+  const id = newId('task', now);
+  await db
+    .insertInto('operator_tasks')
+    .values({
+      ...placeColumns(provider),
+      id,
+      kind: 'sync_inventory',
+      status: 'running',
+      title: `Sync the inventory of ${provider.name}`,
+      subject_type: 'provider',
+      subject_id: provider.id,
+      assignee: null,
+      priority: 'normal',
+      due_at: null,
+      attempts: 0,
+      last_error: null,
+      lease_expires_at: leaseExpiresAt,
+      completed_at: null,
+      created_at: now.toISOString(),
+      updated_at: now.toISOString(),
+    })
+    .execute();
+  return id;
+}
+
+/** Says how far a run is, and that it goes on. @returns false where it is not running any more */
+export async function renewSyncTask(
+  db: Database,
+  scope: TenantScope,
+  id: string,
+  run: Pick<OperatorTask, 'attempts' | 'lastError' | 'progress'> & { leaseExpiresAt: string },
+  now: Date,
+): Promise<boolean> {
+  const { numUpdatedRows } = await db
+    .updateTable('operator_tasks')
+    .set({
+      attempts: run.attempts,
+      last_error: run.lastError,
+      progress: run.progress === null ? null : JSON.stringify(run.progress),
+      lease_expires_at: run.leaseExpiresAt,
+      updated_at: now.toISOString(),
+    })
+    .where('id', '=', id)
+    .where('status', '=', 'running')
+    .where(within(scope))
+    .executeTakeFirst();
+  return numUpdatedRows > 0n;
+}
+
+/** @returns false where it is finished already: somebody cancelled it, or took it over */
+export async function endSyncTask(
+  db: Database,
+  scope: TenantScope,
+  id: string,
+  end: Pick<OperatorTask, 'lastError'> & {
+    status: 'succeeded' | 'failed';
+    attempts?: number;
+    progress?: OperatorTask['progress'];
+  },
+  now: Date,
+): Promise<boolean> {
+  const { numUpdatedRows } = await db
+    .updateTable('operator_tasks')
+    .set({
+      status: end.status,
+      last_error: end.lastError,
+      ...(end.attempts !== undefined && { attempts: end.attempts }),
+      ...(end.progress != null && { progress: JSON.stringify(end.progress) }),
+      lease_expires_at: null,
+      completed_at: now.toISOString(),
+      updated_at: now.toISOString(),
+    })
+    .where('id', '=', id)
+    .where(UNFINISHED)
+    .where(within(scope))
+    .executeTakeFirst();
+  return numUpdatedRows > 0n;
+}
+
+/** Removes the oldest finished sync tasks of a provider, but for some: a schedule makes them for ever. */
+export async function pruneSyncTasks(db: Database, provider: Provider, { kept }: { kept: number }): Promise<void> {
+  const finished = db
+    .selectFrom('operator_tasks')
+    .select('id')
+    .where('tenant_id', '=', provider.tenantId)
+    .where('kind', '=', 'sync_inventory')
+    .where('subject_type', '=', 'provider')
+    .where('subject_id', '=', provider.id)
+    .where('completed_at', 'is not', null)
+    .orderBy('id', 'desc');
+  const oldest = await finished.offset(kept).limit(1).executeTakeFirst();
+  if (!oldest) return;
+  await db
+    .deleteFrom('operator_tasks')
+    .where('tenant_id', '=', provider.tenantId)
+    .where('kind', '=', 'sync_inventory')
+    .where('subject_type', '=', 'provider')
+    .where('subject_id', '=', provider.id)
+    .where('completed_at', 'is not', null)
+    .where('id', '<=', oldest.id)
+    .execute();
+}
+
+/** How many syncs of a provider failed since a time (null: ever), counted up to a limit. */
+export async function countFailedSyncs(
+  db: Database,
+  scope: TenantScope,
+  { providerId, since, most }: { providerId: string; since: string | null; most: number },
+): Promise<number> {
+  let query = db
+    .selectFrom('operator_tasks')
+    .select('id')
+    .where('kind', '=', 'sync_inventory')
+    .where('subject_type', '=', 'provider')
+    .where('subject_id', '=', providerId)
+    .where('status', '=', 'failed')
+    .where(within(scope));
+  if (since !== null) query = query.where('completed_at', '>', since);
+  return (await query.limit(most).execute()).length;
+}
+
+/** A batch of a provider's items of some kinds, in the order of their ids. */
+export async function listKnownItems(
+  db: Database,
+  scope: TenantScope,
+  { providerId, kinds, after, limit }: { providerId: string; kinds: InventoryKind[]; after: string; limit: number },
+): Promise<KnownItem[]> {
+  const rows = await db
+    .selectFrom('inventory_items')
+    .select(['id', 'kind', 'name', 'name_key', 'title', 'description', 'status', 'source', 'schema_digest'])
+    .select(['attributes', 'drift', 'first_seen_at', 'last_seen_at'])
+    .where('provider_id', '=', providerId)
+    .where('kind', 'in', kinds)
+    .where('id', '>', after)
+    .where(within(scope))
+    .orderBy('id')
+    .limit(limit)
+    .execute();
+  return rows.map((row) => ({
+    id: row.id,
+    kind: row.kind,
+    name: row.name,
+    nameKey: row.name_key,
+    title: row.title,
+    description: row.description,
+    status: row.status,
+    source: row.source,
+    schemaDigest: row.schema_digest,
+    attributes: JSON.parse(row.attributes) as KnownItem['attributes'],
+    drift: row.drift === null ? null : (JSON.parse(row.drift) as Drift),
+    // Nothing but a sync moves when an item was last seen.
+    confirmed: row.source === 'sync' || row.last_seen_at !== row.first_seen_at,
+  }));
+}
+
+/** @param place the provider's. @returns their ids, in the same order */
+export async function insertFoundItems(
+  db: Database,
+  place: TenantPlace,
+  { providerId, items }: { providerId: string; items: readonly FoundItem[] },
+  now: Date,
+): Promise<string[]> {
+  const time = now.toISOString();
+  const rows = items.map((item) => ({
+    ...placeColumns(place),
+    id: newId('inv', now),
+    provider_id: providerId,
+    kind: item.kind,
+    name: item.name,
+    name_key: item.nameKey,
+    title: item.title,
+    description: item.description,
+    status: 'available' as const,
+    source: 'sync' as const,
+    schema_digest: item.schemaDigest,
+    attributes: JSON.stringify(item.attributes),
+    first_seen_at: time,
+    last_seen_at: time,
+    created_at: time,
+    updated_at: time,
+  }));
+  if (rows.length > 0) await db.insertInto('inventory_items').values(rows).execute();
+  return rows.map(({ id }) => id);
+}
+
+/** @param lastSeenAt null: it was not found */
+export async function updateSyncedItem(
+  db: Database,
+  scope: TenantScope,
+  id: string,
+  { lastSeenAt, ...change }: SyncedChange & { lastSeenAt: string | null },
+  now: Date,
+): Promise<void> {
+  const { title, description, status, schemaDigest, attributes, drift } = change;
+  await db
+    .updateTable('inventory_items')
+    .set({
+      ...(title !== undefined && { title }),
+      ...(description !== undefined && { description }),
+      ...(status !== undefined && { status }),
+      ...(schemaDigest !== undefined && { schema_digest: schemaDigest }),
+      ...(attributes !== undefined && { attributes: JSON.stringify(attributes) }),
+      ...(drift !== undefined && { drift: drift === null ? null : JSON.stringify(drift) }),
+      ...(lastSeenAt !== null && { last_seen_at: lastSeenAt }),
+      updated_at: now.toISOString(),
+    })
+    .where('id', '=', id)
+    .where(within(scope))
+    .execute();
+}
+
+/** Remembers that items were found as they are known. */
+export async function touchItems(db: Database, scope: TenantScope, ids: readonly string[], now: Date): Promise<void> {
+  if (ids.length === 0) return;
+  await db
+    .updateTable('inventory_items')
+    .set({ last_seen_at: now.toISOString() })
+    .where('id', 'in', ids)
+    .where(within(scope))
+    .execute();
+}

@@ -1,0 +1,239 @@
+import type { Credential } from '@quartermaster/contracts/credentials.ts';
+import type { UpdateQueryBuilder, UpdateResult } from 'kysely';
+import type { Database } from '../database.ts';
+import { folded, placeColumns, within } from '../queries.ts';
+import type { Tables } from '../tables.ts';
+import { scopeOf, type TenantPlace, type TenantScope } from '../tenancy.ts';
+import { toCredential } from './credentials.ts';
+
+export type SecretSlot = 'current' | 'standby';
+
+/** A provider's secret as it is stored, sealed, and how it is sent. */
+export type SealedSecret = { credential: Credential; sealed: string; header: string; scheme: string | null };
+
+export type NewProviderSecret = {
+  id: string;
+  providerId: string;
+  slot: SecretSlot;
+  name: string | null;
+  sealed: string;
+  header: string;
+  scheme: string | null;
+  expiresAt: string | null;
+  createdBy: string;
+  rotationCount: number;
+};
+
+/** The credential in a slot, unless it is revoked. */
+export async function findProviderSecret(
+  db: Database,
+  scope: TenantScope,
+  providerId: string,
+  slot: SecretSlot,
+  now: Date,
+): Promise<Credential | undefined> {
+  const row = await selectSecret(db, scope, providerId, slot);
+  return row && toCredential(row, now);
+}
+
+/** The credential in use with its secret, for whoever sends it. */
+export async function findSealedSecret(
+  db: Database,
+  scope: TenantScope,
+  providerId: string,
+  now: Date,
+): Promise<SealedSecret | undefined> {
+  const row = await selectSecret(db, scope, providerId, 'current');
+  if (!row || row.secret === null || row.header === null) return undefined;
+  return { credential: toCredential(row, now), sealed: row.secret, header: row.header, scheme: row.scheme };
+}
+
+/** @param place the provider's. @throws DuplicateKeyError where the slot is taken */
+export async function insertProviderSecret(
+  db: Database,
+  place: TenantPlace,
+  secret: NewProviderSecret,
+  now: Date,
+): Promise<Credential> {
+  const row = await db
+    .insertInto('credentials')
+    .values({
+      ...placeColumns(place),
+      id: secret.id,
+      kind: 'provider_secret',
+      name: secret.name,
+      owner_type: 'provider',
+      owner_id: secret.providerId,
+      prefix: null,
+      scopes: JSON.stringify([]),
+      digest: null,
+      secret: secret.sealed,
+      public_key: null,
+      expires_at: secret.expiresAt,
+      last_used_at: null,
+      created_by: secret.createdBy,
+      revoked_at: null,
+      rotation_count: secret.rotationCount,
+      replaced_by: null,
+      slot: secret.slot,
+      header: secret.header,
+      scheme: secret.scheme,
+      search_text: folded([secret.id, secret.name].filter(Boolean).join('\n')),
+      created_at: now.toISOString(),
+      updated_at: now.toISOString(),
+    })
+    .returningAll()
+    .executeTakeFirstOrThrow();
+  return toCredential(row, now);
+}
+
+/** Revokes a credential and erases its secret. @returns the final record; undefined where it was revoked before */
+export async function revokeProviderSecret(
+  db: Database,
+  scope: TenantScope,
+  { id, replacedBy = null }: { id: string; replacedBy?: string | null },
+  now: Date,
+): Promise<Credential | undefined> {
+  const row = await updateSecrets(db, scope)
+    .set({ secret: null, slot: 'former', revoked_at: now.toISOString(), updated_at: now.toISOString() })
+    .set({ replaced_by: replacedBy })
+    .where('id', '=', id)
+    .where('revoked_at', 'is', null)
+    .returningAll()
+    .executeTakeFirst();
+  return row && toCredential(row, now);
+}
+
+/** Revokes all credentials of a provider and erases their secrets, former ones' too. @returns those that were in
+ * force, the one in use first */
+export async function detachProviderSecrets(
+  db: Database,
+  scope: TenantScope,
+  providerId: string,
+  now: Date,
+): Promise<Credential[]> {
+  const revoked: Credential[] = [];
+  for (const slot of ['current', 'standby'] as const) {
+    const row = await selectSecret(db, scope, providerId, slot);
+    const credential = row && (await revokeProviderSecret(db, scope, { id: row.id }, now));
+    if (credential) revoked.push(credential);
+  }
+  await updateSecrets(db, scope)
+    .set({ secret: null })
+    .where('owner_id', '=', providerId)
+    .where('secret', 'is not', null)
+    .execute();
+  return revoked;
+}
+
+/**
+ * Puts the secret on standby in use. The one before it is revoked and keeps its secret for a while, so that the swap can
+ * be undone: see {@link unswapProviderSecrets} and {@link eraseFormerSecrets}.
+ *
+ * @returns undefined where there are not both
+ */
+export async function swapProviderSecrets(
+  db: Database,
+  place: TenantPlace,
+  providerId: string,
+  now: Date,
+): Promise<{ current: Credential; former: Credential } | undefined> {
+  const scope = scopeOf(place);
+  const standby = await selectSecret(db, scope, providerId, 'standby');
+  const current = await selectSecret(db, scope, providerId, 'current');
+  if (!standby || !current) return undefined;
+  const former = await updateSecrets(db, scope)
+    .set({ slot: 'former', revoked_at: now.toISOString(), replaced_by: standby.id, updated_at: now.toISOString() })
+    .where('id', '=', current.id)
+    .returningAll()
+    .executeTakeFirstOrThrow();
+  const next = await updateSecrets(db, scope)
+    .set({ slot: 'current', updated_at: now.toISOString() })
+    .where('id', '=', standby.id)
+    .returningAll()
+    .executeTakeFirstOrThrow();
+  return { current: toCredential(next, now), former: toCredential(former, now) };
+}
+
+/**
+ * Takes a swap back: the former credential is in use again, the one after it on standby.
+ *
+ * @returns undefined where that cannot be: another one came since, or the former secret is erased
+ */
+export async function unswapProviderSecrets(
+  db: Database,
+  place: TenantPlace,
+  { currentId, formerId }: { currentId: string; formerId: string },
+  now: Date,
+): Promise<{ current: Credential; standby: Credential } | undefined> {
+  const scope = scopeOf(place);
+  const rows = await db
+    .selectFrom('credentials')
+    .selectAll()
+    .where('kind', '=', 'provider_secret')
+    .where('id', 'in', [currentId, formerId])
+    .where(within(scope))
+    .execute();
+  const current = rows.find(
+    ({ id, slot, revoked_at }) => id === currentId && slot === 'current' && revoked_at === null,
+  );
+  const former = rows.find(({ id, replaced_by }) => id === formerId && replaced_by === currentId);
+  if (!current || !former || former.secret === null || former.owner_id === null) return undefined;
+  if (await selectSecret(db, scope, former.owner_id, 'standby')) return undefined;
+  const standby = await updateSecrets(db, scope)
+    .set({ slot: 'standby', updated_at: now.toISOString() })
+    .where('id', '=', currentId)
+    .returningAll()
+    .executeTakeFirstOrThrow();
+  const restored = await updateSecrets(db, scope)
+    .set({ slot: 'current', revoked_at: null, replaced_by: null, updated_at: now.toISOString() })
+    .where('id', '=', formerId)
+    .returningAll()
+    .executeTakeFirstOrThrow();
+  return { current: toCredential(restored, now), standby: toCredential(standby, now) };
+}
+
+/** Erases the secrets that were swapped out before a time, wherever they stand. Answers how many. */
+export async function eraseFormerSecrets(db: Database, revokedBefore: string): Promise<number> {
+  const { numUpdatedRows } = await db
+    .updateTable('credentials')
+    .set({ secret: null })
+    .where('kind', '=', 'provider_secret')
+    .where('revoked_at', '<', revokedBefore)
+    .where('secret', 'is not', null)
+    .executeTakeFirst();
+  return Number(numUpdatedRows);
+}
+
+/** Remembers that a secret was used, unless it was a moment ago. */
+export async function touchProviderSecret(
+  db: Database,
+  scope: TenantScope,
+  id: string,
+  { unlessSince, now }: { unlessSince: Date; now: Date },
+): Promise<void> {
+  await updateSecrets(db, scope)
+    .set({ last_used_at: now.toISOString() })
+    .where('id', '=', id)
+    .where((eb) => eb.or([eb('last_used_at', 'is', null), eb('last_used_at', '<=', unlessSince.toISOString())]))
+    .execute();
+}
+
+function selectSecret(db: Database, scope: TenantScope, providerId: string, slot: SecretSlot) {
+  return db
+    .selectFrom('credentials')
+    .selectAll()
+    .where('kind', '=', 'provider_secret')
+    .where('owner_id', '=', providerId)
+    .where('slot', '=', slot)
+    .where('revoked_at', 'is', null)
+    .where(within(scope))
+    .executeTakeFirst();
+}
+
+function updateSecrets(
+  db: Database,
+  scope: TenantScope,
+): UpdateQueryBuilder<Tables, 'credentials', 'credentials', UpdateResult> {
+  return db.updateTable('credentials').where('kind', '=', 'provider_secret').where(within(scope));
+}

@@ -1,0 +1,51 @@
+import type { Database } from '../database.ts';
+
+/** A sealed secret, and what its identity is made of. */
+export type SealedRecord = {
+  tenantId: string;
+  id: string;
+  kind: 'provider_secret' | 'signing_key';
+  ownerId: string | null;
+  sealed: string;
+};
+
+// Whoever changes the key that secrets are sealed with does so for the whole service: no scope narrows that.
+
+/** A batch of all secrets that are stored, in the order of their tenants and ids. */
+export async function listSealedSecrets(
+  db: Database,
+  { after, limit }: { after: Pick<SealedRecord, 'tenantId' | 'id'> | null; limit: number },
+): Promise<SealedRecord[]> {
+  let query = db
+    .selectFrom('credentials')
+    .select(['tenant_id', 'id', 'kind', 'owner_id', 'secret'])
+    .where('secret', 'is not', null);
+  if (after !== null) {
+    query = query.where(({ eb, refTuple, tuple }) =>
+      eb(refTuple('tenant_id', 'id'), '>', tuple(after.tenantId, after.id)),
+    );
+  }
+  const rows = await query.orderBy('tenant_id').orderBy('id').limit(limit).execute();
+  return rows.map((row) => ({
+    tenantId: row.tenant_id,
+    id: row.id,
+    kind: row.kind as SealedRecord['kind'],
+    ownerId: row.owner_id,
+    sealed: row.secret ?? '',
+  }));
+}
+
+/** Replaces a sealed secret, unless another one stands there by now. */
+export async function replaceSealedSecret(
+  db: Database,
+  record: Pick<SealedRecord, 'tenantId' | 'id' | 'sealed'>,
+  resealed: string,
+): Promise<void> {
+  await db
+    .updateTable('credentials')
+    .set({ secret: resealed })
+    .where('tenant_id', '=', record.tenantId)
+    .where('id', '=', record.id)
+    .where('secret', '=', record.sealed)
+    .execute();
+}
