@@ -34,6 +34,7 @@ test('with nothing set the service listens on loopback, on an embedded database,
     metricsPort: 9464,
     rateLimits: true,
     otlpMaxBytes: 64 * 1024 * 1024,
+    maxObservations: 10_000,
     logLevel: 'info',
     devIdentity: false,
   });

@@ -16,6 +16,7 @@ type Schema = {
   required?: string[];
   additionalProperties?: boolean | Schema;
   pattern?: string;
+  minimum?: number;
   format?: string;
 };
 
@@ -120,14 +121,14 @@ function sample(schema: Schema, name = ''): unknown {
   if (here.enum) return here.enum[0];
   switch ([here.type].flat()[0]) {
     case 'object':
-      return FREE.has(name)
+      return FREE.has(name) && !here.properties
         ? {}
         : Object.fromEntries(Object.entries(here.properties ?? {}).map(([key, value]) => [key, sample(value, key)]));
     case 'array':
       return [sample(here.items ?? {}, name)];
     case 'integer':
     case 'number':
-      return 100;
+      return Math.max(100, here.minimum ?? 0);
     case 'boolean':
       return true;
     case 'null':

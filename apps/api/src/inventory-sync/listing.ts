@@ -21,6 +21,8 @@ export type Listing = {
 export type ListedItem = {
   kind: InventoryKind;
   name: string;
+  /** What is wrong with it, where it cannot be read. */
+  fault?: string;
   title?: string | undefined;
   description?: string | undefined;
   /** What is kept of it, the most important first; members that are undefined are left out. */
@@ -62,7 +64,8 @@ export function listingOf(provider: { name: string }, kinds: readonly InventoryK
   const addOne = (item: ListedItem) => {
     listed += 1;
     if (listed > MAX_ITEMS) throw new OutboundFailure(`it lists more than ${MAX_ITEMS} items`);
-    const { kind, name, title, description } = item;
+    const { kind, name, title, description, fault } = item;
+    if (fault !== undefined) return refuse(item, fault);
     if (name === '') return refuse(item, 'its name is empty');
     if (name.length > NAME_MAX) return refuse(item, `its name is longer than ${NAME_MAX} characters`);
     if (name !== storable(name)) return refuse(item, 'its name has characters that cannot be stored');
@@ -94,6 +97,13 @@ export function listingOf(provider: { name: string }, kinds: readonly InventoryK
       }
     },
   };
+}
+
+/** An item that is not as its kind should be: it is counted as an error, and the others go on. */
+export function unreadable(kind: InventoryKind, raw: unknown, nameMember: string): ListedItem {
+  const name = typeof raw === 'object' && raw !== null ? (raw as Record<string, unknown>)[nameMember] : undefined;
+  const fault = 'its definition is not valid';
+  return { kind, name: typeof name === 'string' ? name : '', fault, attributes: {} };
 }
 
 /** Null where it is nested deeper than can be written down. */

@@ -8,10 +8,11 @@ import {
 } from '@modelcontextprotocol/client';
 import type { InventoryKind } from '@quartermaster/contracts/inventory.ts';
 import type { Provider } from '@quartermaster/contracts/providers.ts';
+import { z } from 'zod';
 import { VERSION } from '../config.ts';
 import { OutboundFailure } from '../outbound/failure.ts';
 import type { Outbound } from '../outbound/outbound.ts';
-import { type ListedItem, type Listing, listingOf } from './listing.ts';
+import { type ListedItem, type Listing, listingOf, unreadable } from './listing.ts';
 import { type ListedPage, readPages } from './pages.ts';
 
 /** A session that is not needed any more is ended politely, if that takes no longer than this, in milliseconds. */
@@ -66,81 +67,117 @@ type List = {
   fetchPage: (cursor: string | null) => Promise<ListedPage<ListedItem>>;
 };
 
+/** How the items of a list become items of an inventory. */
+type Reader<Raw extends z.ZodType> = {
+  method: string;
+  /** The member of the answer that has the items. */
+  member: string;
+  kind: InventoryKind;
+  /** The member of an item that it is called by. */
+  nameMember: string;
+  /** Read item by item: one that is wrong does not take the others along. */
+  schema: Raw;
+  read: (item: z.infer<Raw>) => Omit<ListedItem, 'kind'>;
+};
+
+const text = z
+  .string()
+  .nullish()
+  .transform((value) => value ?? undefined);
+const object = z.looseObject({}).optional();
+const named = { title: text, description: text, annotations: object };
+
+const TOOLS = reader({
+  ...{ method: 'tools/list', member: 'tools', kind: 'tool', nameMember: 'name' },
+  schema: z.object({ ...named, name: z.string(), inputSchema: z.looseObject({}), outputSchema: object }),
+  read: ({ name, title, description, inputSchema, outputSchema, annotations }) => ({
+    ...{ name, title: title ?? titleOf(annotations), description },
+    attributes: { inputSchema, outputSchema, annotations },
+    definition: { description, inputSchema, outputSchema, annotations },
+  }),
+});
+
+// Spans name a resource by its URI (`mcp.resource.uri`), and so do reads.
+const RESOURCES = reader({
+  ...{ method: 'resources/list', member: 'resources', kind: 'resource', nameMember: 'uri' },
+  schema: z.object({ ...named, uri: z.string(), name: text, mimeType: text, size: z.number().optional() }),
+  read: ({ uri, name, title, description, mimeType, size, annotations }) => ({
+    ...{ name: uri, title: title ?? name, description },
+    attributes: { mimeType, size, annotations },
+    definition: { description, mimeType },
+  }),
+});
+
+const TEMPLATES = reader({
+  ...{ method: 'resources/templates/list', member: 'resourceTemplates', kind: 'resource', nameMember: 'uriTemplate' },
+  schema: z.object({ ...named, uriTemplate: z.string(), name: text, mimeType: text }),
+  read: ({ uriTemplate, name, title, description, mimeType, annotations }) => ({
+    ...{ name: uriTemplate, title: title ?? name, description },
+    attributes: { template: true, mimeType, annotations },
+    definition: { description, mimeType },
+  }),
+});
+
+const PROMPTS = reader({
+  ...{ method: 'prompts/list', member: 'prompts', kind: 'prompt', nameMember: 'name' },
+  schema: z.object({ ...named, name: z.string(), arguments: z.array(z.unknown()).optional() }),
+  read: ({ name, title, description, arguments: parameters }) => ({
+    ...{ name, title, description },
+    attributes: { arguments: parameters },
+    definition: { description, arguments: parameters },
+  }),
+});
+
 function listsOf(client: Client, options: RequestOptions): List[] {
-  const paramsOf = (cursor: string | null) => (cursor === null ? {} : { cursor });
+  const pagesOf = (from: AnyReader) => (cursor: string | null) => fetchPage(client, options, from, cursor);
   return [
-    {
-      what: 'tools',
-      capability: 'tools',
-      async fetchPage(cursor) {
-        const request = { method: 'tools/list', params: paramsOf(cursor) } as const;
-        const { tools, nextCursor } = await asking('tools/list', () => client.request(request, options));
-        const items = tools.map(({ name, title, description, inputSchema, outputSchema, annotations }) => ({
-          kind: 'tool' as const,
-          ...{ name, title: title ?? annotations?.title, description },
-          attributes: { inputSchema, outputSchema, annotations },
-          definition: { description, inputSchema, outputSchema, annotations },
-        }));
-        return { items, next: nextOf(nextCursor) };
-      },
-    },
-    {
-      what: 'resources',
-      capability: 'resources',
-      async fetchPage(cursor) {
-        const request = { method: 'resources/list', params: paramsOf(cursor) } as const;
-        const { resources, nextCursor } = await asking('resources/list', () => client.request(request, options));
-        // Spans name a resource by its URI (`mcp.resource.uri`), and so do reads.
-        const items = resources.map(({ uri, name, title, description, mimeType, size, annotations }) => ({
-          kind: 'resource' as const,
-          ...{ name: uri, title: title ?? name, description },
-          attributes: { mimeType, size, annotations },
-          definition: { description, mimeType },
-        }));
-        return { items, next: nextOf(nextCursor) };
-      },
-    },
+    { what: 'tools', capability: 'tools', fetchPage: pagesOf(TOOLS) },
+    { what: 'resources', capability: 'resources', fetchPage: pagesOf(RESOURCES) },
     {
       what: 'resource templates',
       capability: 'resources',
-      async fetchPage(cursor) {
-        const request = { method: 'resources/templates/list', params: paramsOf(cursor) } as const;
-        const found = await asking('resources/templates/list', () => client.request(request, options)).catch(withNone);
-        const items = found.resourceTemplates.map(
-          ({ uriTemplate, name, title, description, mimeType, annotations }) => ({
-            kind: 'resource' as const,
-            ...{ name: uriTemplate, title: title ?? name, description },
-            attributes: { template: true, mimeType, annotations },
-            definition: { description, mimeType },
-          }),
-        );
-        return { items, next: nextOf(found.nextCursor) };
-      },
+      fetchPage: (cursor) => pagesOf(TEMPLATES)(cursor).catch(withNone),
     },
-    {
-      what: 'prompts',
-      capability: 'prompts',
-      async fetchPage(cursor) {
-        const request = { method: 'prompts/list', params: paramsOf(cursor) } as const;
-        const found = await asking('prompts/list', () => client.request(request, options));
-        const items = found.prompts.map(({ name, title, description, arguments: parameters }) => ({
-          kind: 'prompt' as const,
-          ...{ name, title, description },
-          attributes: { arguments: parameters },
-          definition: { description, arguments: parameters },
-        }));
-        return { items, next: nextOf(found.nextCursor) };
-      },
-    },
+    { what: 'prompts', capability: 'prompts', fetchPage: pagesOf(PROMPTS) },
   ];
 }
 
+type AnyReader = Pick<Reader<z.ZodType>, 'method' | 'member'> & { itemOf: (raw: unknown) => ListedItem };
+
+function reader<Raw extends z.ZodType>({ method, member, kind, nameMember, schema, read }: Reader<Raw>): AnyReader {
+  return {
+    ...{ method, member },
+    itemOf(raw) {
+      const item = schema.safeParse(raw);
+      return item.success ? { kind, ...read(item.data) } : unreadable(kind, raw, nameMember);
+    },
+  };
+}
+
+async function fetchPage(
+  client: Client,
+  options: RequestOptions,
+  { method, member, itemOf }: AnyReader,
+  cursor: string | null,
+): Promise<ListedPage<ListedItem>> {
+  const schema = z.object({ [member]: z.array(z.unknown()), nextCursor: text });
+  const request = { method, params: cursor === null ? {} : { cursor } };
+  const answer = await asking(method, () => client.request(request, schema, options));
+  const { nextCursor, [member]: listed } = answer as { nextCursor: string | undefined; [member: string]: unknown };
+  return { items: (listed as unknown[]).map(itemOf), next: nextCursor === '' ? null : (nextCursor ?? null) };
+}
+
+function titleOf(annotations: Record<string, unknown> | undefined): string | undefined {
+  const title = annotations?.['title'];
+  return typeof title === 'string' ? title : undefined;
+}
+
 /** Servers that have resources and no templates need not know the question. */
-function withNone(error: unknown): { resourceTemplates: never[]; nextCursor?: string } {
+function withNone(error: unknown): ListedPage<ListedItem> {
   const cause = error instanceof Error ? error.cause : undefined;
   const isUnknown = cause instanceof ProtocolError && cause.code === METHOD_NOT_FOUND;
   // The 2026-07-28 revision says the same by the status.
-  if (isUnknown || (cause instanceof SdkHttpError && cause.status === 404)) return { resourceTemplates: [] };
+  if (isUnknown || (cause instanceof SdkHttpError && cause.status === 404)) return { items: [], next: null };
   throw error;
 }
 
@@ -159,10 +196,6 @@ async function asking<T>(what: string, work: () => Promise<T>): Promise<T> {
     failure.cause = error;
     throw failure;
   }
-}
-
-function nextOf(cursor: string | undefined): string | null {
-  return cursor === undefined || cursor === '' ? null : cursor;
 }
 
 /** Servers of the older era keep a session until it is ended. That it cannot be is no reason to fail. */

@@ -2,7 +2,7 @@ import type { Provider } from '@quartermaster/contracts/providers.ts';
 import { z } from 'zod';
 import { OutboundFailure, statusFailure } from '../outbound/failure.ts';
 import type { Outbound } from '../outbound/outbound.ts';
-import { type ListedItem, type Listing, listingOf } from './listing.ts';
+import { type ListedItem, type Listing, listingOf, unreadable } from './listing.ts';
 import { type ListedPage, readPages } from './pages.ts';
 
 const text = z.string().optional().catch(undefined);
@@ -14,11 +14,10 @@ const ModelSchema = z.object({
   display_name: text,
   description: text,
 });
-type Model = z.infer<typeof ModelSchema>;
 
 const ModelListSchema = z.object({
   object: text,
-  data: z.array(ModelSchema),
+  data: z.array(z.unknown()),
   has_more: z.boolean().nullish(),
   last_id: z.string().nullish(),
 });
@@ -32,7 +31,7 @@ export async function listModels(
   const listing = listingOf(provider, ['model']);
   // Lists of OpenAI's API go on `after` an id, Anthropic's, which say no `object`, `after_id`.
   let parameter = 'after';
-  const fetchPage = async (cursor: string | null): Promise<ListedPage<Model>> => {
+  const fetchPage = async (cursor: string | null): Promise<ListedPage<ListedItem>> => {
     const url = modelsUrl(provider.baseUrl);
     if (cursor !== null) url.searchParams.set(parameter, cursor);
     const answer = await outbound.fetch(url, { headers: { accept: 'application/json' } });
@@ -42,16 +41,20 @@ export async function listModels(
     }
     const list = parsed(await answer.text());
     parameter = list.object === 'list' ? 'after' : 'after_id';
-    return { items: list.data, next: list.has_more === true ? (list.last_id ?? list.data.at(-1)?.id ?? null) : null };
+    const items = list.data.map(itemOf);
+    return { items, next: list.has_more === true ? (list.last_id ?? items.at(-1)?.name ?? null) : null };
   };
   for await (const models of readPages('models', fetchPage)) {
-    await listing.add(models.map(itemOf));
+    await listing.add(models);
     onProgress('models', listing.count());
   }
   return listing.finished();
 }
 
-function itemOf({ id, owned_by, created, display_name, description }: Model): ListedItem {
+function itemOf(raw: unknown): ListedItem {
+  const model = ModelSchema.safeParse(raw);
+  if (!model.success) return unreadable('model', raw, 'id');
+  const { id, owned_by, created, display_name, description } = model.data;
   return { kind: 'model', name: id, title: display_name, description, attributes: { owned_by, created } };
 }
 

@@ -1,4 +1,3 @@
-import { setImmediate as breathe } from 'node:timers/promises';
 import type { InventorySync } from '@quartermaster/contracts/inventory-syncs.ts';
 import type { OperatorTask } from '@quartermaster/contracts/operator-tasks.ts';
 import type { Provider } from '@quartermaster/contracts/providers.ts';
@@ -81,7 +80,7 @@ async function fetchWithHeartbeat(
     beating = beating.then(beat);
   }, HEARTBEAT_MS);
   try {
-    const listing = await fetchListing(services, provider, {
+    return await fetchListing(services, provider, {
       signal: AbortSignal.any([stopping, cancelled.signal]),
       onAttempt(attempt, lastError) {
         state.attempts = attempt;
@@ -91,8 +90,6 @@ async function fetchWithHeartbeat(
         state.progress = { phase, done, total: null };
       },
     });
-    await breathe();
-    return listing;
   } finally {
     // Nothing says that it goes on while the last transaction runs, or after it.
     clearInterval(timer);
@@ -145,7 +142,8 @@ async function recordFailure(
     const isItsFault = error instanceof ListingFailed && !isOther(current, provider);
     if (isItsFault) {
       await markSynced(trx, scope, provider.id, { health: 'failing' }, now);
-      await settleCredential(trx, current, { refused: error.refusedCredential }, now);
+      // Another failure says nothing of the credential: that it was refused before still stands.
+      if (error.refusedCredential) await settleCredential(trx, current, { refused: true }, now);
     }
     const changed = isItsFault && current.health !== 'failing' ? ['health'] : [];
     record({ place: current, target: { type: 'provider', id: provider.id }, changed, failure: 'sync_failed' });

@@ -35,7 +35,7 @@ export class SyncInterrupted extends Error {
 /** The syncs that run in this process. */
 export type SyncRuns = {
   limits: SyncLimits;
-  /** Whether there is room for one more. */
+  /** Whether there is room for one more; none while the service stops. */
   hasRoom: () => boolean;
   /** Runs one. @param work gets what ends it when the service stops */
   run: <T>(work: (signal: AbortSignal) => Promise<T>) => Promise<T>;
@@ -48,7 +48,7 @@ export function syncRuns(limits: SyncLimits): SyncRuns {
   const running = new Set<Promise<unknown>>();
   return {
     limits,
-    hasRoom: () => running.size < limits.atOnce,
+    hasRoom: () => !stopping.signal.aborted && running.size < limits.atOnce,
     async run(work) {
       const run = work(stopping.signal);
       running.add(run);

@@ -31,7 +31,7 @@ export function syncSchedule(services: Services): { startDue: () => Promise<void
   return {
     async startDue() {
       const room = AT_ONCE - running.size;
-      if (room <= 0) return;
+      if (room <= 0 || !services.syncs.hasRoom()) return;
       const due = await findDueForSync(db, EVERYWHERE, now(), AT_ONCE);
       for (const provider of due.filter(({ id }) => !running.has(id)).slice(0, room)) {
         const ended = run(provider)

@@ -109,8 +109,28 @@ test('update_provider updates by presence', async () => {
       baseUrl: { set: 'https://mcp.example.com/mcp', cleared: null },
       status: { set: 'disabled' },
       metadata: { set: { a: { b: [] } }, cleared: {} },
+      syncIntervalSeconds: { set: 600, cleared: null },
     },
   });
+});
+
+test('an interval of syncs is between five minutes and a week', async () => {
+  const as = await callerIn('interval-1');
+  expect((await create(as)).syncIntervalSeconds).toBeNull();
+  for (const syncIntervalSeconds of [300, 604_800]) {
+    const created = await create(as, { syncIntervalSeconds });
+    expect(created.syncIntervalSeconds).toBe(syncIntervalSeconds);
+  }
+  const rows: [unknown, string][] = [
+    [299, 'greater_than_equal'],
+    [604_801, 'less_than_equal'],
+    [300.5, 'int_from_float'],
+    ['300', 'int_type'],
+  ];
+  for (const [syncIntervalSeconds, type] of rows) {
+    const body = { name: unique('provider'), kind: 'llm', syncIntervalSeconds };
+    expectInvalid(await server.call('POST', PATH, { as, body }), { loc: ['body', 'syncIntervalSeconds'], type });
+  }
 });
 
 test('several fields change together, or none where one of them is refused', async () => {

@@ -5,7 +5,7 @@ import { accountWithKey, memberWithToken, unique } from '../support/people.ts';
 import { OPERATIONS } from '../support/records.ts';
 import { type Body, startTestServer, type TestServer } from '../support/server.ts';
 import { expectFields } from './harness.ts';
-import { type Fixtures, fixturesFor, observationsQuery } from './spec-fixtures.ts';
+import { chatSpan, type Fixtures, fixturesFor, observationsQuery } from './spec-fixtures.ts';
 
 let server: TestServer;
 const fixtures: Partial<Record<'apiKeyAuth' | 'bearerAuth', Fixtures>> = {};
@@ -245,7 +245,10 @@ test.each(CASES)('$operationId takes a body that is $name, of type $type', async
   const made = fixtures.apiKeyAuth as Fixtures;
   // A key is rotated once.
   const keyId = path.includes('{key_id}') ? await newKey(made.accountId) : '';
+  // A task is cancelled once, and claimed by one.
+  const taskId = path.includes('{task_id}') ? await newTask(made) : '';
   const filled = path
+    .replace('{task_id}', taskId)
     .replace('{provider_id}', made.providerId)
     .replace('{gateway_id}', made.gatewayId)
     .replace('{service_account_id}', made.accountId)
@@ -255,6 +258,14 @@ test.each(CASES)('$operationId takes a body that is $name, of type $type', async
   const headers = type === undefined ? {} : { 'content-type': type };
   await server.ok(method, filled, { as: server.admin, ...raw, headers });
 });
+
+async function newTask(made: Fixtures): Promise<string> {
+  const model = unique('model');
+  const [as, traceId] = [made.as, made.traceId];
+  await server.ok('POST', '/v1/traces', { as, body: chatSpan(traceId, model, unique('provider')) });
+  const [observation] = (await server.ok('GET', `/v1/runtime-observations?name=${model}`, { as })).items;
+  return (await server.ok('GET', `/v1/operator/tasks?subject_id=${observation.id}`, { as })).items[0].id;
+}
 
 async function newKey(accountId: string): Promise<string> {
   const body = { scopes: ['traces:write'] };

@@ -3,7 +3,8 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { z } from 'zod';
 import { unique } from '../support/people.ts';
 import { type Body, startTestServer, type TestServer } from '../support/server.ts';
-import { LOOPBACK, type Peer, startMcp } from './peers.ts';
+import { inTools } from './hostile.ts';
+import { LOOPBACK, type Peer, startMcp, startPeer } from './peers.ts';
 
 let server: TestServer;
 beforeAll(async () => {
@@ -166,4 +167,35 @@ test('blocked and retired items stay what they are, listed or not', async () => 
   expect(await sync(provider)).toMatchObject({ updated: 0, removed: 0, unchanged: 1 });
   expect((await itemOf(provider, 'search')).status).toBe('blocked');
   expect((await itemOf(provider, 'write')).status).toBe('retired');
+});
+
+test('a tool that is described wrongly is named as an error, and the others are taken over', async () => {
+  const inputSchema = { type: 'object', properties: {} };
+  const listed: unknown[] = [
+    { name: 'good', inputSchema, description: null, annotations: { readOnlyHint: true, 'x-own': 1 } },
+    { name: 'without-schema' },
+    { name: 'good', inputSchema, description: 'another one' },
+    { name: 7, inputSchema },
+    { name: '', inputSchema },
+    'no tool at all',
+  ];
+  // The official server refuses to say such things.
+  const careless = inTools((res, id) => {
+    res.writeHead(200, { 'content-type': 'application/json' });
+    res.end(JSON.stringify({ jsonrpc: '2.0', id, result: { tools: listed } }));
+  }, 'older');
+  const peer = await startPeer(careless);
+  const provider = await providerAt(peer.url);
+  const synced = await sync(provider);
+  expect(synced).toMatchObject({ added: 1, errorCount: 5 });
+  expect(synced.errors).toEqual([
+    { kind: 'tool', name: 'without-schema', reason: 'its definition is not valid' },
+    { kind: 'tool', name: 'good', reason: 'another one of this name is listed before it' },
+    { kind: 'tool', name: '', reason: 'its definition is not valid' },
+    { kind: 'tool', name: '', reason: 'its name is empty' },
+    { kind: 'tool', name: '', reason: 'its definition is not valid' },
+  ]);
+  const good = await itemOf(provider, 'good');
+  expect(good).toMatchObject({ description: null, attributes: { annotations: { readOnlyHint: true, 'x-own': 1 } } });
+  expect(await sync(provider)).toMatchObject({ unchanged: 1, updated: 0 });
 });

@@ -84,17 +84,26 @@ function both(handle: RequestListener): Record<Kind, RequestListener> {
   return { llm: handle, mcp: handle };
 }
 
-/** A server that is friendly until it is asked for its tools. */
-function inTools(hostile: (res: ServerResponse) => void): RequestListener {
+/**
+ * A server that is as official ones are until it is asked for its tools.
+ *
+ * @param hostile answers the request's id
+ * @param era `older`: it does not know the question by which newer servers are found out
+ */
+export function inTools(
+  hostile: (res: ServerResponse, id: unknown) => void,
+  era: 'older' | 'newer' = 'newer',
+): RequestListener {
   const handler = createMcpHandler(
     () => new Server({ name: 'hostile', version: '1' }, { capabilities: { tools: {} } }),
   );
   const friendly = nodeHandler(handler);
   const handle = async (req: IncomingMessage, res: ServerResponse) => {
     const message = req.method === 'POST' ? await json(req) : undefined;
-    if (typeof message === 'object' && message !== null && 'method' in message && message.method === 'tools/list') {
-      hostile(res);
-    } else await friendly(req, res, message);
+    const { method, id } = (message ?? {}) as { method?: string; id?: unknown };
+    if (method === 'tools/list') hostile(res, id);
+    else if (method === 'server/discover' && era === 'older') res.writeHead(400).end();
+    else await friendly(req, res, message);
   };
   return (req, res) => void handle(req, res);
 }

@@ -88,6 +88,26 @@ test('a refused credential is not tried again', async () => {
   }
 });
 
+test('a refused credential is recommended to be rotated, until a sync succeeds with it', async () => {
+  let status = 401;
+  const { provider } = await providerAt((_req, res) => void res.writeHead(status).end('{"data":[]}'));
+  await call(provider);
+  const path = `/v1/providers/${provider.id}/recommendations?kind=rotate_credential&status=open`;
+  const open = async (): Promise<Body[]> => (await server.ok('GET', path, { as: server.admin })).items;
+  // Nothing was refused that was never sent.
+  expect(await open()).toEqual([]);
+  const { id } = await credential(provider, { secret: 'sk-old' });
+  await call(provider);
+  const refused = await open();
+  expect(refused).toMatchObject([{ change: { target: { type: 'credential', id } } }]);
+  status = 404;
+  await call(provider);
+  expect(await open()).toEqual(refused);
+  status = 200;
+  await sync(provider);
+  expect(await open()).toEqual([]);
+});
+
 test('what passes is tried again: too many requests with a short wait, then an answer', async () => {
   let asked = 0;
   const { provider, peer } = await providerAt((req, res) => {

@@ -186,11 +186,14 @@ describe.each(COMBINATIONS)('spans of the SDK as $encoding, compression $compres
     });
 
     expect(await observed(account.key)).toEqual({
-      openai: [{ kind: 'model', name: 'gpt-5', ...seen(account.principal, 'chat', { errors: 1 }) }],
+      openai: [{ kind: 'model', name: 'gpt-5', ...seen(account.principal, 'gpt-5', 'chat', { errors: 1 }) }],
       'mcp.example.com': [
-        { kind: 'tool', name: 'search', ...seen(account.principal, 'execute_tool', { address: 'mcp.example.com' }) },
+        {
+          ...{ kind: 'tool', name: 'search' },
+          ...seen(account.principal, 'search', 'execute_tool', { address: 'mcp.example.com' }),
+        },
       ],
-      'travel-agent': [{ kind: 'agent', name: 'planner', ...seen(account.principal, 'invoke_agent') }],
+      'travel-agent': [{ kind: 'agent', name: 'planner', ...seen(account.principal, 'planner', 'invoke_agent') }],
     });
   });
 
@@ -257,7 +260,7 @@ async function observed(key: string): Promise<Record<string, Body[]>> {
   return result;
 }
 
-function seen(account: string, operation: string, { address = '', errors = 0 } = {}) {
+function seen(account: string, name: string, operation: string, { address = '', errors = 0 } = {}) {
   return {
     unknown: true,
     status: 'open',
@@ -267,6 +270,7 @@ function seen(account: string, operation: string, { address = '', errors = 0 } =
       serverAddresses: address === '' ? [] : [address],
       operations: [operation],
       accounts: [account],
+      names: [name],
       errors,
     },
   };
