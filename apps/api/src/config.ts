@@ -50,6 +50,7 @@ const EnvironmentSchema = z.object({
     .int()
     .min(1024)
     .default(64 * 1024 * 1024),
+  QM_SELF_SERVICE: z.enum(['on', 'off']).default('on'),
   QM_MAX_OBSERVATIONS: z.coerce.number().int().min(1).default(10_000),
   QM_LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'silent']).default('info'),
   QM_DEV_IDENTITY: z.enum(['', '0', '1']).default('0'),
@@ -100,6 +101,7 @@ export function readConfig(environment: Record<string, string | undefined>) {
     metricsPort: env.QM_METRICS_PORT === 'off' ? null : env.QM_METRICS_PORT,
     rateLimits: env.QM_RATE_LIMITS === 'on',
     otlpMaxBytes: env.QM_OTLP_MAX_BYTES,
+    selfService: env.QM_SELF_SERVICE === 'on',
     maxObservations: env.QM_MAX_OBSERVATIONS,
     logLevel: env.QM_LOG_LEVEL,
     devIdentity,

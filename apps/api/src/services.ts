@@ -28,6 +28,8 @@ export type Services = {
   organizations: OnboardingLimiter;
   /** Verifies bearer tokens; null where no issuer is configured. */
   tokens: TokenVerifier | null;
+  /** Whether users make tenants of their own. */
+  selfService: boolean;
   /** Observations that a tenant may have. */
   maxObservations: number;
   /** The base address that callers know, without a slash at its end: the `iss` of session tokens. */

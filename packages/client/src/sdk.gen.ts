@@ -241,7 +241,7 @@ export const updateMyProfile = <ThrowOnError extends boolean = false>(options: O
 /**
  * Create your organization
  *
- * The first-run step of a user, with a bearer token: makes a tenant, and the caller its owner. For who has accepted no membership, and never made one, not even one that they left since; what is pending does not stand in the way. An id is unique among all tenants: that one is taken is said, also of a tenant out of reach. Rate-limited by user.
+ * The first-run step of a user, with a bearer token: makes a tenant, and the caller its owner. For who has accepted no membership, and never made one, not even one that they left since; what is pending does not stand in the way. An id is unique among all tenants: that one is taken is said, also of a tenant out of reach. Rate-limited by user. 403 `self_service_off` where the service is configured so.
  */
 export const createOrganization = <ThrowOnError extends boolean = false>(options: Options<CreateOrganizationData, ThrowOnError>): RequestResult<CreateOrganizationResponses, CreateOrganizationErrors, ThrowOnError> => (options.client ?? client).post<CreateOrganizationResponses, CreateOrganizationErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],

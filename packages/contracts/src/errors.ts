@@ -11,6 +11,7 @@ export const ERRORS = {
   credentials_invalid: { status: 401, title: 'Credentials not valid' },
   scope_missing: { status: 403, title: 'Scope missing' },
   tenant_forbidden: { status: 403, title: 'Tenant out of reach' },
+  self_service_off: { status: 403, title: 'Self-service is off' },
   user_required: { status: 403, title: 'For users only' },
   platform_administrator_required: { status: 403, title: 'Platform administrator required' },
   grant_exceeds_own: { status: 403, title: 'Grant exceeds your own' },

@@ -83,6 +83,7 @@ export async function startServer(config: Config, parts: Parts = {}): Promise<Ru
     const metrics = createMetrics();
     const services: Services = {
       ...{ db, log, now, secrets, publicUrl, issuer },
+      selfService: config.selfService,
       maxObservations: config.maxObservations,
       metrics,
       syncs,

@@ -221,6 +221,14 @@ test('a user who tries many ids is told when to come back, and others are not', 
   expect((await attempt(other, unique('free'))).status).toBe(200);
 });
 
-test('every error of the contract was answered, but for the limit, which has a server of its own', () => {
-  expect(server.unseen()).toEqual(['create_organization rate_limited']);
+test('every error of the contract was answered, but for two, which have servers of their own', () => {
+  expect(server.unseen()).toEqual(['create_organization self_service_off', 'create_organization rate_limited']);
+});
+
+test('create_organization answers 403 self_service_off where the service is configured so', async () => {
+  const closed = await serverFor({ createOrganization }, { QM_SELF_SERVICE: 'off' });
+  onTestFinished(() => closed.stop());
+  const person = await registeredUser(closed);
+  const body = { organization: { displayName: 'Ours' } };
+  expectProblem(await closed.call('POST', PATH, { as: { token: person.token }, body }), 403, 'self_service_off');
 });
