@@ -5,6 +5,7 @@ import type {
 } from '@quartermaster/contracts/inventory.ts';
 import type { Provider } from '@quartermaster/contracts/providers.ts';
 import type { Database } from '@quartermaster/db/database.ts';
+import { nameKey } from '@quartermaster/db/name-key.ts';
 import {
   deleteInventoryItem,
   findInventoryItem,
@@ -12,7 +13,6 @@ import {
   insertInventoryItem,
   updateInventoryItem,
 } from '@quartermaster/db/repositories/inventory.ts';
-import { nameKey } from '@quartermaster/db/name-key.ts';
 import { findProvider } from '@quartermaster/db/repositories/providers.ts';
 import { scopeOf } from '@quartermaster/db/tenancy.ts';
 import { changedFields, write } from '../audit-events/write.ts';
@@ -72,10 +72,9 @@ export async function changeItem(
     const updated = await updateInventoryItem(trx, scopeOf(provider), item.id, change, now);
     if (!updated) throw itemNotFound();
     record({ place: provider, target: { type: 'inventory_item', id: item.id }, changed });
-    if (changed.includes('status')) {
-      for (const session of await settleItem(trx, provider, updated, now)) {
-        record({ place: provider, target: { type: 'gateway_session', id: session.id }, changed: ['revokedAt'] });
-      }
+    for (const session of await settleItem(trx, provider, updated, now)) {
+      const target = { type: 'gateway_session', id: session.id };
+      record({ place: session, target, changed: ['revokedAt', 'revokedReason'] });
     }
     return updated;
   });

@@ -17,7 +17,10 @@ import type { CallerContext } from '../trpc.ts';
 export async function createOrganization(ctx: CallerContext, body: CreateOrganizationInput): Promise<Organization> {
   const userId = requireUserCaller(ctx);
   if (!ctx.services.selfService) {
-    throw new ApiError('self_service_off', 'Here tenants are made by platform administrators: ask to be invited to one.');
+    throw new ApiError(
+      'self_service_off',
+      'Here tenants are made by platform administrators: ask to be invited to one.',
+    );
   }
   await ctx.services.organizations.consume(userId);
   return write(ctx, async (trx, record, now) => {

@@ -1,3 +1,4 @@
+import { setImmediate as breathe } from 'node:timers/promises';
 import type { Provider } from '@quartermaster/contracts/providers.ts';
 import {
   type AppliedRecommendations,
@@ -17,7 +18,7 @@ import {
   findRecommendations,
   markApplied,
 } from '@quartermaster/db/repositories/recommendations.ts';
-import { scopeOf, type TenantScope } from '@quartermaster/db/tenancy.ts';
+import { covers, scopeOf, type TenantScope } from '@quartermaster/db/tenancy.ts';
 import type { z } from 'zod';
 import { principalName } from '../access/principal.ts';
 import { type Change as AuditedChange, write } from '../audit-events/write.ts';
@@ -31,6 +32,9 @@ type Skipped = { id: string; reason: SkipReason };
 
 /** Open recommendations that one call without ids takes. */
 const MOST_AT_ONCE = 1000;
+
+/** Recommendations applied before the event loop gets a turn. */
+const OF_TURN = 20;
 
 /** Sessions that an answer lists. */
 const SESSIONS_SHOWN = 1000;
@@ -64,7 +68,8 @@ export async function applyRecommendations(
       const applied: Recommendation[] = [];
       const revokedSessions: SessionReference[] = [];
       const appliedBy = principalName(ctx.principal);
-      for (const recommendation of narrowingFirst(chosen)) {
+      for (const [index, recommendation] of narrowingFirst(chosen).entries()) {
+        if (index % OF_TURN === OF_TURN - 1) await breathe();
         const done = await applyOpen(trx, record, { provider, recommendation, appliedBy, now });
         if ('skipped' in done) {
           skipped.push({ id: recommendation.id, reason: done.skipped });
@@ -80,7 +85,7 @@ export async function applyRecommendations(
         dryRun,
         applied,
         skipped,
-        revokedSessions: revokedSessions.slice(0, SESSIONS_SHOWN),
+        revokedSessions: shownSessions(ctx.reach, revokedSessions),
       };
       if (dryRun) throw new DryRun(answer);
       return answer;
@@ -121,9 +126,18 @@ export async function applyOpen(
     record({ place: provider, target: { type, id: targetId }, changed: changedNames(change) });
   }
   for (const session of revokedSessions) {
-    record({ place: provider, target: { type: 'gateway_session', id: session.id }, changed: ['revokedAt'] });
+    const target = { type: 'gateway_session', id: session.id };
+    record({ place: session, target, changed: ['revokedAt', 'revokedReason'] });
   }
   return { recommendation: applied, revokedSessions };
+}
+
+/** Gateways of the whole tenant may list a sub-tenant's provider: whom their sessions belong to is not for all to see. */
+function shownSessions(reach: TenantScope, revoked: readonly SessionReference[]) {
+  return revoked
+    .filter((session) => covers(reach, session))
+    .slice(0, SESSIONS_SHOWN)
+    .map(({ id, gatewayId, subject }) => ({ id, gatewayId, subject }));
 }
 
 /** What an undo has to bring back besides the change itself. */

@@ -15,7 +15,7 @@ import {
   insertRecommendation,
   type StandingRecommendation,
   setObservations,
-  updateRecommendation,
+  updateReason,
 } from '@quartermaster/db/repositories/recommendations.ts';
 import { findObservationsOf } from '@quartermaster/db/repositories/runtime-observations.ts';
 import { scopeOf } from '@quartermaster/db/tenancy.ts';
@@ -51,8 +51,8 @@ export function subjectOf(provider: Provider, kind: InventoryKind, name: string)
 }
 
 /**
- * Lets the rules look at a subject of a provider: opens what they want and is not open, tells anew what is, and ends what
- * they want no more. In the transaction that changed the subject.
+ * Lets the rules look at a subject of a provider: opens what they want and is not open, keeps what is, and ends what they
+ * want no more, or want otherwise. In the transaction that changed the subject.
  */
 export async function reconcileSubject(
   db: Database,
@@ -120,7 +120,7 @@ export async function reconcileCredential(
   await stand(db, provider, { kind, subject: about.subject }, { standing, wanted, ending: 'superseded' }, now);
 }
 
-/** Opens, tells anew or ends one recommendation. Answers whether it was opened. */
+/** Opens, keeps or ends one recommendation. Answers whether it was opened. */
 async function stand(
   db: Database,
   provider: Provider,
@@ -135,10 +135,11 @@ async function stand(
   }
   const { reason, change } = wanted;
   const rests = wanted.rests.map(({ id }) => id);
-  if (standing) {
-    if (JSON.stringify([standing.reason, standing.change]) !== JSON.stringify([reason, change])) {
-      await updateRecommendation(db, scope, standing.id, { reason, change }, now);
-    }
+  // What an id stands for never changes: whoever looked at it and names it applies what they saw, or nothing.
+  if (standing && JSON.stringify(standing.change) !== JSON.stringify(change)) {
+    await closeRecommendation(db, scope, standing.id, 'superseded', now);
+  } else if (standing) {
+    if (standing.reason !== reason) await updateReason(db, scope, standing.id, reason, now);
     await setObservations(db, standing, rests);
     return false;
   }

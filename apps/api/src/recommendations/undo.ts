@@ -47,7 +47,12 @@ export async function undoRecommendation(ctx: CallerContext, id: string): Promis
     if (change.target.type === 'inventory_item') {
       // What the change made needless is wanted again, as the one that it was.
       const { kind, name } = itemOf(change);
-      const about = { providerId, subject: subjectOf(provider, kind, name), supersededAt: appliedAt ?? '' };
+      const about = {
+        providerId,
+        subject: subjectOf(provider, kind, name),
+        supersededAt: appliedAt ?? '',
+        exceptId: id,
+      };
       await reopenSuperseded(trx, scopeOf(provider), about, now);
     }
     await made.settle(new Map(Object.entries(former)));

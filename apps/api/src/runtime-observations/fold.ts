@@ -91,7 +91,12 @@ export async function foldSpans(
   for (const sighting of sightings.values()) {
     await uses.record(sighting.provider, seenIn(undefined, sighting.spans, now).firstSeenAt);
     const accounts = merged(sighting.former?.evidence.accounts, [sender]);
-    await fold(db, place, { ...sighting, accounts, uses: await uses.of(sighting.provider, accounts) }, now);
+    await fold(
+      db,
+      place,
+      { ...sighting, accounts, uses: await uses.of(sighting.provider, [...new Set([...accounts, sender])]) },
+      now,
+    );
     folded += 1;
     if (folded % OF_TURN === 0) await breathe();
   }

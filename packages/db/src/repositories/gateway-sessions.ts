@@ -1,3 +1,4 @@
+import { setImmediate as breathe } from 'node:timers/promises';
 import type { GatewaySession, Grant } from '@quartermaster/contracts/gateway-sessions.ts';
 import { SESSION_TTL_MAX_SECONDS } from '@quartermaster/contracts/gateways.ts';
 import type { InventoryKind } from '@quartermaster/contracts/inventory.ts';
@@ -34,7 +35,7 @@ export type GatewaySessionFilter = {
 
 /** Something that sessions grant, by the key that the variants of its name share: see {@link nameKey}. */
 export type GrantedSubject = { providerId: string; providerName: string; kind: InventoryKind; nameKey: string };
-export type SessionReference = Pick<GatewaySession, 'id' | 'gatewayId' | 'subject'>;
+export type SessionReference = TenantPlace & Pick<GatewaySession, 'id' | 'gatewayId' | 'subject'>;
 
 type Row = Selectable<Tables['gateway_sessions']>;
 type RevokedReason = NonNullable<GatewaySession['revokedReason']>;
@@ -188,7 +189,7 @@ export async function findSessionsOfItem(
   while (found.length < limit) {
     const rows = await db
       .selectFrom('gateway_sessions')
-      .select(['id', 'gateway_id', 'subject', 'grants'])
+      .select(['id', 'tenant_id', 'sub_tenant_id', 'gateway_id', 'subject', 'grants'])
       .where(within(scope))
       .where('id', '>', after)
       .where(hasStatus('active', now))
@@ -197,10 +198,14 @@ export async function findSessionsOfItem(
       .limit(GRANTS_READ_AT_ONCE)
       .execute();
     const granting = rows.filter((row) => grantsItem(JSON.parse(row.grants) as Grant[], item));
-    found.push(...granting.map((row) => ({ id: row.id, gatewayId: row.gateway_id, subject: row.subject })));
+    for (const row of granting) {
+      found.push({ id: row.id, gatewayId: row.gateway_id, subject: row.subject, ...placeOf(row) });
+    }
     const last = rows.at(-1);
     if (last === undefined || rows.length < GRANTS_READ_AT_ONCE) break;
     after = last.id;
+    // Grants are long, and reading them gives nobody else a turn.
+    await breathe();
   }
   return found.slice(0, limit);
 }

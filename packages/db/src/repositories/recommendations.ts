@@ -244,17 +244,17 @@ export async function insertRecommendation(
   return id;
 }
 
-/** Says anew why an open recommendation is made and what it would change. */
-export async function updateRecommendation(
+/** Says anew why an open recommendation is made. */
+export async function updateReason(
   db: Database,
   scope: TenantScope,
   id: string,
-  { reason, change }: Pick<Recommendation, 'reason' | 'change'>,
+  reason: string,
   now: Date,
 ): Promise<void> {
   await db
     .updateTable('recommendations')
-    .set({ reason, change: JSON.stringify(change), updated_at: now.toISOString() })
+    .set({ reason, updated_at: now.toISOString() })
     .where('id', '=', id)
     .where(OPEN)
     .where(within(scope))
@@ -313,21 +313,31 @@ export async function closeRecommendation(
     .execute();
 }
 
-/** Opens those about a subject again that were superseded at a time, unless others of their kind are open by now. */
+/**
+ * Opens those about a subject again that were superseded at a time, in the place of what was opened then, unless others
+ * of their kind are open by now.
+ *
+ * @param about with the one that is undone, which stays as it is
+ */
 export async function reopenSuperseded(
   db: Database,
   scope: TenantScope,
-  about: { providerId: string; subject: string; supersededAt: string },
+  about: { providerId: string; subject: string; supersededAt: string; exceptId: string },
   now: Date,
 ): Promise<void> {
-  const open = await findOpenOfSubject(db, scope, about);
+  const { supersededAt, exceptId } = about;
+  const since = await findOpenOfSubject(db, scope, about);
+  const then = since.filter(({ id, createdAt }) => createdAt === supersededAt && id !== exceptId);
+  for (const { id } of then) await closeRecommendation(db, scope, id, 'superseded', now);
+  const open = since.filter((recommendation) => !then.includes(recommendation));
   await db
     .updateTable('recommendations')
     .set({ status: 'open', updated_at: now.toISOString() })
     .where('provider_id', '=', about.providerId)
     .where('subject', '=', about.subject)
     .where('status', '=', 'superseded')
-    .where('updated_at', '=', about.supersededAt)
+    .where('updated_at', '=', supersededAt)
+    .where('id', 'not in', ['', ...then.map(({ id }) => id)])
     .where('kind', 'not in', ['rotate_credential', ...open.map(({ kind }) => kind)])
     .where(within(scope))
     .execute();

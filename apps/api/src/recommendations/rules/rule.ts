@@ -18,8 +18,8 @@ export type Wanted = {
 };
 
 /**
- * A rule says of a state whether its recommendation should stand open. It opens when this becomes so, is told anew while
- * it is so, and is superseded when it is so no more.
+ * A rule says of a state whether its recommendation should stand open. It opens when this becomes so, and is superseded
+ * when it is so no more, or would change something else.
  */
 export type Rule<State> = {
   kind: RecommendationKind;
