@@ -30,7 +30,10 @@ export async function recomputeProvider(db: Database, provider: Provider, now: D
   for (const { kind, name } of await recompute(db, provider, undefined, undefined, now)) {
     changed.set(JSON.stringify([kind, name]), { kind, name });
   }
-  for (const subject of changed.values()) await reconcileSubject(db, provider, subject, now);
+  for (const [index, subject] of [...changed.values()].entries()) {
+    if (index % OF_TURN === OF_TURN - 1) await breathe();
+    await reconcileSubject(db, provider, subject, now);
+  }
 }
 
 /**
