@@ -1701,7 +1701,7 @@ export type RuntimeObservation = {
          */
         operations: Array<string>;
         /**
-         * The service accounts and users that sent the spans.
+         * The service accounts and users that sent the spans, the last ten to come.
          */
         accounts: Array<string>;
         /**
@@ -1879,7 +1879,7 @@ export type AppliedRecommendations = {
     skipped: Array<{
         id: string;
         /**
-         * needs_review: it would widen what agents may use, and nobody reviewed what it rests on. needs_successor: no secret is stored that could follow (`PUT .../credential` with `standby`). not_open: also where another one of this call settled it.
+         * needs_review: it would widen what agents may use, and nobody reviewed what it rests on; or it would block for a whole tenant what a reviewer of one sub-tenant rejected. needs_successor: no secret is stored that could follow (`PUT .../credential` with `standby`). not_open: also where another one of this call settled it.
          */
         reason: 'needs_review' | 'needs_successor' | 'not_found' | 'not_open' | 'not_of_kind';
     }>;

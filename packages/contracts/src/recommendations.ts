@@ -69,7 +69,7 @@ export type ApplyRecommendationsInput = z.infer<typeof ApplyRecommendationsInput
 export const SkipReasonSchema = z
   .enum(['needs_review', 'needs_successor', 'not_found', 'not_open', 'not_of_kind'])
   .describe(
-    'needs_review: it would widen what agents may use, and nobody reviewed what it rests on. needs_successor: no secret is stored that could follow (`PUT .../credential` with `standby`). not_open: also where another one of this call settled it.',
+    'needs_review: it would widen what agents may use, and nobody reviewed what it rests on; or it would block for a whole tenant what a reviewer of one sub-tenant rejected. needs_successor: no secret is stored that could follow (`PUT .../credential` with `standby`). not_open: also where another one of this call settled it.',
   );
 
 export const AppliedRecommendationsSchema = z

@@ -56,7 +56,7 @@ export const RuntimeObservationSchema = z
         serviceNames: samples.describe('Who used it: `service.name`, the first ten.'),
         serverAddresses: samples.describe('Where the calls went: `server.address`, the first ten.'),
         operations: samples.describe('What was done: `gen_ai.operation.name` or the MCP method.'),
-        accounts: samples.describe('The service accounts and users that sent the spans.'),
+        accounts: samples.describe('The service accounts and users that sent the spans, the last ten to come.'),
         names: samples.describe('How its name was written: variants of one model are one observation. The first ten.'),
         errors: z.int().describe('How many of the spans ended in an error.'),
       })

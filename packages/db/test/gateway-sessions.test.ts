@@ -157,8 +157,8 @@ describe('ending the sessions that grant an item', () => {
     const gone = await session(db, ACME, acme, { grants: [grant('prov_1', 'model', 'gpt-5')] });
     await revokeGatewaySession(db, [ACME], acme, gone, later(2));
     const found = [
-      { id: plain, gatewayId: acme, subject: 'user:1' },
-      { id: variant, gatewayId: eu, subject: 'user:1' },
+      { id: plain, gatewayId: acme, subject: 'user:1', tenantId: 'acme', subTenantId: null },
+      { id: variant, gatewayId: eu, subject: 'user:1', tenantId: 'acme', subTenantId: 'eu' },
     ];
     expect(await findSessionsOfItem(db, [ACME], model, later(60), 10)).toEqual(found);
     expect(await findSessionsOfItem(db, [EU], model, later(60), 10)).toEqual(found.slice(1));

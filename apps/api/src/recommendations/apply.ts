@@ -12,7 +12,7 @@ import type { SessionReference } from '@quartermaster/db/repositories/gateway-se
 import { findProvider } from '@quartermaster/db/repositories/providers.ts';
 import {
   type FormerObservations,
-  findApproved,
+  findDecided,
   findOpenRecommendations,
   findRecommendation,
   findRecommendations,
@@ -145,7 +145,12 @@ async function formerStates(db: Database, provider: Provider, { change }: Recomm
   if (change.target.type !== 'inventory_item') return {};
   const { kind, name } = itemOf(change);
   const { observations } = await subjectState(db, provider, kind, name);
-  return Object.fromEntries(observations.map(({ id, status, drift }) => [id, { status, drift }]));
+  return Object.fromEntries(
+    observations.map(({ id, status, drift, review }) => [
+      id,
+      { status, drift, reviewedAt: review?.reviewedAt ?? null },
+    ]),
+  );
 }
 
 /** What is blocked or retired first: a block stands against what would widen it in the same call. */
@@ -166,6 +171,11 @@ function changedNames({ before, after }: Recommendation['change']): string[] {
   );
 }
 
+/** Whether a call that names no id takes it only where somebody decided about what it rests on. */
+function needsReview(kind: Recommendation['kind']): boolean {
+  return kind === 'block_item' || WIDENING_KINDS.includes(kind);
+}
+
 async function choose(
   db: Database,
   reach: TenantScope,
@@ -178,7 +188,7 @@ async function choose(
     named === null
       ? await findOpenRecommendations(db, scope, { providerId: provider.id, kinds }, MOST_AT_ONCE)
       : await findRecommendations(db, scope, provider.id, named);
-  const approved = await findApproved(db, reach, found);
+  const decided = await findDecided(db, reach, found);
   const skipped: Skipped[] = (named ?? [])
     .filter((id) => !found.some((recommendation) => recommendation.id === id))
     .map((id) => ({ id, reason: 'not_found' }));
@@ -188,7 +198,7 @@ async function choose(
     if (kinds != null && !kinds.includes(kind)) {
       if (named !== null) skipped.push({ id, reason: 'not_of_kind' });
     } else if (status !== 'open') skipped.push({ id, reason: 'not_open' });
-    else if (named === null && WIDENING_KINDS.includes(kind) && !approved.has(id)) {
+    else if (named === null && needsReview(kind) && !decided.has(id)) {
       skipped.push({ id, reason: 'needs_review' });
     } else chosen.push(recommendation);
   }

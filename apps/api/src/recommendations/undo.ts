@@ -3,6 +3,8 @@ import type { Recommendation } from '@quartermaster/contracts/recommendations.ts
 import type { Database } from '@quartermaster/db/database.ts';
 import { DuplicateKeyError } from '@quartermaster/db/errors.ts';
 import { findGatewayOfProvider } from '@quartermaster/db/repositories/gateways.ts';
+import { listInventory } from '@quartermaster/db/repositories/inventory.ts';
+import { findProviderSecret } from '@quartermaster/db/repositories/provider-secrets.ts';
 import { findProvider } from '@quartermaster/db/repositories/providers.ts';
 import {
   findFormerObservations,
@@ -82,9 +84,23 @@ async function whatWasBuiltOn(
   if (change.before === null && target['updatedAt'] !== appliedAt) {
     return `${what} was changed since, on ${String(target['updatedAt'])}, by somebody or by a sync`;
   }
-  if (type !== 'provider') return null;
-  const gateway = await findGatewayOfProvider(db, scopeOf(provider), provider.id);
+  return type === 'provider' ? whatAdoptionBears(db, provider, appliedAt ?? '', now) : null;
+}
+
+/** What somebody did with a provider since it was adopted. */
+async function whatAdoptionBears(
+  db: Database,
+  provider: Provider,
+  adoptedAt: string,
+  now: Date,
+): Promise<string | null> {
+  const scope = scopeOf(provider);
+  const gateway = await findGatewayOfProvider(db, scope, provider.id);
   if (gateway) return `the gateway ${gateway.id} lists the provider`;
-  if (provider.baseUrl !== null) return 'the provider was given a base URL since';
-  return null;
+  for (const slot of ['current', 'standby'] as const) {
+    if (await findProviderSecret(db, scope, provider.id, slot, now)) return 'the provider has a credential';
+  }
+  const { items } = await listInventory(db, scope, { providerId: provider.id }, { limit: 1, after: null });
+  if (items.some(({ createdAt }) => createdAt > adoptedAt)) return 'its inventory got items since';
+  return provider.updatedAt === adoptedAt ? null : `the provider was changed since, on ${provider.updatedAt}`;
 }

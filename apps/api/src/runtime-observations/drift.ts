@@ -30,7 +30,7 @@ export async function settleDrift(
   const { kind, name } = item;
   const identity = { providerId: provider.id, kind, nameKey: nameKey(kind, name, provider.name) };
   const observation = await findObservationOf(db, provider, identity);
-  const drift = item.drift === null ? null : driftOf(item);
+  const drift = item.drift === null || isAtRest(item, observation) ? null : driftOf(item);
   if (observation) {
     if (observation.drift?.after.schemaDigest === drift?.after.schemaDigest) return;
     const isNew = drift !== null && observation.status !== 'rejected';
@@ -52,6 +52,11 @@ export async function settleDrift(
     now,
   );
   await addToObservationCount(db, provider, 1);
+}
+
+/** Of what is blocked or retired, and used by nobody, nothing is to be decided until it is available again. */
+function isAtRest({ status }: InventoryItem, observation: RuntimeObservation | undefined): boolean {
+  return (status === 'blocked' || status === 'retired') && (observation?.occurrences ?? 0) === 0;
 }
 
 function driftOf({ schemaDigest, title, description, attributes, drift }: InventoryItem): Drift | null {

@@ -5,39 +5,40 @@ import { findProviderUses, type ProviderUse, recordProviderUse } from '@quarterm
 export type ProviderUses = Awaited<ReturnType<typeof findProviderUses>>;
 
 /**
- * Remembers that an account used a provider, and tells who used it since when. For one batch: what it knows of a
- * provider is looked up once.
+ * Remembers that an account used a provider, and tells who used it since when: by when the first span was received, since
+ * the times in spans are their sender's choice. For one batch: what it knows of a provider is looked up once.
  */
 export function firstUses(db: Database, account: string) {
-  const known = new Map<string, Map<string, ProviderUse>>();
-  const firsts = new Map<string, ProviderUse | undefined>();
+  const known = new Map<string, { first: ProviderUse | undefined; uses: Map<string, ProviderUse | undefined> }>();
   return {
-    /** @param time of the use; an earlier one than was known counts. */
-    async record(provider: Provider, time: string): Promise<void> {
-      const uses = await load(provider, [account]);
-      const before = uses.get(account);
-      if (before && before.firstUsedAt <= time) return;
-      const use = { account, firstUsedAt: time };
+    async record(provider: Provider, now: Date): Promise<void> {
+      const own = await load(provider, [account]);
+      if (own.uses.get(account)) return;
+      const use = { account, firstUsedAt: now.toISOString() };
       await recordProviderUse(db, provider, provider.id, use);
-      uses.set(account, use);
-      const first = firsts.get(provider.id);
-      if (!first || first.account === account || time < first.firstUsedAt) firsts.set(provider.id, use);
+      own.uses.set(account, use);
+      own.first ??= use;
     },
 
     async of(provider: Provider, accounts: readonly string[]): Promise<ProviderUses> {
-      const uses = await load(provider, accounts);
-      return { first: firsts.get(provider.id), uses: accounts.flatMap((name) => uses.get(name) ?? []) };
+      const { first, uses } = await load(provider, accounts);
+      return { first, uses: accounts.flatMap((name) => uses.get(name) ?? []) };
     },
   };
 
-  async function load(provider: Provider, accounts: readonly string[]): Promise<Map<string, ProviderUse>> {
-    const uses = known.get(provider.id) ?? new Map<string, ProviderUse>();
-    const missing = accounts.filter((name) => !uses.has(name));
-    if (missing.length === 0 && known.has(provider.id)) return uses;
+  async function load(provider: Provider, accounts: readonly string[]) {
+    const own = known.get(provider.id) ?? { first: undefined, uses: new Map<string, ProviderUse | undefined>() };
+    const missing = accounts.filter((name) => !own.uses.has(name));
+    if (missing.length === 0) return own;
     const found = await findProviderUses(db, provider, provider.id, missing);
-    if (!known.has(provider.id)) firsts.set(provider.id, found.first);
-    for (const use of found.uses) uses.set(use.account, use);
-    known.set(provider.id, uses);
-    return uses;
+    own.first ??= found.first;
+    for (const name of missing) {
+      own.uses.set(
+        name,
+        found.uses.find((use) => use.account === name),
+      );
+    }
+    known.set(provider.id, own);
+    return own;
   }
 }

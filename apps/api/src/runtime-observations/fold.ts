@@ -15,7 +15,7 @@ import { observationBudget, settleBudget } from './cardinality.ts';
 import { declaredAt, declaringItemId } from './declared.ts';
 import { firstUses, type ProviderUses } from './first-use.ts';
 import { providerMatcher, type SeenSpan } from './provider-match.ts';
-import { settleReviewTask } from './review-task.ts';
+import { askAgain, settleReviewTask } from './review-task.ts';
 import { riskOf } from './risk.ts';
 import { statusAfter, statusSeenAgain } from './status.ts';
 
@@ -89,14 +89,9 @@ export async function foldSpans(
   }
   let folded = 0;
   for (const sighting of sightings.values()) {
-    await uses.record(sighting.provider, seenIn(undefined, sighting.spans, now).firstSeenAt);
-    const accounts = merged(sighting.former?.evidence.accounts, [sender]);
-    await fold(
-      db,
-      place,
-      { ...sighting, accounts, uses: await uses.of(sighting.provider, [...new Set([...accounts, sender])]) },
-      now,
-    );
+    await uses.record(sighting.provider, now);
+    const accounts = lastOf(sighting.former?.evidence.accounts, sender);
+    await fold(db, place, { ...sighting, accounts, uses: await uses.of(sighting.provider, accounts) }, now);
     folded += 1;
     if (folded % OF_TURN === 0) await breathe();
   }
@@ -114,14 +109,15 @@ async function fold(
   const declared = await declaredAt(db, place, provider, subject);
   const latest = new Date(Math.max(...spans.map(({ startedAt }) => startedAt.getTime())));
   const decided = former
-    ? { ...former, status: statusSeenAgain(former, declared, latest) }
+    ? { ...former, status: statusSeenAgain(former, declared, { latest, now }) }
     : ({ status: 'open', review: null, drift: null } as const);
-  const { status, review } = statusAfter(decided, declared);
+  const occurrences = (former?.occurrences ?? 0) + spans.length;
+  const { status, review } = statusAfter({ ...decided, occurrences }, declared);
   const evidence = evidenceOf(former?.evidence, sighting);
   const observed = {
     unknown: declared.unknown,
     inventoryItemId: declaringItemId(declared),
-    occurrences: (former?.occurrences ?? 0) + spans.length,
+    occurrences,
     evidence,
     status,
     risk: riskOf(
@@ -143,7 +139,10 @@ async function fold(
   if (!observation) throw new Error(`the observation ${former?.id} is gone`);
   if (!former && provider.status === 'discovered') await reconcileProvider(db, provider, now, observation);
   // What follows from it was done when it became what it is.
-  if (former?.unknown === observation.unknown && former.status === observation.status) return;
+  if (former?.unknown === observation.unknown && former.status === observation.status) {
+    await askAgain(db, provider, observation, now);
+    return;
+  }
   await settleReviewTask(db, provider, observation, now);
   await reconcileSubject(db, provider, subject, now);
 }
@@ -191,6 +190,11 @@ function evidenceOf(
     names: merged(former?.names, [...names]),
     errors: (former?.errors ?? 0) + spans.filter((span) => span.failed).length,
   };
+}
+
+/** The last ten accounts: whoever came last is whom the others do not know yet. */
+function lastOf(known: readonly string[] = [], account: string): string[] {
+  return [...known.filter((one) => one !== account), account].slice(-SAMPLES);
 }
 
 /** The first ten of what is known and found. */

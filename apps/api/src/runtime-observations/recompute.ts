@@ -7,6 +7,7 @@ import { nameKey } from '@quartermaster/db/name-key.ts';
 import { folded } from '@quartermaster/db/queries.ts';
 import { findProviderUses } from '@quartermaster/db/repositories/provider-uses.ts';
 import { findProvidersDeclared } from '@quartermaster/db/repositories/providers.ts';
+import type { FormerObservation } from '@quartermaster/db/repositories/recommendations.ts';
 import { findObservationsOf, updateObservation } from '@quartermaster/db/repositories/runtime-observations.ts';
 import { scopeOf, type TenantPlace } from '@quartermaster/db/tenancy.ts';
 import { changedFields } from '../audit-events/write.ts';
@@ -19,7 +20,7 @@ import { statusAfter } from './status.ts';
 type Subject = { kind: InventoryKind; name: string };
 
 /** What observations were, by their ids, where an undo brings that back. */
-export type FormerStates = ReadonlyMap<string, Pick<RuntimeObservation, 'status' | 'drift'>>;
+export type FormerStates = ReadonlyMap<string, FormerObservation>;
 
 /** Observations looked at before the event loop gets a turn: the database answers without giving it one. */
 const OF_TURN = 200;
@@ -111,7 +112,7 @@ async function stateOf(
   db: Database,
   provider: Provider,
   observation: RuntimeObservation,
-  former: Pick<RuntimeObservation, 'status' | 'drift'> | undefined,
+  former: FormerObservation | undefined,
   now: Date,
 ) {
   const declared = await declaredAt(db, observation, provider, observation);
@@ -120,7 +121,9 @@ async function stateOf(
   const isAskedAgain = observation.status !== 'resolved' || (declared.unknown && !observation.unknown);
   const isKept = provider.status === 'deleted' || !isAskedAgain;
   const after = isKept ? observation : statusAfter({ ...observation, drift }, declared);
-  const { status, review } = former ? { status: former.status, review: observation.review } : after;
+  // A decision that was made since is not undone with the change.
+  const isAsReviewed = former !== undefined && former.reviewedAt === (observation.review?.reviewedAt ?? null);
+  const { status, review } = isAsReviewed ? { status: former.status, review: observation.review } : after;
   const state = { unknown: declared.unknown, inventoryItemId: declaringItemId(declared), status, review, drift };
   const uses = await findProviderUses(db, provider, provider.id, observation.evidence.accounts);
   const seen = { ...observation, ...state };

@@ -1,7 +1,11 @@
 import type { Provider } from '@quartermaster/contracts/providers.ts';
 import type { RuntimeObservation } from '@quartermaster/contracts/runtime-observations.ts';
 import type { Database } from '@quartermaster/db/database.ts';
-import { finishOperatorTask, openOperatorTask } from '@quartermaster/db/repositories/operator-tasks.ts';
+import {
+  findLastOperatorTask,
+  finishOperatorTask,
+  openOperatorTask,
+} from '@quartermaster/db/repositories/operator-tasks.ts';
 import { scopeOf } from '@quartermaster/db/tenancy.ts';
 import { isRejectedAgain } from '../recommendations/rules/rule.ts';
 
@@ -19,6 +23,23 @@ export async function settleReviewTask(
   }
   const priority = observation.risk.level === 'high' ? 'high' : 'normal';
   await openOperatorTask(db, observation, { ...task, title: titleOf(provider, observation), priority }, now);
+}
+
+/** How long after somebody cancelled a review another one is asked for, if it is still used and undecided. */
+const ASKED_AGAIN_MS = 24 * 3600 * 1000;
+
+/** Asks for a review once more where nobody is asked and nobody decided: a task that is cancelled decides nothing. */
+export async function askAgain(
+  db: Database,
+  provider: Provider,
+  observation: RuntimeObservation,
+  now: Date,
+): Promise<void> {
+  if (observation.status !== 'open') return;
+  const last = await findLastOperatorTask(db, scopeOf(observation), reviewTask(observation), now);
+  if (last?.completedAt != null && now.getTime() - Date.parse(last.completedAt) >= ASKED_AGAIN_MS) {
+    await settleReviewTask(db, provider, observation, now);
+  }
 }
 
 /** The one task that asks for the review of an observation. */

@@ -44,7 +44,10 @@ export async function decide(
   const tenantWide = covers(ctx.reach, { tenantId: observation.tenantId, subTenantId: null });
   const reviewedBy = principalName(ctx.principal);
   const review = { decision, note, reviewedBy, reviewedAt: now.toISOString(), tenantWide };
-  const reviewed = await updateObservation(trx, ctx.reach, id, { status: decision, review }, now);
+  // An approval of what is declared anyhow says nothing of the day when it is not.
+  const { unknown } = observation;
+  const { status } = statusAfter({ ...observation, review, status: decision }, { unknown, item: undefined });
+  const reviewed = await updateObservation(trx, ctx.reach, id, { status, review }, now);
   if (!reviewed) throw notFound();
   const answered = { ...reviewTask(observation), outcome: decision, note, assignee: reviewedBy };
   await finishOperatorTask(trx, scopeOf(observation), answered, 'succeeded', now);
@@ -66,7 +69,7 @@ export async function changeObservation(
       throw valueError(['body', 'note'], 'there is no review that a note could belong to');
     }
     // Without a decision the declarations decide: what is declared by now is resolved, not open.
-    const taken = { status: 'open', review: null, drift: observation.drift } as const;
+    const taken = { ...observation, status: 'open', review: null } as const;
     const undecided = statusAfter(taken, { unknown: observation.unknown, item: undefined });
     const change: Pick<ObservationChange, 'status'> = {
       ...(status !== undefined && { status: status === 'open' ? undecided.status : status }),

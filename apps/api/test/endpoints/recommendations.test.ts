@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { newTenant, type Tenant } from '../governance/loop-support.ts';
+import { atOpenai, newTenant, type Tenant } from '../governance/loop-support.ts';
 import { accountWithKey } from '../support/people.ts';
 import { type Body, startTestServer, type TestServer } from '../support/server.ts';
 import { all, chat, sendSpans } from '../traces/sending.ts';
@@ -160,16 +160,54 @@ describe('undo_recommendation', () => {
     const gateway = await server.ok('POST', '/v1/gateways', { as, body: { name: 'edge', providerIds: [provider.id] } });
     expect(await refusal()).toContain(gateway.id);
     await server.ok('DELETE', `/v1/gateways/${gateway.id}`, { as });
-    await server.ok('PUT', path, { as, body: { baseUrl: 'https://api.mistral.ai/v1' } });
-    expect(await refusal()).toContain('base URL');
-    await server.ok('PUT', path, { as, body: { baseUrl: null } });
+    server.travel(1000);
+    const { id: item } = await server.ok('POST', `${path}/inventory`, { as, body: { kind: 'model', name: 'n' } });
+    expect(await refusal()).toContain('inventory');
+    await server.ok('DELETE', `${path}/inventory/${item}`, { as });
+    await server.ok('PUT', `${path}/credential`, { as, body: { secret: 'its-key' } });
+    expect(await refusal()).toContain('credential');
+    await server.ok('DELETE', `${path}/credential`, { as });
     expect((await undo(tenant, adopt.id)).status).toBe(200);
     expect(await server.ok('GET', path, { as })).toMatchObject({ status: 'discovered' });
     expect((await tenant.tasks()).map(({ kind }) => kind)).toContain('adopt_provider');
 
     await server.ok('POST', `${path}/recommendations/apply`, { as, body: { recommendationIds } });
+    server.travel(1000);
+    await server.ok('PUT', path, { as, body: { baseUrl: 'https://api.mistral.ai/v1' } });
+    expect(await refusal()).toContain('changed since');
     await server.ok('DELETE', path, { as });
     expect(await refusal()).toContain('the provider was deleted');
+  });
+
+  test('never brings back an approval that was withdrawn since', async () => {
+    const tenant = await newTenant(server);
+    await tenant.see('gpt-5');
+    const { id } = await tenant.observation('gpt-5');
+    await tenant.review(id, 'approved');
+    const { applied } = await tenant.apply();
+    server.travel(1000);
+    await tenant.review(id, 'rejected');
+    expect((await undo(tenant, applied[0].id)).status).toBe(200);
+    expect(await tenant.observation('gpt-5')).toMatchObject({ status: 'rejected', review: { decision: 'rejected' } });
+    expect(await tenant.apply()).toMatchObject({ applied: [] });
+    expect(await tenant.items()).toEqual([]);
+  });
+
+  test('asks again where somebody decided otherwise while it was blocked', async () => {
+    const tenant = await newTenant(server);
+    const start = () => BigInt(server.services.now().getTime()) * 1_000_000n;
+    const see = () => sendSpans(server, tenant.sender, [{ ...atOpenai('gpt-5'), start: start() }]);
+    await see();
+    const { id } = await tenant.observation('gpt-5');
+    await tenant.review(id, 'rejected');
+    server.travel(1000);
+    await see();
+    const { applied } = await tenant.apply();
+    server.travel(1000);
+    await tenant.review(id, 'approved');
+    expect((await undo(tenant, applied[0].id)).status).toBe(200);
+    expect(await tenant.observation('gpt-5')).toMatchObject({ unknown: true, status: 'open', review: null });
+    expect(await tenant.apply()).toMatchObject({ applied: [], skipped: [{ reason: 'needs_review' }] });
   });
 
   test('404 for what is nobody’s or another’s', async () => {
@@ -248,6 +286,52 @@ describe('apply_provider_recommendations', () => {
     };
     return { tenant, session: await open('edge', tenant.provider.id), other: await open('other', elsewhere.id) };
   }
+
+  test('a flood of unknown names never hides a block from {}', async () => {
+    const tenant = await newTenant(server);
+    await sendSpans(
+      server,
+      tenant.sender,
+      Array.from({ length: 1005 }, (_, index) => atOpenai(`flood-${index}`)),
+    );
+    await tenant.see('gpt-5');
+    await tenant.review((await tenant.observation('gpt-5')).id, 'rejected');
+    server.travel(1000);
+    const start = BigInt(server.services.now().getTime()) * 1_000_000n;
+    await sendSpans(server, tenant.sender, [{ ...atOpenai('gpt-5'), start }]);
+    expect((await tenant.apply()).applied).toMatchObject([{ kind: 'block_item' }]);
+  });
+
+  test('what one sub-tenant rejected is blocked for the whole tenant by name alone, not by {}', async () => {
+    const tenant = await newTenant(server);
+    const place = { tenantId: tenant.tenantId, subTenantId: 'east' };
+    const east = await accountWithKey(server, place);
+    await server.ok('POST', `${tenant.path}/inventory`, {
+      as: tenant.operator,
+      body: { kind: 'model', name: 'gpt-5' },
+    });
+    const start = () => BigInt(server.services.now().getTime()) * 1_000_000n;
+    await sendSpans(server, east, [{ ...atOpenai('gpt-5'), start: start() }]);
+    await tenant.review((await tenant.observation('gpt-5', 'east')).id, 'rejected', east);
+    server.travel(1000);
+    await sendSpans(server, east, [{ ...atOpenai('gpt-5'), start: start() }]);
+    const [block] = await tenant.recommendations();
+    expect(block.kind).toBe('block_item');
+    expect(await tenant.apply()).toMatchObject({ applied: [], skipped: [{ id: block.id, reason: 'needs_review' }] });
+    expect((await tenant.apply({ recommendationIds: [block.id] })).applied).toMatchObject([{ kind: 'block_item' }]);
+  });
+
+  test('an approval of what was declared anyhow does not bring back what is retired later', async () => {
+    const tenant = await newTenant(server);
+    const as = tenant.operator;
+    const item = await server.ok('POST', `${tenant.path}/inventory`, { as, body: { kind: 'model', name: 'gpt-5' } });
+    await tenant.see('gpt-5');
+    const { id } = await tenant.observation('gpt-5');
+    expect(await tenant.review(id, 'approved')).toMatchObject({ status: 'resolved', review: { decision: 'approved' } });
+    await server.ok('PUT', `${tenant.path}/inventory/${item.id}`, { as, body: { status: 'retired' } });
+    expect(await tenant.apply()).toMatchObject({ applied: [], skipped: [{ reason: 'needs_review' }] });
+    expect(await tenant.items()).toMatchObject([{ status: 'retired' }]);
+  });
 
   test('one that another of the same call settled is left out', async () => {
     const tenant = await newTenant(server);

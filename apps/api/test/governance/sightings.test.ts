@@ -61,6 +61,29 @@ describe('what was decided, seen again', () => {
     expect([await tenant.recommendations(), await tenant.tasks()]).toEqual([[], []]);
   });
 
+  test('rejected: no clock of a sender keeps it quiet', async () => {
+    const tenant = await newTenant(server);
+    await seeNow(tenant, 'gpt-5');
+    const { id } = await tenant.observation('gpt-5');
+    await tenant.review(id, 'rejected');
+    server.travel(DAY_MS);
+    // `see` sends spans that claim to be of years ago.
+    await tenant.see('gpt-5');
+    expect(await tenant.observation('gpt-5')).toMatchObject({ status: 'open', risk: { level: 'high' } });
+  });
+
+  test('nothing yet: a review that was cancelled is asked for again a day later, while it is used', async () => {
+    const tenant = await newTenant(server);
+    await seeNow(tenant, 'gpt-5');
+    const [task] = await tenant.tasks();
+    await server.ok('POST', `/v1/operator/tasks/${task.id}/cancel`, { as: tenant.operator });
+    await seeNow(tenant, 'gpt-5');
+    expect(await tenant.tasks()).toEqual([]);
+    server.travel(DAY_MS);
+    await seeNow(tenant, 'gpt-5');
+    expect(await tenant.tasks()).toMatchObject([{ kind: 'review_observation', subject: task.subject }]);
+  });
+
   test('rejected twice: the block stays recommended, the task is done', async () => {
     const { tenant, id } = await rejectedAgain();
     const [before] = await tenant.recommendations();
@@ -195,6 +218,22 @@ describe('risk', () => {
     server.travel(8 * DAY_MS);
     await seeNow(tenant, 'gpt-5');
     expect(factorsOf(await tenant.observation('gpt-5'))).toEqual(['unknown_item']);
+  });
+
+  test('the eleventh account is named like the second, whoever comes after it', async () => {
+    const tenant = await newTenant(server);
+    const senders = [];
+    for (let index = 0; index < 11; index += 1) {
+      senders.push(await accountWithKey(server, { tenantId: tenant.tenantId }, ['traces:write']));
+    }
+    for (const sender of senders.slice(0, 10)) await tenant.see('gpt-5', sender);
+    server.travel(30 * DAY_MS);
+    const late = senders[10];
+    await tenant.see('gpt-5', late);
+    await tenant.see('gpt-5', senders[0]);
+    const observation = await tenant.observation('gpt-5');
+    expect(factorsOf(observation)).toContain('first_use');
+    expect(observation.evidence.accounts).toContain(late?.principal);
   });
 
   test('calls that failed, and an address that is not the provider’s, each with its reason', async () => {

@@ -25,7 +25,7 @@ export async function findProviderUses(
   return { first, uses };
 }
 
-/** Remembers a use; an earlier one than was known moves the first use back. */
+/** Remembers the first use of a provider by an account. */
 export async function recordProviderUse(
   db: Database,
   place: TenantPlace,
@@ -35,11 +35,6 @@ export async function recordProviderUse(
   await db
     .insertInto('provider_uses')
     .values({ tenant_id: place.tenantId, provider_id: providerId, account, first_used_at: firstUsedAt })
-    .onConflict((conflict) =>
-      conflict
-        .columns(['tenant_id', 'provider_id', 'account'])
-        .doUpdateSet({ first_used_at: firstUsedAt })
-        .where('provider_uses.first_used_at', '>', firstUsedAt),
-    )
+    .onConflict((conflict) => conflict.columns(['tenant_id', 'provider_id', 'account']).doNothing())
     .execute();
 }

@@ -2,6 +2,7 @@ import {
   type Recommendation,
   type RecommendationKind,
   RecommendationKindSchema,
+  WIDENING_KINDS,
 } from '@quartermaster/contracts/recommendations.ts';
 import type { RuntimeObservation } from '@quartermaster/contracts/runtime-observations.ts';
 import { type Selectable, type SqlBool, sql } from 'kysely';
@@ -20,7 +21,7 @@ import {
 } from '../queries.ts';
 import type { Tables } from '../tables.ts';
 import type { TenantPlace, TenantScope } from '../tenancy.ts';
-import { isTenantWide } from './runtime-observations.ts';
+import type { StoredReview } from './runtime-observations.ts';
 
 type Row = Selectable<Tables['recommendations']>;
 
@@ -39,8 +40,9 @@ type Dismissal = NonNullable<Recommendation['dismissal']>;
 /** A dismissal as it is stored: with what the recommendation was made for. */
 export type StoredDismissal = Dismissal & { cause: string };
 
-/** What observations were before a recommendation was applied, by their ids. */
-export type FormerObservations = Record<string, Pick<RuntimeObservation, 'status' | 'drift'>>;
+/** What an observation was before a recommendation was applied: how it stood, by which review. */
+export type FormerObservation = Pick<RuntimeObservation, 'status' | 'drift'> & { reviewedAt: string | null };
+export type FormerObservations = Record<string, FormerObservation>;
 
 /** One that is open, as far as rules ask. */
 export type StandingRecommendation = Omit<Recommendation, 'observationIds'>;
@@ -83,8 +85,8 @@ export async function findRecommendations(
 }
 
 /**
- * The open ones of a provider: first those that an approved observation stands behind, so that a flood of others never
- * hides them past the limit; oldest first among each.
+ * The open ones of a provider: first those that widen nothing, or that an approved observation stands behind, so that a
+ * flood of others never hides them past the limit; oldest first among each.
  */
 export async function findOpenRecommendations(
   db: Database,
@@ -102,19 +104,22 @@ export async function findOpenRecommendations(
   const rows = await query
     .orderBy(
       (eb) =>
-        eb.exists(
-          eb
-            .selectFrom('recommendation_observations as link')
-            .innerJoin('runtime_observations as observation', (join) =>
-              join
-                .onRef('observation.tenant_id', '=', 'link.tenant_id')
-                .onRef('observation.id', '=', 'link.observation_id'),
-            )
-            .select('link.observation_id')
-            .whereRef('link.tenant_id', '=', 'recommendations.tenant_id')
-            .whereRef('link.recommendation_id', '=', 'recommendations.id')
-            .where('observation.status', '=', 'approved'),
-        ),
+        eb.or([
+          eb('kind', 'not in', WIDENING_KINDS),
+          eb.exists(
+            eb
+              .selectFrom('recommendation_observations as link')
+              .innerJoin('runtime_observations as observation', (join) =>
+                join
+                  .onRef('observation.tenant_id', '=', 'link.tenant_id')
+                  .onRef('observation.id', '=', 'link.observation_id'),
+              )
+              .select('link.observation_id')
+              .whereRef('link.tenant_id', '=', 'recommendations.tenant_id')
+              .whereRef('link.recommendation_id', '=', 'recommendations.id')
+              .where('observation.status', '=', 'approved'),
+          ),
+        ]),
       'desc',
     )
     .orderBy('created_at')
@@ -125,10 +130,11 @@ export async function findOpenRecommendations(
 }
 
 /**
- * The ids of those that rest on an observation which somebody approved. What stands in a whole tenant rests on the
- * approval of somebody who may decide for the whole tenant: a sub-tenant's reviewer does not widen it for the others.
+ * The ids of those that rest on a decision: a block on a rejection, all others on an approval. What stands in a whole
+ * tenant rests on the decision of somebody who may decide for the whole tenant: a sub-tenant's reviewer neither widens it
+ * for the others nor takes it from them.
  */
-export async function findApproved(
+export async function findDecided(
   db: Database,
   scope: TenantScope,
   recommendations: readonly Recommendation[],
@@ -139,22 +145,26 @@ export async function findApproved(
     .innerJoin('runtime_observations as observation', (join) =>
       join.onRef('observation.tenant_id', '=', 'link.tenant_id').onRef('observation.id', '=', 'link.observation_id'),
     )
-    .select(['link.tenant_id', 'link.recommendation_id', 'observation.review'])
+    .select(['link.recommendation_id', 'observation.status', 'observation.review'])
     .where('link.tenant_id', 'in', [...new Set(recommendations.map(({ tenantId }) => tenantId))])
     .where(
       'link.recommendation_id',
       'in',
       recommendations.map(({ id }) => id),
     )
-    .where('observation.status', '=', 'approved')
+    .where('observation.review', 'is not', null)
     .where(within(scope, 'observation'))
     .execute();
-  const narrow = new Set(recommendations.filter(({ subTenantId }) => subTenantId !== null).map(({ id }) => id));
-  return new Set(
-    rows
-      .filter(({ recommendation_id, review }) => narrow.has(recommendation_id) || isTenantWide(review))
-      .map((row) => row.recommendation_id),
-  );
+  const byId = new Map(recommendations.map((recommendation) => [recommendation.id, recommendation]));
+  const decided = rows.filter(({ recommendation_id, status, review }) => {
+    const recommendation = byId.get(recommendation_id);
+    if (!recommendation || review === null) return false;
+    const { decision, tenantWide } = JSON.parse(review) as StoredReview;
+    const isAnswer =
+      recommendation.kind === 'block_item' ? decision === 'rejected' : decision === 'approved' && status === 'approved';
+    return isAnswer && (recommendation.subTenantId !== null || tenantWide);
+  });
+  return new Set(decided.map((row) => row.recommendation_id));
 }
 
 export async function findRecommendation(

@@ -274,11 +274,6 @@ export async function deleteUnreviewedObservations(
   return { removed, emptied: emptied.map(({ id }) => id) };
 }
 
-/** Whether a stored review was made by somebody who could decide for the whole tenant. */
-export function isTenantWide(review: string | null): boolean {
-  return review !== null && (JSON.parse(review) as StoredReview).tenantWide;
-}
-
 function toReview(text: string): Review {
   const { tenantWide: _, ...review } = JSON.parse(text) as StoredReview;
   return review;

@@ -10,7 +10,11 @@ export const registerItem: Rule<SubjectState> = {
     const { provider, kind, name, observations } = state;
     if (provider.status === 'deleted') return null;
     const rests = observations.filter(
-      (one) => one.unknown && (one.status === 'approved' || (one.status === 'open' && !isRejectedAgain(one))),
+      (one) =>
+        // What a sync alone reported is no use of anything.
+        one.unknown &&
+        one.occurrences > 0 &&
+        (one.status === 'approved' || (one.status === 'open' && !isRejectedAgain(one))),
     );
     if (rests.length === 0) return null;
     const approvals = rests.flatMap(({ status, review }) => (status === 'approved' && review ? review.reviewedAt : []));
