@@ -37,11 +37,15 @@ const EnvironmentSchema = z.object({
     .regex(/^sqlite:./, { error: 'should be sqlite:<path>' })
     .default('sqlite:data/quartermaster.db'),
   QM_BOOTSTRAP_API_KEY: z.string().optional(),
-  QM_OIDC_ISSUER: z.url({ protocol: /^https?$/ }).optional(),
+  QM_OIDC_ISSUER: z
+    .url({ protocol: /^https?$/, abort: true })
+    .refine(isSafeIssuer, { error: 'should be an https URL; http is for loopback hosts alone' })
+    .optional(),
   QM_OIDC_AUDIENCE: z.string().min(1).default('quartermaster'),
   QM_OIDC_EMAIL_CLAIM: z.string().min(1).default('email'),
   QM_OIDC_TOKEN_TYPES: z.string().min(1).default('at+jwt'),
   QM_SECRET_KEY: secretKey.optional(),
+  QM_SECRET_KEY_LOST: z.enum(['', '0', '1']).default('0'),
   QM_SECRET_KEY_PREVIOUS: list.pipe(z.array(secretKey)).default([]),
   QM_METRICS_PORT: z.union([z.literal('off'), port]).default(9464),
   QM_RATE_LIMITS: z.enum(['on', 'off']).default('on'),
@@ -96,6 +100,8 @@ export function readConfig(environment: Record<string, string | undefined>) {
     secretKey: env.QM_SECRET_KEY === undefined ? null : Buffer.from(env.QM_SECRET_KEY, 'base64'),
     /** Former ones: what they sealed still opens, and is sealed again at start. */
     formerSecretKeys: env.QM_SECRET_KEY_PREVIOUS.map((key) => Buffer.from(key, 'base64')),
+    /** Start although no key opens what is sealed: it is given up. */
+    secretKeyLost: env.QM_SECRET_KEY_LOST === '1',
     /** Private networks that syncs may reach. */
     allowedNetworks: env.QM_ALLOW_PRIVATE_ADDRESSES,
     metricsPort: env.QM_METRICS_PORT === 'off' ? null : env.QM_METRICS_PORT,
@@ -110,6 +116,12 @@ export function readConfig(environment: Record<string, string | undefined>) {
 
 function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'));
+}
+
+/** Whoever is between here and the issuer could hand out keys of their own over http. */
+function isSafeIssuer(url: string): boolean {
+  const { protocol, hostname } = new URL(url);
+  return protocol === 'https:' || isLoopback(hostname.replace(/^\[|\]$/g, ''));
 }
 
 /** What Express takes as a trusted proxy. */

@@ -28,9 +28,19 @@ try {
   if (server.bootstrapKey !== null) lines.push(`bootstrap API key: ${server.bootstrapKey}`);
   process.stdout.write(`${lines.join('\n')}\n`);
 } catch (error) {
-  if (!(error instanceof ConfigError)) throw error;
-  process.stderr.write(`${error.message}\n`);
-  process.exitCode = 2;
+  if (error instanceof ConfigError) {
+    process.stderr.write(`${error.message}\n`);
+    process.exitCode = 2;
+  } else if (isAddressInUse(error)) {
+    process.stderr.write(
+      `PORT: ${error.address}:${error.port} is in use. Stop what listens there, or set another PORT.\n`,
+    );
+    process.exitCode = 1;
+  } else throw error;
+}
+
+function isAddressInUse(error: unknown): error is Error & { address: string; port: number } {
+  return error instanceof Error && 'code' in error && error.code === 'EADDRINUSE' && 'port' in error;
 }
 
 /** The command finds the server by the same variables. */

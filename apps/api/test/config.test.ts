@@ -30,6 +30,7 @@ test('with nothing set the service listens on loopback, on an embedded database,
     oidc: { issuer: null, audience: 'quartermaster', emailClaim: 'email', tokenTypes: ['at+jwt'] },
     secretKey: null,
     formerSecretKeys: [],
+    secretKeyLost: false,
     allowedNetworks: [],
     metricsPort: 9464,
     rateLimits: true,
@@ -79,6 +80,10 @@ const BAD: [string, string][] = [
   ['DATABASE_URL', 'sqlite:'],
   ['QM_OIDC_ISSUER', 'hunter2'],
   ['QM_OIDC_ISSUER', 'javascript:hunter2'],
+  ['QM_OIDC_ISSUER', 'http://hunter2.example'],
+  ['QM_OIDC_ISSUER', 'http://10.0.0.1/hunter2'],
+  ['QM_OIDC_ISSUER', 'http://127.0.0.1.hunter2.example'],
+  ['QM_OIDC_ISSUER', 'http://localhost@hunter2.example'],
   ['QM_SECRET_KEY', 'hunter2'],
   ['QM_SECRET_KEY', Buffer.from('hunter2').toString('base64')],
   ['QM_SECRET_KEY', Buffer.alloc(33).toString('base64')],
@@ -103,6 +108,13 @@ test.each(BAD)('a bad %s is refused by its name, and not repeated: %s', (name, v
   expect(message).toMatch(new RegExp(`^${name}`));
   expect(message).not.toContain('hunter2');
 });
+
+test.each(['http://127.0.0.1:8080/oidc', 'http://localhost:9', 'http://[::1]:9', 'https://id.example.com'])(
+  'QM_OIDC_ISSUER may be %s',
+  (QM_OIDC_ISSUER) => {
+    expect(readConfig({ QM_OIDC_ISSUER }).oidc.issuer).toBe(QM_OIDC_ISSUER);
+  },
+);
 
 test('every bad setting is named at once, each on its line', () => {
   const message = refusal({ PORT: 'x', QM_RATE_LIMITS: 'x', QM_SECRET_KEY: 'x' });
@@ -189,8 +201,9 @@ describe('the bootstrap key', () => {
     const taken = await startTestServer();
     onTestFinished(() => taken.stop());
     const failed = runProgram({ DATABASE_URL, PORT: new URL(taken.url).port });
-    expect((await failed.ended).code).not.toBe(0);
-    expect(failed.output()).toContain('EADDRINUSE');
+    expect((await failed.ended).code).toBe(1);
+    // Regression: this was a stack.
+    expect(failed.output()).toMatch(/^PORT: 127\.0\.0\.1:\d+ is in use\. [^\n]+\n$/);
     const { url, output } = await startProcess({ DATABASE_URL, PORT: String(await freePort()) });
     const [, key = ''] = /^bootstrap API key: (qm_\S+)$/m.exec(output()) ?? [];
     expect(await status(url, key)).toBe(200);

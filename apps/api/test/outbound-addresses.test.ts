@@ -2,7 +2,17 @@ import { isIP } from 'node:net';
 import { expect, test } from 'vitest';
 import { isAllowedAddress } from '../src/outbound/addresses.ts';
 
-const PUBLIC = ['93.184.215.14', '1.1.1.1', '8.8.8.8', '172.15.0.1', '172.32.0.1', '2606:4700:4700::1111', '2a00::1'];
+const PUBLIC = [
+  '93.184.215.14',
+  '168.63.129.15',
+  '168.63.129.17',
+  '1.1.1.1',
+  '8.8.8.8',
+  '172.15.0.1',
+  '172.32.0.1',
+  '2606:4700:4700::1111',
+  '2a00::1',
+];
 
 const REFUSED = [
   // Unspecified, loopback, private, link-local, shared, and what is reserved (RFC 6890).
@@ -23,6 +33,8 @@ const REFUSED = [
     '3fff::1',
   ],
   ...['100::1', '5f00::1'],
+  // Those of clouds' own services, of which Azure's stands in no special range.
+  ...['168.63.129.16', '::ffff:168.63.129.16', '100.100.100.200', 'fd00:ec2::254', 'fd20:ce::254', '169.254.170.2'],
   // IPv4 within IPv6: mapped, compatible, NAT64 (its local form too), 6to4, Teredo.
   ...['::ffff:127.0.0.1', '::ffff:7f00:1', '::ffff:10.0.0.1', '::ffff:169.254.169.254', '::127.0.0.1', '::7f00:1'],
   ...[
@@ -47,8 +59,16 @@ test.each(REFUSED)('%j is refused', (address) => {
 });
 
 test('networks that the operator allows pass, and nothing beside them', () => {
-  const allowed = ['127.0.0.0/8', '::1', '10.1.2.3', 'fd00::/8'];
-  for (const address of ['127.0.0.1', '::ffff:127.0.0.1', '::1', '0:0:0:0:0:0:0:1', '10.1.2.3', 'fd00::5']) {
+  const allowed = ['127.0.0.0/8', '::1', '10.1.2.3', 'fd00::/8', '168.63.129.16'];
+  for (const address of [
+    '168.63.129.16',
+    '127.0.0.1',
+    '::ffff:127.0.0.1',
+    '::1',
+    '0:0:0:0:0:0:0:1',
+    '10.1.2.3',
+    'fd00::5',
+  ]) {
     expect(isAllowedAddress(address, allowed), address).toBe(true);
   }
   for (const address of ['10.1.2.4', '::2', 'fc00::1', '192.168.0.1', '64:ff9b::7f00:1', '2002:7f00:1::']) {

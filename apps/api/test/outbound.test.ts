@@ -13,9 +13,17 @@ const LIMITS: OutboundLimits = {
 const POLICY = { allowed: ['127.0.0.0/8'], resolver: resolveAll };
 
 type Options = { headers?: Record<string, string>; limits?: Partial<OutboundLimits>; signal?: AbortSignal };
+/** What is logged of it. */
+type Logged = Record<string, unknown>[];
 
-function outboundTo(url: string, { headers = {}, limits, signal }: Options = {}, policy = POLICY): Outbound {
-  const of = { baseUrl: new URL(url), headers, signal: signal ?? new AbortController().signal };
+function outboundTo(
+  url: string,
+  { headers = {}, limits, signal }: Options = {},
+  policy = POLICY,
+  logged: Logged = [],
+): Outbound {
+  const log = { warn: (fields: Record<string, unknown>) => void logged.push(fields) };
+  const of = { baseUrl: new URL(url), headers, signal: signal ?? new AbortController().signal, log };
   const outbound = openOutbound(of, policy, { ...LIMITS, ...limits });
   onTestFinished(() => outbound.close());
   return outbound;
@@ -129,6 +137,15 @@ test('a name that does not resolve, or resolves to nothing, is said to', async (
     const outbound = outboundTo('http://vendor.test', {}, { ...POLICY, resolver });
     expect(await reasonOf(outbound, 'http://vendor.test/v1')).toBe('its name does not resolve');
   }
+});
+
+test('which private address a name resolves to is logged, and told to no caller', async () => {
+  const logged: Logged = [];
+  const resolver = async () => [{ address: '10.0.0.5', family: 4 }];
+  const outbound = outboundTo('http://vendor.test', {}, { ...POLICY, resolver }, logged);
+  const reason = 'an address of vendor.test is not public, and not among the networks that are allowed';
+  expect(await reasonOf(outbound, 'http://vendor.test/v1')).toBe(reason);
+  expect(logged).toEqual([{ host: 'vendor.test', address: '10.0.0.5' }]);
 });
 
 test('the socket gets the address that was checked, and the server the name', async () => {

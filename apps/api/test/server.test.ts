@@ -137,22 +137,31 @@ describe('headers', () => {
   });
 });
 
-test.each(['/', '/nothing', '/metrics', '/.well-known/openid-configuration', '/.env', '/data/quartermaster.db'])(
-  'there is nothing at %s, and a problem says so',
-  async (path) => {
-    const answer = await server.call('GET', path);
-    expect(answer.status).toBe(404);
-    expect(answer.headers.get('content-type')).toBe('application/problem+json');
-    expect(answer.body).toEqual({
-      type: 'urn:quartermaster:problem:route_not_found',
-      title: 'No such path',
-      status: 404,
-      detail: 'There is nothing at this path.',
-      instance: answer.headers.get('x-request-id'),
-      code: 'route_not_found',
-    });
-  },
-);
+test('the bare address leads to the reference page', async () => {
+  const answer = await server.call('GET', '/');
+  expect([answer.status, answer.headers.get('location')]).toEqual([302, '/docs']);
+});
+
+test.each([
+  '/index.html',
+  '/nothing',
+  '/metrics',
+  '/.well-known/openid-configuration',
+  '/.env',
+  '/data/quartermaster.db',
+])('there is nothing at %s, and a problem says so', async (path) => {
+  const answer = await server.call('GET', path);
+  expect(answer.status).toBe(404);
+  expect(answer.headers.get('content-type')).toBe('application/problem+json');
+  expect(answer.body).toEqual({
+    type: 'urn:quartermaster:problem:route_not_found',
+    title: 'No such path',
+    status: 404,
+    detail: 'There is nothing at this path.',
+    instance: answer.headers.get('x-request-id'),
+    code: 'route_not_found',
+  });
+});
 
 test('the reference page and all that it loads come from this server', async () => {
   const page = await server.call('GET', '/docs/');

@@ -1,10 +1,25 @@
-/** The program behind `npm run --silent dev-token [email]`: a bearer token on stdout, and nothing else. */
+/** The program behind `npm run --silent dev-token [-- <email>]`: a bearer token on stdout, and nothing else. */
 import { obtainToken, SignInError } from './sign-in.ts';
 
-const email = process.argv[2] ?? 'admin@example.com';
+const USAGE = `Usage: npm run --silent dev-token [-- <email>]
+
+Prints a bearer token of the development identity provider, for admin@example.com unless
+an email is given: anyone is signed in as any email. HOST and PORT say where the server listens.
+`;
+
+const [email = 'admin@example.com', ...more] = process.argv.slice(2);
 const host = process.env['HOST'] || '127.0.0.1';
 const port = process.env['PORT'] || '8080';
 const server = `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
+
+if (email === '--help' || email === '-h') {
+  process.stdout.write(USAGE);
+  process.exit();
+}
+if (email.startsWith('-') || more.length > 0) {
+  process.stderr.write(USAGE);
+  process.exit(2);
+}
 
 try {
   const { accessToken } = await obtainToken({ issuer: `${server}/oidc`, email });

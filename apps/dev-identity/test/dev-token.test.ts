@@ -40,6 +40,18 @@ test('dev-token takes an email', async () => {
   expect(decodeJwt(stdout.trim())['email']).toBe('viewer@example.com');
 });
 
+test.each(['--help', '-h'])('dev-token %s prints how to use it', async (option) => {
+  const { code, stdout, stderr } = await run({}, option);
+  expect([code, stderr]).toEqual([0, '']);
+  expect(stdout).toMatch(/^Usage: npm run --silent dev-token \[-- <email>\]\n/);
+});
+
+test.each([[['--mail']], [['a@example.com', 'b@example.com']]])('dev-token refuses %j', async (args) => {
+  const { code, stdout, stderr } = await run({}, ...args);
+  expect([code, stdout]).toEqual([2, '']);
+  expect(stderr).toMatch(/^Usage: /);
+});
+
 test('dev-token says that no server is running', async () => {
   const gone = await startServer();
   await gone.close();

@@ -125,7 +125,7 @@ export const createGatewaySession = <ThrowOnError extends boolean = false>(optio
 /**
  * Introspect a session token
  *
- * What a token is good for at this moment (RFC 7662), for gateways that must know at once of a revocation or a block. Whatever is no token of an active session of this gateway answers `{"active": false}`, and no reason.
+ * What a token is good for at this moment (RFC 7662), for gateways that must know at once of a revocation or a block. Whatever is no token of an active session of this gateway answers `{"active": false}`, and no reason. In a form, other parameters are ignored.
  */
 export const introspectGatewaySession = <ThrowOnError extends boolean = false>(options: Options<IntrospectGatewaySessionData, ThrowOnError>): RequestResult<IntrospectGatewaySessionResponses, IntrospectGatewaySessionErrors, ThrowOnError> => (options.client ?? client).post<IntrospectGatewaySessionResponses, IntrospectGatewaySessionErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -241,7 +241,7 @@ export const updateMyProfile = <ThrowOnError extends boolean = false>(options: O
 /**
  * Create your organization
  *
- * The first-run step of a user, with a bearer token: makes a tenant, and the caller its owner. For who has accepted no membership, and never made one, not even one that they left since; what is pending does not stand in the way. An id is unique among all tenants: that one is taken is said, also of a tenant out of reach. Rate-limited by user. 403 `self_service_off` where the service is configured so.
+ * The first-run step of a user, with a bearer token: makes a tenant, and the caller its owner. For who has accepted no membership, and never made one, not even one that they left since; what is pending does not stand in the way. An id is unique among all tenants, in any case: that one is taken is said, also of a tenant out of reach. Rate-limited by user. 403 `self_service_off` where the service is configured so.
  */
 export const createOrganization = <ThrowOnError extends boolean = false>(options: Options<CreateOrganizationData, ThrowOnError>): RequestResult<CreateOrganizationResponses, CreateOrganizationErrors, ThrowOnError> => (options.client ?? client).post<CreateOrganizationResponses, CreateOrganizationErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -521,7 +521,7 @@ export const dismissRecommendation = <ThrowOnError extends boolean = false>(opti
 /**
  * Undo an applied recommendation
  *
- * Restores what was before, and the recommendation is open again. 409 `recommendation_built_on` says what was built on the change since. Sessions that a block revoked stay revoked.
+ * Restores what was before, and the recommendation is open again, to be applied by its id alone: what somebody took back does not come again with `{}`. 409 `recommendation_built_on` says what was built on the change since. Sessions that a block revoked stay revoked.
  */
 export const undoRecommendation = <ThrowOnError extends boolean = false>(options: Options<UndoRecommendationData, ThrowOnError>): RequestResult<UndoRecommendationResponses, UndoRecommendationErrors, ThrowOnError> => (options.client ?? client).post<UndoRecommendationResponses, UndoRecommendationErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],

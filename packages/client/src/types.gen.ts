@@ -163,7 +163,7 @@ export type ManifestSpecInput = {
     /**
      * What it uses. While the manifest is active, observations of these are not unknown.
      */
-    declares?: Array<Declaration>;
+    declares?: Array<DeclarationInput>;
     /**
      * Where people meet the agents.
      */
@@ -188,7 +188,7 @@ export type ManifestSpecInput = {
 /**
  * Something that is used of a provider.
  */
-export type Declaration = {
+export type DeclarationInput = {
     /**
      * The provider's name, in any case, or its id.
      */
@@ -399,6 +399,9 @@ export type PutProviderCredentialInput = {
 
 export type CreateInventoryItemInput = {
     kind: 'model' | 'tool' | 'resource' | 'prompt' | 'agent' | 'channel';
+    /**
+     * As agents call it, without spaces around it, control characters and invisible ones, and not a lone `*`.
+     */
     name: string;
     title?: string | null;
     description?: string | null;
@@ -1155,6 +1158,21 @@ export type ManifestSpec = {
 };
 
 /**
+ * Something that is used of a provider.
+ */
+export type Declaration = {
+    /**
+     * The provider's name, in any case, or its id.
+     */
+    provider: string;
+    kind: 'model' | 'tool' | 'resource' | 'prompt' | 'agent' | 'channel';
+    /**
+     * As agents call it. The variants of a model are one: its case, and the provider in front.
+     */
+    name: string;
+};
+
+/**
  * A JSON Schema of the draft 2020-12.
  */
 export type ManifestJsonSchema = {
@@ -1381,7 +1399,7 @@ export type Tenant = {
 
 export type TenantSettings = {
     /**
-     * Whether message bodies and tool arguments in spans are stored.
+     * Whether content in spans is stored: message bodies, tool arguments, database statements, HTTP headers, exception messages, queries of URLs. Attributes that are named like secrets, and the user and password of URLs, are never stored.
      */
     captureContent: boolean;
     /**
@@ -1879,9 +1897,9 @@ export type AppliedRecommendations = {
     skipped: Array<{
         id: string;
         /**
-         * needs_review: it would widen what agents may use, and nobody reviewed what it rests on; or it would block for a whole tenant what a reviewer of one sub-tenant rejected. needs_successor: no secret is stored that could follow (`PUT .../credential` with `standby`). not_open: also where another one of this call settled it.
+         * needs_review: it would widen what agents may use, and nobody reviewed what it rests on; or it would block for a whole tenant what a reviewer of one sub-tenant rejected. needs_successor: no secret is stored that could follow (`PUT .../credential` with `standby`). undone: somebody applied and undid it; it is applied by name alone from then on. not_open: also where another one of this call settled it.
          */
-        reason: 'needs_review' | 'needs_successor' | 'not_found' | 'not_open' | 'not_of_kind';
+        reason: 'needs_review' | 'needs_successor' | 'undone' | 'not_found' | 'not_open' | 'not_of_kind';
     }>;
     /**
      * The running sessions that held what is blocked now: they are revoked, and stay so. The first thousand.

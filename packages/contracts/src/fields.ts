@@ -41,6 +41,12 @@ export const NameInputSchema = NameSchema.refine(
     error: 'name should have no spaces around it, no control characters and no invisible ones',
   },
 );
+/**
+ * The characters of a name that no eye sees, or that change what it sees: controls, formats such as U+200B and the bidi
+ * marks, fillers and variation selectors, and every space but the plain one.
+ */
+export const HIDDEN_CHARACTER = /[\p{Cc}\p{Cf}\p{Default_Ignorable_Code_Point}\u2800]|[^\S ]/u;
+
 export const DisplayNameSchema = z.string().max(200);
 export const DescriptionSchema = z.string().max(2000);
 

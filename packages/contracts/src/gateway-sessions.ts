@@ -172,7 +172,7 @@ export const introspectGatewaySession = operation({
   tag,
   summary: 'Introspect a session token',
   description:
-    'What a token is good for at this moment (RFC 7662), for gateways that must know at once of a revocation or a block. Whatever is no token of an active session of this gateway answers `{"active": false}`, and no reason.',
+    'What a token is good for at this moment (RFC 7662), for gateways that must know at once of a revocation or a block. Whatever is no token of an active session of this gateway answers `{"active": false}`, and no reason. In a form, other parameters are ignored.',
   params: gateway,
   body: IntrospectGatewaySessionInputSchema,
   form: true,

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import {
   DescriptionSchema,
   DisplayNameSchema,
+  HIDDEN_CHARACTER,
   LookupIdSchema,
   MetadataSchema,
   TimestampSchema,
@@ -17,6 +18,20 @@ export type InventoryKind = z.infer<typeof InventoryKindSchema>;
 export const InventoryStatusSchema = z.enum(['available', 'missing', 'retired', 'blocked']);
 
 export const ItemNameSchema = z.string().min(1).max(256);
+
+/**
+ * Whether a name is what it looks like. Sessions grant by it: one that hides something passes for another before whoever
+ * decides, and a gateway may take a lone `*` for everything.
+ */
+export function isPlainItemName(name: string): boolean {
+  return name === name.trim() && name !== '*' && !HIDDEN_CHARACTER.test(name);
+}
+
+/** A name that somebody declares. */
+export const ItemNameInputSchema = ItemNameSchema.refine(isPlainItemName, {
+  error:
+    'name should have no spaces around it, no control characters and no invisible ones, and should not be a lone *',
+});
 
 /** What an item is shown and called by. */
 const definitionFields = {
@@ -74,7 +89,9 @@ export type Inventory = z.infer<typeof InventorySchema>;
 export const CreateInventoryItemInputSchema = z
   .strictObject({
     kind: InventoryKindSchema,
-    name: ItemNameSchema,
+    name: ItemNameInputSchema.describe(
+      'As agents call it, without spaces around it, control characters and invisible ones, and not a lone `*`.',
+    ),
     title: DisplayNameSchema.nullish(),
     description: DescriptionSchema.nullish(),
     status: z.enum(['available', 'retired', 'blocked']).default('available'),

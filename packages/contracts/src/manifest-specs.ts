@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { DescriptionSchema } from './fields.ts';
-import { InventoryKindSchema, ItemNameSchema } from './inventory.ts';
+import { InventoryKindSchema, ItemNameInputSchema, ItemNameSchema } from './inventory.ts';
 
 /** A serialised spec, in bytes of UTF-8. */
 export const SPEC_MAX_BYTES = 256 * 1024;
@@ -10,15 +10,20 @@ export type ManifestKind = z.infer<typeof ManifestKindSchema>;
 
 const ProviderReferenceSchema = z.string().min(1).max(200).describe("The provider's name, in any case, or its id.");
 
+const DECLARED_NAME = 'As agents call it. The variants of a model are one: its case, and the provider in front.';
+
 export const DeclarationSchema = z
   .strictObject({
     provider: ProviderReferenceSchema,
     kind: InventoryKindSchema,
-    name: ItemNameSchema.describe(
-      'As agents call it. The variants of a model are one: its case, and the provider in front.',
-    ),
+    name: ItemNameSchema.describe(DECLARED_NAME),
   })
   .meta({ id: 'Declaration', description: 'Something that is used of a provider.' });
+
+const DeclarationInputSchema = DeclarationSchema.extend({ name: ItemNameInputSchema.describe(DECLARED_NAME) }).meta({
+  id: 'DeclarationInput',
+  description: 'Something that is used of a provider.',
+});
 
 const AllowanceSchema = z
   .strictObject({
@@ -50,7 +55,7 @@ const commonFields = {
   description: DescriptionSchema.optional(),
   owner: z.string().max(200).optional().describe('Who answers for it: a person, a team, an address.'),
   declares: z
-    .array(DeclarationSchema)
+    .array(DeclarationInputSchema)
     .max(1000)
     .optional()
     .describe('What it uses. While the manifest is active, observations of these are not unknown.'),

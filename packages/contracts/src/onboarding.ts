@@ -93,7 +93,7 @@ export const createOrganization = operation({
   tag: 'Users',
   summary: 'Create your organization',
   description:
-    'The first-run step of a user, with a bearer token: makes a tenant, and the caller its owner. For who has accepted no membership, and never made one, not even one that they left since; what is pending does not stand in the way. An id is unique among all tenants: that one is taken is said, also of a tenant out of reach. Rate-limited by user. 403 `self_service_off` where the service is configured so.',
+    'The first-run step of a user, with a bearer token: makes a tenant, and the caller its owner. For who has accepted no membership, and never made one, not even one that they left since; what is pending does not stand in the way. An id is unique among all tenants, in any case: that one is taken is said, also of a tenant out of reach. Rate-limited by user. 403 `self_service_off` where the service is configured so.',
   body: CreateOrganizationInputSchema,
   output: OrganizationSchema,
   errors: ['user_required', 'self_service_off', 'organization_exists', 'id_taken', 'rate_limited'],

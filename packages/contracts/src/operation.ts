@@ -26,7 +26,7 @@ export type OperationSaid<Path extends string, Id extends string, P, Q, B, O> = 
   body?: B;
   /** The body may be absent, empty or null, which mean `{}`. */
   bodyOptional?: boolean;
-  /** The body may be a form, too: `application/x-www-form-urlencoded`. Its fields are texts. */
+  /** The body may be a form, too: `application/x-www-form-urlencoded`. Its fields are texts; unknown ones are ignored. */
   form?: boolean;
   /** The body holds a secret: a refusal repeats nothing of it, whatever field it was sent in. */
   confidentialBody?: boolean;

@@ -6,9 +6,12 @@ import { operation } from './operation.ts';
 /** The characters of a token (RFC 9110, section 5.6.2), which header names and schemes are. */
 const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 
-/** Headers that say how a request travels and is read: a secret there would break it, or show up elsewhere. */
+/**
+ * Headers that say how a request travels and is read: a secret there would break it, or show up elsewhere. `__proto__` is
+ * lost where headers are kept in objects, as HTTP clients do: it would never be sent.
+ */
 const RESERVED_HEADER =
-  /^(accept|accept-.*|access-control-.*|connection|content-.*|cookie2?|date|expect|forwarded|host|keep-alive|last-event-id|mcp-.*|origin|proxy-.*|range|referer|sec-.*|set-cookie2?|te|trailer|transfer-encoding|upgrade|user-agent|via|x-forwarded-.*)$/i;
+  /^(__proto__|accept|accept-.*|access-control-.*|connection|content-.*|cookie2?|date|expect|forwarded|host|keep-alive|last-event-id|mcp-.*|origin|proxy-.*|range|referer|sec-.*|set-cookie2?|te|trailer|transfer-encoding|upgrade|user-agent|via|x-forwarded-.*)$/i;
 
 export const PutProviderCredentialInputSchema = z
   .strictObject({

@@ -67,9 +67,9 @@ export const ApplyRecommendationsInputSchema = z
 export type ApplyRecommendationsInput = z.infer<typeof ApplyRecommendationsInputSchema>;
 
 export const SkipReasonSchema = z
-  .enum(['needs_review', 'needs_successor', 'not_found', 'not_open', 'not_of_kind'])
+  .enum(['needs_review', 'needs_successor', 'undone', 'not_found', 'not_open', 'not_of_kind'])
   .describe(
-    'needs_review: it would widen what agents may use, and nobody reviewed what it rests on; or it would block for a whole tenant what a reviewer of one sub-tenant rejected. needs_successor: no secret is stored that could follow (`PUT .../credential` with `standby`). not_open: also where another one of this call settled it.',
+    'needs_review: it would widen what agents may use, and nobody reviewed what it rests on; or it would block for a whole tenant what a reviewer of one sub-tenant rejected. needs_successor: no secret is stored that could follow (`PUT .../credential` with `standby`). undone: somebody applied and undid it; it is applied by name alone from then on. not_open: also where another one of this call settled it.',
   );
 
 export const AppliedRecommendationsSchema = z
@@ -152,7 +152,7 @@ export const undoRecommendation = operation({
   tag,
   summary: 'Undo an applied recommendation',
   description:
-    'Restores what was before, and the recommendation is open again. 409 `recommendation_built_on` says what was built on the change since. Sessions that a block revoked stay revoked.',
+    'Restores what was before, and the recommendation is open again, to be applied by its id alone: what somebody took back does not come again with `{}`. 409 `recommendation_built_on` says what was built on the change since. Sessions that a block revoked stay revoked.',
   params: recommendation,
   output: RecommendationSchema,
   errors: ['recommendation_not_found', 'recommendation_not_applied', 'recommendation_built_on'],

@@ -5,7 +5,11 @@ import { page, pageFields } from './pages.ts';
 
 export const TenantSettingsSchema = z
   .strictObject({
-    captureContent: z.boolean().describe('Whether message bodies and tool arguments in spans are stored.'),
+    captureContent: z
+      .boolean()
+      .describe(
+        'Whether content in spans is stored: message bodies, tool arguments, database statements, HTTP headers, exception messages, queries of URLs. Attributes that are named like secrets, and the user and password of URLs, are never stored.',
+      ),
     spanRetentionDays: z
       .int()
       .min(1)

@@ -10,14 +10,29 @@ import { folded } from './queries.ts';
  * @param providerName null: no prefix is the provider's
  */
 export function nameKey(kind: InventoryKind, name: string, providerName: string | null): string {
-  return kind === 'model' ? folded(plainName(kind, name, providerName)) : name;
+  if (kind !== 'model') return name;
+  const prefixes = prefixesOf(providerName);
+  let key = folded(name);
+  for (let prefix = prefixOf(key, prefixes); prefix !== undefined; prefix = prefixOf(key, prefixes)) {
+    key = key.slice(prefix.length + 1);
+  }
+  return key;
 }
 
-/** A name as it is shown: a model's without its own provider in front. */
+/**
+ * A name as it is shown: a model's without its own provider in front, however often it stands there. Its key is that of
+ * the whole name.
+ */
 export function plainName(kind: InventoryKind, name: string, providerName: string | null): string {
-  const slash = name.indexOf('/');
-  if (kind !== 'model' || slash === -1 || slash === name.length - 1) return name;
-  return prefixesOf(providerName).includes(folded(name.slice(0, slash))) ? name.slice(slash + 1) : name;
+  if (kind !== 'model') return name;
+  const prefixes = prefixesOf(providerName);
+  let plain = name;
+  for (;;) {
+    const prefix = prefixOf(folded(plain), prefixes);
+    const slash = prefix === undefined ? -1 : slashBehind(plain, prefix);
+    if (slash === -1) return plain;
+    plain = plain.slice(slash + 1);
+  }
 }
 
 /** The keys by which a manifest may declare what has this key: with and without the provider's name in front. */
@@ -44,4 +59,19 @@ function prefixesOf(providerName: string | null): readonly string[] {
   if (providerName === null) return [];
   const name = folded(providerName);
   return [name, ...(ALIASES.get(name) ?? [])];
+}
+
+/** The prefix that a folded name begins with; a slash that nothing follows ends none. */
+function prefixOf(key: string, prefixes: readonly string[]): string | undefined {
+  return prefixes.find((prefix) => key.length > prefix.length + 1 && key.startsWith(`${prefix}/`));
+}
+
+/** Where the slash behind a prefix stands in a name as it is written; -1 where folding alone makes one of it (`／`). */
+function slashBehind(name: string, prefix: string): number {
+  for (let slash = name.indexOf('/'); slash !== -1; slash = name.indexOf('/', slash + 1)) {
+    const before = folded(name.slice(0, slash));
+    if (before === prefix) return slash;
+    if (before.length > prefix.length) return -1;
+  }
+  return -1;
 }

@@ -174,6 +174,8 @@ export type Tables = {
       dismissal: Generated<Json | null>;
       /** What the observations behind an applied one were before. */
       former: Generated<Json | null>;
+      /** When it was undone last: what somebody took back is applied by name alone. */
+      undone_at: Generated<Time | null>;
     };
   /** Since when an account is known to use a provider. */
   provider_uses: { tenant_id: string; provider_id: string; account: string; first_used_at: Time };

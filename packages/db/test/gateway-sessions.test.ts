@@ -3,13 +3,12 @@ import { describe, expect, test } from 'vitest';
 import type { Database } from '../src/database.ts';
 import {
   findGatewaySession,
-  findSessionsOfItem,
   insertGatewaySession,
   listGatewaySessions,
   revokeGatewaySession,
   revokeSessionsOf,
   revokeSessionsOfGateway,
-  revokeSessionsOfItem,
+  revokeSessionsOfItems,
   subjectExists,
 } from '../src/repositories/gateway-sessions.ts';
 import { insertGateway } from '../src/repositories/gateways.ts';
@@ -133,15 +132,16 @@ describe('ending the sessions of a principal', () => {
   });
 });
 
-describe('ending the sessions that grant an item', () => {
+describe('ending the sessions that grant items', () => {
   const grant = (providerId: string, kind: 'model' | 'tool', name: string) => ({
     providerId,
     providerName: 'openai',
     items: [{ kind, name }],
   });
-  const model = { providerId: 'prov_1', providerName: 'openai', kind: 'model', nameKey: 'gpt-5' } as const;
+  const openai = { providerId: 'prov_1', providerName: 'openai' };
+  const model = { ...openai, subjects: [{ kind: 'model', nameKey: 'gpt-5' }] } as const;
 
-  test('finds every variant of its name, and nothing of another provider, kind, name, tenant or time', async () => {
+  test('finds every variant of a name, and nothing of another provider, kind, name, tenant or time', async () => {
     const db = await temporaryDatabase(ACME, EU, GLOBEX);
     const [acme, eu, globex] = [await gateway(db, ACME), await gateway(db, EU), await gateway(db, GLOBEX)];
     const plain = await session(db, ACME, acme, { at: 0, grants: [grant('prov_1', 'model', 'gpt-5')] });
@@ -160,31 +160,30 @@ describe('ending the sessions that grant an item', () => {
       { id: plain, gatewayId: acme, subject: 'user:1', tenantId: 'acme', subTenantId: null },
       { id: variant, gatewayId: eu, subject: 'user:1', tenantId: 'acme', subTenantId: 'eu' },
     ];
-    expect(await findSessionsOfItem(db, [ACME], model, later(60), 10)).toEqual(found);
-    expect(await findSessionsOfItem(db, [EU], model, later(60), 10)).toEqual(found.slice(1));
+    expect(await revokeSessionsOfItems(db, [US], model, later(60))).toEqual([]);
     expect(await statusOf(db, acme, plain, 60)).toBe('active');
-    expect(await revokeSessionsOfItem(db, [ACME], model, later(60), 10)).toEqual(found);
+    expect(await revokeSessionsOfItems(db, [ACME], model, later(60))).toEqual(found);
     expect(await findGatewaySession(db, [ACME], eu, variant, later(61))).toMatchObject({
       status: 'revoked',
       revokedAt: later(60).toISOString(),
       revokedReason: 'item_blocked',
     });
-    expect(await revokeSessionsOfItem(db, [ACME], model, later(60), 10)).toEqual([]);
+    expect(await revokeSessionsOfItems(db, [ACME], model, later(60))).toEqual([]);
   });
 
-  test('goes through any number of sessions, and answers as many as are asked for', async () => {
+  test('ends those of any of the items in one pass, each once, however many sessions there are', async () => {
     const db = await temporaryDatabase(ACME);
     const gatewayId = await gateway(db, ACME);
+    const of = (...names: string[]) => names.map((name) => grant('prov_1', 'model', name));
     const ids: string[] = [];
-    for (let at = 0; at < 120; at += 1) {
-      await session(db, ACME, gatewayId, { at, grants: [grant('prov_1', 'model', 'other')] });
-      ids.push(await session(db, ACME, gatewayId, { at, grants: [grant('prov_1', 'model', 'gpt-5')] }));
+    for (let at = 0; at < 80; at += 1) {
+      await session(db, ACME, gatewayId, { at, grants: of('other') });
+      ids.push(await session(db, ACME, gatewayId, { at, grants: of('other', 'gpt-5') }));
+      ids.push(await session(db, ACME, gatewayId, { at: at + 0.5, grants: of('o3', 'gpt-5') }));
     }
-    const found = await findSessionsOfItem(db, [ACME], model, later(120), 1000);
-    expect(found.map(({ id }) => id)).toEqual(ids);
-    const first = await revokeSessionsOfItem(db, [ACME], model, later(120), 70);
-    const second = await revokeSessionsOfItem(db, [ACME], model, later(120), 70);
-    expect([...first, ...second].map(({ id }) => id)).toEqual(ids);
+    const subjects = [...model.subjects, { kind: 'model', nameKey: 'o3' }, { kind: 'tool', nameKey: 'other' }] as const;
+    const ended = await revokeSessionsOfItems(db, [ACME], { ...openai, subjects }, later(120));
+    expect(ended.map(({ id }) => id)).toEqual(ids);
   });
 
   test('finds a session of the longest time to its last second', async () => {
@@ -192,8 +191,8 @@ describe('ending the sessions that grant an item', () => {
     const gatewayId = await gateway(db, ACME);
     const day = 24 * 3600;
     const id = await session(db, ACME, gatewayId, { ttl: day, grants: [grant('prov_1', 'model', 'gpt-5')] });
-    expect(await findSessionsOfItem(db, [ACME], model, later(day - 1), 9)).toMatchObject([{ id }]);
-    expect(await findSessionsOfItem(db, [ACME], model, later(day), 9)).toEqual([]);
+    expect(await revokeSessionsOfItems(db, [ACME], model, later(day))).toEqual([]);
+    expect(await revokeSessionsOfItems(db, [ACME], model, later(day - 1))).toMatchObject([{ id }]);
   });
 });
 

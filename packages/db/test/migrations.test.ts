@@ -1,14 +1,9 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { sql } from 'kysely';
-import { Migrator } from 'kysely/migration';
-import { expect, onTestFinished, test } from 'vitest';
-import { type Database, migrate, openDatabase } from '../src/database.ts';
-import { initial } from '../src/migrations/0001-initial.ts';
+import { expect, test } from 'vitest';
+import { type Database, migrate } from '../src/database.ts';
 import { listAcceptedMemberships } from '../src/repositories/memberships.ts';
 import { EVERYWHERE } from '../src/tenancy.ts';
-import { NOW, temporaryDatabase } from './temporary-database.ts';
+import { firstReleaseDatabase, NOW, temporaryDatabase } from './temporary-database.ts';
 
 async function rows<Row>(db: Database, text: string): Promise<Row[]> {
   return (await sql<Row>`${sql.raw(text)}`.execute(db)).rows;
@@ -50,18 +45,8 @@ test('two that start at once do not get in each other’s way', async () => {
 });
 
 test('who was a member before memberships were accepted is one still', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'quartermaster-db-'));
-  const db = await openDatabase('sqlite:test.db', folder);
-  onTestFinished(async () => {
-    await db.destroy();
-    await rm(folder, { recursive: true });
-  });
-  const first = new Migrator({ db, provider: { getMigrations: async () => ({ '0001-initial': initial }) } });
-  expect((await first.migrateToLatest()).error).toBeUndefined();
+  const db = await firstReleaseDatabase();
   const time = NOW.toISOString();
-  await sql`insert into tenants (id, capture_content, created_at, updated_at) values ('acme', 0, ${time}, ${time})`.execute(
-    db,
-  );
   await sql`
     insert into users (id, status, platform_administrator, terms, terms_accepted, marketing_consent, metadata, created_at, updated_at)
     values ('usr_1', 'active', 0, '{}', 1, '{}', '{}', ${time}, ${time})`.execute(db);

@@ -3,6 +3,7 @@ import type { Database } from '../src/database.ts';
 import type * as auditEvents from '../src/repositories/audit-events.ts';
 import type * as credentialExpiry from '../src/repositories/credential-expiry.ts';
 import type * as credentials from '../src/repositories/credentials.ts';
+import type * as emptiedProviders from '../src/repositories/emptied-providers.ts';
 import type * as gatewaySessions from '../src/repositories/gateway-sessions.ts';
 import type * as gateways from '../src/repositories/gateways.ts';
 import type * as grantedItems from '../src/repositories/granted-items.ts';
@@ -11,6 +12,7 @@ import type * as inventorySync from '../src/repositories/inventory-sync.ts';
 import type * as manifestDeclarations from '../src/repositories/manifest-declarations.ts';
 import type * as manifests from '../src/repositories/manifests.ts';
 import type * as memberships from '../src/repositories/memberships.ts';
+import type * as nameKeys from '../src/repositories/name-keys.ts';
 import type * as operatorTasks from '../src/repositories/operator-tasks.ts';
 import type * as providerSecrets from '../src/repositories/provider-secrets.ts';
 import type * as providers from '../src/repositories/providers.ts';
@@ -51,10 +53,12 @@ test('what touches the data of tenants takes a scope or a place, but for what is
   expectTypeOf<Unnarrowed<typeof gateways>>().toBeNever();
   expectTypeOf<Unnarrowed<typeof grantedItems>>().toBeNever();
   expectTypeOf<Unnarrowed<typeof credentialExpiry>>().toBeNever();
+  expectTypeOf<Unnarrowed<typeof emptiedProviders>>().toBeNever();
   expectTypeOf<Unnarrowed<typeof inventory>>().toBeNever();
   expectTypeOf<Unnarrowed<typeof inventorySync>>().toBeNever();
   expectTypeOf<Unnarrowed<typeof manifestDeclarations>>().toBeNever();
   expectTypeOf<Unnarrowed<typeof manifests>>().toBeNever();
+  expectTypeOf<Unnarrowed<typeof nameKeys>>().toBeNever();
   expectTypeOf<Unnarrowed<typeof operatorTasks>>().toBeNever();
   expectTypeOf<Unnarrowed<typeof providers>>().toBeNever();
   expectTypeOf<Unnarrowed<typeof recommendations>>().toBeNever();
@@ -73,7 +77,7 @@ test('what touches the data of tenants takes a scope or a place, but for what is
   // These name one tenant, or are asked by the service itself for all of them.
   expectTypeOf<Unnarrowed<typeof runtimeObservations>>().toEqualTypeOf<never>();
   expectTypeOf<Unnarrowed<typeof tenants>>().toEqualTypeOf<
-    'insertTenant' | 'hasFoundedTenant' | 'findTenantSettings' | 'listRetentions'
+    'insertTenant' | 'hasFoundedTenant' | 'hasTenantNamedLike' | 'findTenantSettings' | 'listRetentions'
   >();
   // Users belong to no tenant; what others see of them is narrowed by findUser and listUsers.
   expectTypeOf<Exclude<Unnarrowed<typeof users>, 'findUser' | 'listUsers'>>().toEqualTypeOf<

@@ -7,7 +7,7 @@ import {
 import { secretIdentity } from '../provider-credentials/secret.ts';
 import type { Services } from '../services.ts';
 import { signingKeyIdentity } from '../signing-keys/service.ts';
-import { SecretUnreadableError } from './secret-box.ts';
+import { type SecretBox, SecretUnreadableError } from './secret-box.ts';
 
 const OF_BATCH = 100;
 
@@ -36,6 +36,33 @@ export async function resealSecrets({ db, log, secrets }: Pick<Services, 'db' | 
   } while (batch.length === OF_BATCH);
   log.info({ resealed }, 'secrets of former keys were sealed with the current one');
   if (unreadable > 0) log.error({ unreadable }, 'no key that is configured opens some secrets');
+}
+
+/** Whether the keys open what is stored: `none` where there is something, and they open nothing of it. */
+export async function readability({
+  db,
+  secrets,
+}: Pick<Services, 'db' | 'secrets'>): Promise<'empty' | 'some' | 'none'> {
+  let found = false;
+  let batch: SealedRecord[] = [];
+  do {
+    batch = await listSealedSecrets(db, { after: batch.at(-1) ?? null, limit: OF_BATCH });
+    // In most databases the first one settles it.
+    if (batch.some((record) => isReadable(secrets, record))) return 'some';
+    found ||= batch.length > 0;
+    await breathe();
+  } while (batch.length === OF_BATCH);
+  return found ? 'none' : 'empty';
+}
+
+function isReadable(secrets: SecretBox, record: SealedRecord): boolean {
+  try {
+    secrets.open(record.sealed, identityOf(record));
+    return true;
+  } catch (error) {
+    if (error instanceof SecretUnreadableError) return false;
+    throw error;
+  }
 }
 
 function identityOf({ kind, tenantId, ownerId, id }: SealedRecord): string {

@@ -9,8 +9,8 @@ export const BODY_LIMIT = 1024 * 1024;
 type BodyOptions = {
   /** May be absent, empty, or of any media type. */
   optional: boolean;
-  /** May be a form: `application/x-www-form-urlencoded`. */
-  form?: boolean;
+  /** May be a form, `application/x-www-form-urlencoded`: the parameters that are read of one. */
+  form?: readonly string[] | null;
   /** In bytes, {@link BODY_LIMIT} where left out. */
   limit?: number;
 };
@@ -28,15 +28,15 @@ type BodyOptions = {
  * for a media type, charset or content coding that is not read here; ValidationFailure `json_invalid`, alone.
  */
 export async function readBody(req: IncomingMessage, options: BodyOptions): Promise<unknown> {
-  const { optional, form = false, limit = BODY_LIMIT } = options;
+  const { optional, form = null, limit = BODY_LIMIT } = options;
   if (!hasBody(req)) return undefined;
   if (Number(req.headers['content-length'] ?? 0) > limit) throw tooLarge(limit);
   refuseCoding(req);
   const bytes = await bytesOf(req, limit);
   if (bytes.length === 0) return undefined;
   const contentType = req.headers['content-type'];
-  refuseMediaType(contentType, { optional, form });
-  return form && isForm(contentType) ? formIn(bytes) : parsed(decoded(bytes));
+  refuseMediaType(contentType, { optional, form: form !== null });
+  return form !== null && isForm(contentType) ? formIn(bytes, form) : parsed(decoded(bytes));
 }
 
 /** Whether bytes may follow the head: RFC 9112, section 6.3. */

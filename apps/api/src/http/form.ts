@@ -9,13 +9,14 @@ export function isForm(contentType: string | undefined): boolean {
 }
 
 /**
- * Reads a form: an object of texts. Stricter than browsers are, since what decodes in two ways may be checked in one
+ * Reads a form: an object of texts, of the parameters that are known. Others are ignored, as clients of RFC 7662 expect who
+ * send their `client_id` along (RFC 6749, section 3.2: "unrecognized request parameters"). Else stricter than browsers are, since what decodes in two ways may be checked in one
  * and used in the other: bytes that are not UTF-8 and incomplete escapes are refused, not replaced; and so is a
  * parameter that is sent twice (RFC 6749, section 3.2).
  *
  * @throws ValidationFailure that repeats no value
  */
-export function formIn(bytes: Uint8Array): Record<string, string> {
+export function formIn(bytes: Uint8Array, known: readonly string[]): Record<string, string> {
   const fields = new Map<string, string>();
   for (const pair of textOf(bytes).split('&')) {
     if (pair === '') continue;
@@ -28,8 +29,7 @@ export function formIn(bytes: Uint8Array): Record<string, string> {
       throw valueError(['body', name.slice(0, 128).toWellFormed()], 'a parameter should be sent once');
     fields.set(name, value);
   }
-  // Not assigned one by one: the name __proto__ would vanish so, and is refused further in.
-  return Object.fromEntries(fields);
+  return Object.fromEntries([...fields].filter(([name]) => known.includes(name)));
 }
 
 function textOf(bytes: Uint8Array): string {

@@ -10,6 +10,7 @@ import { readBody } from './body.ts';
 import { type Answer, answerOf } from './problems.ts';
 import { QUERY_TEXT, type QueryReader, queryReader } from './query.ts';
 import { routeTable } from './routes.ts';
+import { defOf } from './schemas.ts';
 import { sendAnswer, sendText } from './send.ts';
 
 export type Procedures = Record<string, AnyTRPCProcedure>;
@@ -119,8 +120,9 @@ function admit(operation: Operation, principal: Principal | null, raw: { path: u
   if (!own) refuseForeignTenants(reach, raw);
 }
 
-function bodyOptions({ bodyOptional, form }: Operation, { bodyLimit }: RestOptions) {
-  return { optional: bodyOptional, form, ...(bodyLimit !== undefined && { limit: bodyLimit }) };
+function bodyOptions({ bodyOptional, form, body }: Operation, { bodyLimit }: RestOptions) {
+  const parameters = form && body ? Object.keys(defOf(body).shape ?? {}) : null;
+  return { optional: bodyOptional, form: parameters, ...(bodyLimit !== undefined && { limit: bodyLimit }) };
 }
 
 /** The request's target as it was written; absolute form (RFC 9112, section 3.2.2) without its origin. */

@@ -11,13 +11,18 @@ function soundsSecret(name: string | number): boolean {
 
 /**
  * The `input` of a validation error: nothing where a secret may be meant, secrets left out of objects, texts cut at
- * {@link INPUT_MAX_BYTES}, and larger objects and lists left out. Looks at no more of the value than it repeats.
+ * {@link INPUT_MAX_BYTES}, larger objects and lists left out, and URLs with a user or password too. Looks at no more of the value than it repeats.
  */
 export function shownInput(loc: readonly (string | number)[], value: unknown): { input?: unknown } {
   if (loc.some(soundsSecret)) return {};
-  if (typeof value === 'string') return { input: cut(value) };
+  if (typeof value === 'string') return holdsCredentials(value) ? {} : { input: cut(value) };
   const input = copied(value, { left: INPUT_MAX_BYTES });
   return input === undefined ? {} : { input };
+}
+
+/** Whether a text may be a URL with a user or password, however odd: they stand before an `@`, behind `:` or slashes. */
+function holdsCredentials(text: string): boolean {
+  return /[:/\\]/.test(text.slice(0, text.lastIndexOf('@') + 1));
 }
 
 /** A copy that is JSON; undefined where it cannot be one, or takes more room than is left. */
@@ -49,7 +54,7 @@ function copiedObject(value: object, room: { left: number }): Record<string, unk
   for (const key in value) {
     if (!Object.hasOwn(value, key) || key === '__proto__' || soundsSecret(key)) continue;
     const member = (value as Record<string, unknown>)[key];
-    if (member === undefined) continue;
+    if (member === undefined || (typeof member === 'string' && holdsCredentials(member))) continue;
     const copy = take(room, key.length + 4) ? copied(member, room) : undefined;
     if (copy === undefined) return undefined;
     object[key] = copy;

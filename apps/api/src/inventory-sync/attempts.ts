@@ -86,9 +86,9 @@ async function ask(
     onProgress,
   }: { headers: Record<string, string>; totalMs: number; signal: AbortSignal; onProgress: Run['onProgress'] },
 ): Promise<Listing> {
-  const { outbound: policy, syncs, now } = services;
+  const { outbound: policy, syncs, now, log } = services;
   const baseUrl = new URL(provider.baseUrl);
-  const outbound = openOutbound({ baseUrl, headers, signal }, policy, { ...syncs.limits, totalMs });
+  const outbound = openOutbound({ baseUrl, headers, signal, log }, policy, { ...syncs.limits, totalMs });
   try {
     return provider.kind === 'mcp'
       ? await listMcp(outbound, provider, { timeoutMs: totalMs, onProgress })

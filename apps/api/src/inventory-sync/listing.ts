@@ -1,6 +1,6 @@
 import { setImmediate as breathe } from 'node:timers/promises';
 import { METADATA_MAX_BYTES } from '@quartermaster/contracts/fields.ts';
-import type { InventoryKind } from '@quartermaster/contracts/inventory.ts';
+import { type InventoryKind, isPlainItemName } from '@quartermaster/contracts/inventory.ts';
 import type { InventorySync } from '@quartermaster/contracts/inventory-syncs.ts';
 import { SYNC_ERRORS_SHOWN } from '@quartermaster/contracts/inventory-syncs.ts';
 import { nameKey, plainName } from '@quartermaster/db/name-key.ts';
@@ -69,6 +69,9 @@ export function listingOf(provider: { name: string }, kinds: readonly InventoryK
     if (name === '') return refuse(item, 'its name is empty');
     if (name.length > NAME_MAX) return refuse(item, `its name is longer than ${NAME_MAX} characters`);
     if (name !== storable(name)) return refuse(item, 'its name has characters that cannot be stored');
+    const plain = plainName(kind, name, provider.name);
+    if (!isPlainItemName(plain))
+      return refuse(item, 'its name has spaces around it or hidden characters, or is a lone *');
     const key = nameKey(kind, name, provider.name);
     const place = `${kind}:${key}`;
     if (found.has(place)) {
@@ -80,7 +83,7 @@ export function listingOf(provider: { name: string }, kinds: readonly InventoryK
     if (kept === null) return refuse(item, 'its definition is nested too deeply');
     found.set(place, {
       kind,
-      name: plainName(kind, name, provider.name),
+      name: plain,
       nameKey: key,
       title: textOf(title, TITLE_MAX),
       description: textOf(description, DESCRIPTION_MAX),

@@ -93,7 +93,7 @@ const TOOLS = reader({
   read: ({ name, title, description, inputSchema, outputSchema, annotations }) => ({
     ...{ name, title: title ?? titleOf(annotations), description },
     attributes: { inputSchema, outputSchema, annotations },
-    definition: { description, inputSchema, outputSchema, annotations },
+    definition: { title, description, inputSchema, outputSchema, annotations },
   }),
 });
 
@@ -104,7 +104,7 @@ const RESOURCES = reader({
   read: ({ uri, name, title, description, mimeType, size, annotations }) => ({
     ...{ name: uri, title: title ?? name, description },
     attributes: { mimeType, size, annotations },
-    definition: { description, mimeType },
+    definition: { title: title ?? name, description, mimeType },
   }),
 });
 
@@ -114,7 +114,7 @@ const TEMPLATES = reader({
   read: ({ uriTemplate, name, title, description, mimeType, annotations }) => ({
     ...{ name: uriTemplate, title: title ?? name, description },
     attributes: { template: true, mimeType, annotations },
-    definition: { description, mimeType },
+    definition: { title: title ?? name, description, mimeType },
   }),
 });
 
@@ -124,7 +124,7 @@ const PROMPTS = reader({
   read: ({ name, title, description, arguments: parameters }) => ({
     ...{ name, title, description },
     attributes: { arguments: parameters },
-    definition: { description, arguments: parameters },
+    definition: { title, description, arguments: parameters },
   }),
 });
 

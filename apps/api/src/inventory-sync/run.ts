@@ -108,7 +108,7 @@ function writeAll({ provider, taskId, writing }: SyncRun, state: RunState, listi
     const end = { status: 'succeeded', lastError: null, attempts: state.attempts, progress } as const;
     const isMine = await endSyncTask(trx, scope, taskId, end, now);
     if (!isMine) throw new SyncInterrupted('the task was cancelled, or taken over');
-    const counts = await writeListing(trx, current, listing, now);
+    const counts = await writeListing(trx, record, { provider: current, listing }, now);
     await markSynced(trx, scope, provider.id, { health: 'healthy' }, now);
     if (current.syncIntervalSeconds !== null) {
       await setNextSync(trx, scope, provider.id, nextAfterSuccess(now, current.syncIntervalSeconds));
@@ -153,5 +153,7 @@ async function recordFailure(
 
 /** Whether what was fetched says nothing of the provider as it is now. */
 function isOther(current: Provider, fetched: Provider): boolean {
-  return current.baseUrl !== fetched.baseUrl || current.kind !== fetched.kind || current.status !== fetched.status;
+  // The names that were found were read by the provider's own.
+  const read = ['name', 'baseUrl', 'kind', 'status'] as const;
+  return read.some((field) => current[field] !== fetched[field]);
 }

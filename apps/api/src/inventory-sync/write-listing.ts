@@ -11,7 +11,8 @@ import {
   updateSyncedItem,
 } from '@quartermaster/db/repositories/inventory-sync.ts';
 import { scopeOf } from '@quartermaster/db/tenancy.ts';
-import { settleItem } from '../recommendations/settle.ts';
+import type { Change } from '../audit-events/write.ts';
+import { type Blocked, endSessions, settleItem } from '../recommendations/settle.ts';
 import { compare } from './compare.ts';
 import type { Listing } from './listing.ts';
 
@@ -26,7 +27,12 @@ const ROWS_OF_STATEMENT = 200;
 const OF_TURN = 50;
 
 /** Brings the inventory of a provider to what it lists, within the caller's transaction. */
-export async function writeListing(trx: Database, provider: Provider, listing: Listing, now: Date): Promise<Counts> {
+export async function writeListing(
+  trx: Database,
+  record: (change: Change) => void,
+  { provider, listing }: { provider: Provider; listing: Listing },
+  now: Date,
+): Promise<Counts> {
   const scope = scopeOf(provider);
   const { added, updated, removed, unchanged } = compare(await knownItems(trx, provider, listing), listing, now);
   const lastSeenAt = now.toISOString();
@@ -49,11 +55,13 @@ export async function writeListing(trx: Database, provider: Provider, listing: L
     await touchItems(trx, scope, ids, now);
     await breathe();
   }
+  const blocked: Blocked = [];
   for (const [index, id] of written.entries()) {
     const item = await findInventoryItem(trx, scope, provider.id, id);
-    if (item) await settleItem(trx, provider, item, now);
+    if (item) blocked.push(...(await settleItem(trx, provider, item, now)));
     if (index % OF_TURN === OF_TURN - 1) await breathe();
   }
+  await endSessions(trx, record, { provider, blocked }, now);
   return {
     added: added.length,
     updated: updated.length,

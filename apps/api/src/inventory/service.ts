@@ -18,7 +18,7 @@ import { scopeOf } from '@quartermaster/db/tenancy.ts';
 import { changedFields, write } from '../audit-events/write.ts';
 import { ApiError, whenTaken } from '../errors.ts';
 import { notFound } from '../providers/service.ts';
-import { settleItem, settleRemovedItem } from '../recommendations/settle.ts';
+import { endSessions, settleItem, settleRemovedItem } from '../recommendations/settle.ts';
 import type { CallerContext } from '../trpc.ts';
 
 type Path = { provider_id: string; item_id: string };
@@ -47,8 +47,9 @@ export async function createItem(
     const item = await insertInventoryItem(trx, provider, { ...values, attributes: body.attributes ?? {} }, now).catch(
       whenTaken('name_taken', `The provider has a ${kind} ${JSON.stringify(name)} already.`),
     );
-    await settleItem(trx, provider, item, now);
+    const blocked = await settleItem(trx, provider, item, now);
     record({ place: provider, target: { type: 'inventory_item', id: item.id }, changed: Object.keys(body) });
+    await endSessions(trx, record, { provider, blocked }, now);
     return item;
   });
 }
@@ -72,10 +73,8 @@ export async function changeItem(
     const updated = await updateInventoryItem(trx, scopeOf(provider), item.id, change, now);
     if (!updated) throw itemNotFound();
     record({ place: provider, target: { type: 'inventory_item', id: item.id }, changed });
-    for (const session of await settleItem(trx, provider, updated, now)) {
-      const target = { type: 'gateway_session', id: session.id };
-      record({ place: session, target, changed: ['revokedAt', 'revokedReason'] });
-    }
+    const blocked = await settleItem(trx, provider, updated, now);
+    await endSessions(trx, record, { provider, blocked }, now);
     return updated;
   });
 }

@@ -1,7 +1,7 @@
 import type { CreateOrganizationInput, Organization } from '@quartermaster/contracts/onboarding.ts';
 import type { Database } from '@quartermaster/db/database.ts';
 import { insertMembership, listAcceptedMemberships } from '@quartermaster/db/repositories/memberships.ts';
-import { hasFoundedTenant } from '@quartermaster/db/repositories/tenants.ts';
+import { hasFoundedTenant, hasTenantNamedLike } from '@quartermaster/db/repositories/tenants.ts';
 import { findUser } from '@quartermaster/db/repositories/users.ts';
 import { EVERYWHERE } from '@quartermaster/db/tenancy.ts';
 import { requireUserCaller } from '../access/authorise.ts';
@@ -27,6 +27,7 @@ export async function createOrganization(ctx: CallerContext, body: CreateOrganiz
     const email = await emailOf(trx, userId);
     await requireNoOrganization(trx, userId);
     const { organization, settings } = body;
+    await requireDistinctId(trx, organization.id);
     const tenant = await makeTenant(trx, { ...organization, settings, founderId: userId }, now);
     const place = { tenantId: tenant.id, subTenantId: null };
     const owner = { userId, email, role: 'owner', acceptedAt: now.toISOString() } as const;
@@ -43,6 +44,13 @@ async function emailOf(trx: Database, userId: string): Promise<string> {
   const user = await findUser(trx, { scope: [], self: userId }, userId);
   if (user?.email != null) return user.email;
   throw new ApiError('registration_required', 'The user was deleted. Register again.');
+}
+
+/** Strangers choose it: none may look like somebody else's. @throws 409 */
+async function requireDistinctId(trx: Database, id: string | null | undefined): Promise<void> {
+  if (id != null && (await hasTenantNamedLike(trx, id))) {
+    throw new ApiError('id_taken', `The id ${JSON.stringify(id)} is taken, in this or another case.`);
+  }
 }
 
 /** @throws 409 */

@@ -1,6 +1,7 @@
 import { lookup as resolve } from 'node:dns/promises';
 import { isIP, type LookupFunction } from 'node:net';
 import { callbackify } from 'node:util';
+import type { Logger } from 'pino';
 import { Agent, fetch as undiciFetch } from 'undici';
 import { VERSION } from '../config.ts';
 import { isAllowedAddress, type Network } from './addresses.ts';
@@ -28,6 +29,13 @@ export type OutboundPolicy = {
   resolver: Resolver;
 };
 
+type Conversation = {
+  baseUrl: URL;
+  headers: Record<string, string>;
+  signal: AbortSignal;
+  log: Pick<Logger, 'warn'>;
+};
+
 /** A conversation with one origin. */
 export type Outbound = {
   /** Like the global one, for URLs of that origin alone. Never follows a redirect. */
@@ -52,9 +60,10 @@ export const resolveAll: Resolver = (host) => resolve(host, { all: true });
  *
  * @param headers go with each request, a credential among them
  * @param signal ends the conversation from outside
+ * @param log is told what callers are not: what names of the network around this host resolve to
  */
 export function openOutbound(
-  { baseUrl, headers, signal: outer }: { baseUrl: URL; headers: Record<string, string>; signal: AbortSignal },
+  { baseUrl, headers, signal: outer, log }: Conversation,
   { allowed, resolver }: OutboundPolicy,
   limits: OutboundLimits,
 ): Outbound {
@@ -69,7 +78,7 @@ export function openOutbound(
   };
   const host = baseUrl.hostname.replace(/^\[|\]$/g, '');
   const agent = new Agent({
-    connect: { timeout: limits.connectMs, lookup: checkedLookup({ allowed, resolver }, fail) },
+    connect: { timeout: limits.connectMs, lookup: checkedLookup({ allowed, resolver }, log, fail) },
     headersTimeout: limits.totalMs,
     bodyTimeout: limits.totalMs,
     connections: 4,
@@ -106,7 +115,7 @@ export function openOutbound(
       const target = new URL(url);
       if (target.origin !== baseUrl.origin) throw fail(new OutboundFailure('it leads to another origin'));
       // A literal address is connected to without a look-up.
-      if (isIP(host) !== 0 && !isAllowedAddress(host, allowed)) throw fail(notAllowed(host, null));
+      if (isIP(host) !== 0 && !isAllowedAddress(host, allowed)) throw fail(notAllowed(`the address ${host}`));
       const sent = new Headers(init.headers);
       sent.set('user-agent', `quartermaster/${VERSION}`);
       for (const [name, value] of Object.entries(headers)) sent.set(name, value);
@@ -146,12 +155,16 @@ export function openOutbound(
 /** Resolves a host, and hands on its addresses only where every one of them may be connected to. */
 function checkedLookup(
   { allowed, resolver }: OutboundPolicy,
+  log: Conversation['log'],
   fail: (failure: OutboundFailure) => OutboundFailure,
 ): LookupFunction {
   const checked = async (host: string) => {
     const addresses = await resolver(host);
     const refused = addresses.find(({ address }) => !isAllowedAddress(address, allowed));
-    if (refused) throw fail(notAllowed(refused.address, host));
+    if (refused) {
+      log.warn({ host, address: refused.address }, 'a provider is not asked: its address is not public');
+      throw fail(notAllowed(`an address of ${host}`));
+    }
     const [first] = addresses;
     if (!first) throw fail(new OutboundFailure('its name does not resolve', { transient: true }));
     return { first, addresses };
@@ -166,8 +179,8 @@ function checkedLookup(
   };
 }
 
-function notAllowed(address: string, host: string | null): OutboundFailure {
-  const what = host === null ? `the address ${address}` : `the address ${address} of ${host}`;
+/** @param what the caller's own words for it: which address a name has inside is not theirs to learn */
+function notAllowed(what: string): OutboundFailure {
   return new OutboundFailure(`${what} is not public, and not among the networks that are allowed`);
 }
 

@@ -1,4 +1,6 @@
 import type { CreateProviderInput, Provider, UpdateProviderInput } from '@quartermaster/contracts/providers.ts';
+import type { Database } from '@quartermaster/db/database.ts';
+import { folded } from '@quartermaster/db/queries.ts';
 import { findGatewayOfProvider } from '@quartermaster/db/repositories/gateways.ts';
 import { deleteInventory } from '@quartermaster/db/repositories/inventory.ts';
 import {
@@ -7,12 +9,14 @@ import {
   type ProviderChange,
   updateProvider,
 } from '@quartermaster/db/repositories/providers.ts';
+import { scopeOf } from '@quartermaster/db/tenancy.ts';
 import { existingPlace } from '../access/places.ts';
-import { changedFields, write } from '../audit-events/write.ts';
+import { type Change as AuditedChange, changedFields, write } from '../audit-events/write.ts';
 import { ApiError, whenTaken } from '../errors.ts';
 import { detachCredentials } from '../provider-credentials/detach.ts';
 import { settleProvider } from '../recommendations/settle.ts';
 import type { CallerContext } from '../trpc.ts';
+import { rekeyModels, settleRekeyed } from './rekey.ts';
 
 export async function createProvider(ctx: CallerContext, body: CreateProviderInput): Promise<Provider> {
   return write(ctx, async (trx, record, now) => {
@@ -43,9 +47,12 @@ export async function changeProvider(ctx: CallerContext, id: string, body: Updat
     if (!updated) throw notFound();
     // A secret does not follow to another host.
     if (originOf(provider) !== originOf(updated)) await detachCredentials(trx, record, updated, now);
+    const isRenamed = folded(provider.name) !== folded(updated.name);
+    const rekeyed = isRenamed ? await rekeyModels(trx, { provider: updated, formerName: provider.name }, now) : null;
     // Manifests name it, and risk depends on where it is and whether it is declared.
     if (['name', 'status', 'baseUrl'].some((field) => changed.includes(field))) await settleProvider(trx, updated, now);
     record({ place: updated, target: { type: 'provider', id }, changed });
+    if (rekeyed) await settleRekeyed(trx, record, { provider: updated, rekeyed }, now);
     return updated;
   });
 }
@@ -56,14 +63,26 @@ export async function deleteProvider(ctx: CallerContext, id: string): Promise<Pr
     if (!provider) throw notFound();
     const gateway = await findGatewayOfProvider(trx, ctx.reach, id);
     if (gateway) throw new ApiError('provider_in_use', `The gateway ${gateway.id} lists this provider.`);
-    await deleteInventory(trx, ctx.reach, id);
-    const deleted = await updateProvider(trx, ctx.reach, id, { status: 'deleted' }, now);
-    if (!deleted) throw notFound();
-    await detachCredentials(trx, record, deleted, now);
-    await settleProvider(trx, deleted, now);
-    record({ place: deleted, target: { type: 'provider', id }, changed: ['status'] });
-    return deleted;
+    return endProvider(trx, record, provider, now);
   });
+}
+
+/** Deletes a provider that no gateway lists, with all that it has; within the transaction that found it so. */
+export async function endProvider(
+  trx: Database,
+  record: (change: AuditedChange) => void,
+  provider: Provider,
+  now: Date,
+): Promise<Provider> {
+  const { id } = provider;
+  const scope = scopeOf(provider);
+  await deleteInventory(trx, scope, id);
+  const deleted = await updateProvider(trx, scope, id, { status: 'deleted' }, now);
+  if (!deleted) throw notFound();
+  await detachCredentials(trx, record, deleted, now);
+  await settleProvider(trx, deleted, now);
+  record({ place: deleted, target: { type: 'provider', id }, changed: ['status'] });
+  return deleted;
 }
 
 /** The provider that a path names. @throws 404 */

@@ -16,6 +16,7 @@ import {
   findOpenRecommendations,
   findRecommendation,
   findRecommendations,
+  findUndone,
   markApplied,
 } from '@quartermaster/db/repositories/recommendations.ts';
 import { covers, scopeOf, type TenantScope } from '@quartermaster/db/tenancy.ts';
@@ -26,6 +27,7 @@ import { notFound } from '../providers/service.ts';
 import type { CallerContext } from '../trpc.ts';
 import { makeChange } from './change.ts';
 import { itemOf, subjectState } from './reconcile.ts';
+import { type Blocked, endSessions } from './settle.ts';
 
 type SkipReason = z.infer<typeof SkipReasonSchema>;
 type Skipped = { id: string; reason: SkipReason };
@@ -66,7 +68,7 @@ export async function applyRecommendations(
       if (!provider) throw notFound();
       const { chosen, skipped } = await choose(trx, ctx.reach, provider, body);
       const applied: Recommendation[] = [];
-      const revokedSessions: SessionReference[] = [];
+      const blocked: Blocked = [];
       const appliedBy = principalName(ctx.principal);
       for (const [index, recommendation] of narrowingFirst(chosen).entries()) {
         if (index % OF_TURN === OF_TURN - 1) await breathe();
@@ -78,8 +80,9 @@ export async function applyRecommendations(
         applied.push(
           dryRun ? { ...recommendation, change: shown(recommendation, done.recommendation) } : done.recommendation,
         );
-        revokedSessions.push(...done.revokedSessions);
+        blocked.push(...done.blocked);
       }
+      const revokedSessions = await endSessions(trx, record, { provider, blocked }, now);
       const answer = {
         providerId,
         dryRun,
@@ -97,10 +100,11 @@ export async function applyRecommendations(
 }
 
 type Applying = { provider: Provider; recommendation: Recommendation; appliedBy: string; now: Date };
-type Applied = { recommendation: Recommendation; revokedSessions: SessionReference[] };
+type Applied = { recommendation: Recommendation; blocked: Blocked };
 
 /**
- * Applies one recommendation, within a transaction: what it says is changed, and what follows from that is settled.
+ * Applies one recommendation, within a transaction: what it says is changed, and what follows from that is settled. For
+ * the caller it leaves to end the sessions of what is blocked by it.
  *
  * @returns why it was left out, where it is not open (any more) or cannot be applied
  */
@@ -119,17 +123,13 @@ export async function applyOpen(
   const { change } = made;
   const applied = await markApplied(trx, scope, id, { appliedBy, appliedAt: now.toISOString(), change, former }, now);
   if (!applied) throw new Error(`the recommendation ${id} is not open any more`);
-  const revokedSessions = await made.settle();
+  const blocked = await made.settle();
   record({ place: open, target: { type: 'recommendation', id }, changed: ['status'] });
   const { type, id: targetId } = change.target;
   if (targetId !== null) {
     record({ place: provider, target: { type, id: targetId }, changed: changedNames(change) });
   }
-  for (const session of revokedSessions) {
-    const target = { type: 'gateway_session', id: session.id };
-    record({ place: session, target, changed: ['revokedAt', 'revokedReason'] });
-  }
-  return { recommendation: applied, revokedSessions };
+  return { recommendation: applied, blocked };
 }
 
 /** Gateways of the whole tenant may list a sub-tenant's provider: whom their sessions belong to is not for all to see. */
@@ -189,6 +189,8 @@ async function choose(
       ? await findOpenRecommendations(db, scope, { providerId: provider.id, kinds }, MOST_AT_ONCE)
       : await findRecommendations(db, scope, provider.id, named);
   const decided = await findDecided(db, reach, found);
+  const ids = found.map(({ id }) => id);
+  const undone = named === null ? await findUndone(db, scope, ids) : new Set<string>();
   const skipped: Skipped[] = (named ?? [])
     .filter((id) => !found.some((recommendation) => recommendation.id === id))
     .map((id) => ({ id, reason: 'not_found' }));
@@ -198,6 +200,7 @@ async function choose(
     if (kinds != null && !kinds.includes(kind)) {
       if (named !== null) skipped.push({ id, reason: 'not_of_kind' });
     } else if (status !== 'open') skipped.push({ id, reason: 'not_open' });
+    else if (undone.has(id)) skipped.push({ id, reason: 'undone' });
     else if (named === null && needsReview(kind) && !decided.has(id)) {
       skipped.push({ id, reason: 'needs_review' });
     } else chosen.push(recommendation);

@@ -2,7 +2,6 @@ import { InventoryItemSchema } from '@quartermaster/contracts/inventory.ts';
 import { type Provider, ProviderSchema } from '@quartermaster/contracts/providers.ts';
 import type { Database } from '@quartermaster/db/database.ts';
 import { nameKey } from '@quartermaster/db/name-key.ts';
-import type { SessionReference } from '@quartermaster/db/repositories/gateway-sessions.ts';
 import {
   deleteInventoryItem,
   findInventoryItem,
@@ -21,10 +20,13 @@ import { ApiError } from '../errors.ts';
 import type { FormerStates } from '../runtime-observations/recompute.ts';
 import { itemOf } from './reconcile.ts';
 import type { Change } from './rules/rule.ts';
-import { settleCredential, settleItem, settleProvider, settleRemovedItem } from './settle.ts';
+import { type Blocked, settleCredential, settleItem, settleProvider, settleRemovedItem } from './settle.ts';
 
-/** A change that was made: what it was, with the id of what it made; and what follows from it, still to be done. */
-export type Made = { change: Change; settle: (former?: FormerStates) => Promise<SessionReference[]> };
+/**
+ * A change that was made: what it was, with the id of what it made; and what follows from it, still to be done. That
+ * answers what is blocked by it.
+ */
+export type Made = { change: Change; settle: (former?: FormerStates) => Promise<Blocked> };
 
 const ItemChangeSchema = InventoryItemSchema.pick({
   status: true,

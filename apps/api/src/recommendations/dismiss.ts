@@ -44,7 +44,8 @@ export async function dismissOpen(
 
 /** Who dismisses the recommendation has answered the task that asks for it. */
 async function endAdoption(trx: Database, provider: Provider, now: Date): Promise<void> {
-  await finishOperatorTask(trx, scopeOf(provider), adoptionTask(provider), 'succeeded', now);
+  const answered = { ...adoptionTask(provider), outcome: 'dismissed' } as const;
+  await finishOperatorTask(trx, scopeOf(provider), answered, 'succeeded', now);
 }
 
 export function notFound(): ApiError {

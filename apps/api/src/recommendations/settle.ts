@@ -2,24 +2,25 @@ import type { InventoryItem } from '@quartermaster/contracts/inventory.ts';
 import type { Provider } from '@quartermaster/contracts/providers.ts';
 import type { Database } from '@quartermaster/db/database.ts';
 import { nameKey } from '@quartermaster/db/name-key.ts';
-import { revokeSessionsOfItem, type SessionReference } from '@quartermaster/db/repositories/gateway-sessions.ts';
+import { revokeSessionsOfItems, type SessionReference } from '@quartermaster/db/repositories/gateway-sessions.ts';
 import { finishOperatorTask } from '@quartermaster/db/repositories/operator-tasks.ts';
 import { supersedeRecommendationsOf } from '@quartermaster/db/repositories/recommendations.ts';
 import { scopeOf } from '@quartermaster/db/tenancy.ts';
+import type { Change } from '../audit-events/write.ts';
 import { settleDrift } from '../runtime-observations/drift.ts';
 import { type FormerStates, recomputeProvider, recomputeSubject } from '../runtime-observations/recompute.ts';
 import { adoptionTask, reconcileCredential, reconcileProvider } from './reconcile.ts';
 
-/** Sessions ended with one statement's worth of work. */
-const SESSIONS_AT_ONCE = 1000;
+/** Items of a provider that a call blocked: the sessions that hold one of them are still to be ended. */
+export type Blocked = Pick<InventoryItem, 'kind' | 'name'>[];
 
 /**
  * What follows from an inventory item being as it is now: called in the transaction that made, changed or found it
- * missing, whoever did that. A block ends the sessions that hold the item; a drift becomes an observation; observations
- * are looked at again, recommendations are opened and superseded.
+ * missing, whoever did that. A drift becomes an observation; observations are looked at again, recommendations are opened
+ * and superseded.
  *
  * @param former what an undo brings back
- * @returns the sessions that ended
+ * @returns what is blocked by that, for {@link endSessions}: a call goes through the sessions once, at its end
  */
 export async function settleItem(
   trx: Database,
@@ -27,11 +28,34 @@ export async function settleItem(
   item: InventoryItem,
   now: Date,
   former?: FormerStates,
-): Promise<SessionReference[]> {
-  const revoked = item.status === 'blocked' ? await revokeSessions(trx, provider, item, now) : [];
+): Promise<Blocked> {
   if (!former) await settleDrift(trx, provider, item, now);
   await recomputeSubject(trx, provider, item, now, former);
-  return revoked;
+  return item.status === 'blocked' ? [item] : [];
+}
+
+/**
+ * Ends the sessions that hold something that a call blocked, in its transaction and before its answer.
+ *
+ * @returns which they were
+ */
+export async function endSessions(
+  trx: Database,
+  record: (change: Change) => void,
+  { provider, blocked }: { provider: Provider; blocked: Blocked },
+  now: Date,
+): Promise<SessionReference[]> {
+  if (blocked.length === 0) return [];
+  const { id: providerId, name: providerName, tenantId } = provider;
+  const subjects = blocked.map(({ kind, name }) => ({ kind, nameKey: nameKey(kind, name, providerName) }));
+  // The whole tenant: its gateways list the providers of its sub-tenants as well.
+  const scope = [{ tenantId, subTenantId: null }];
+  const ended = await revokeSessionsOfItems(trx, scope, { providerId, providerName, subjects }, now);
+  for (const session of ended) {
+    const target = { type: 'gateway_session', id: session.id };
+    record({ place: session, target, changed: ['revokedAt', 'revokedReason'] });
+  }
+  return ended;
 }
 
 /** The same for an item that is gone. */
@@ -52,8 +76,9 @@ export async function settleProvider(trx: Database, provider: Provider, now: Dat
   if (provider.status === 'deleted') await supersedeRecommendationsOf(trx, scopeOf(provider), provider.id, now);
   else await reconcileProvider(trx, provider, now);
   if (provider.status === 'discovered') return;
-  const ended = provider.status === 'deleted' ? 'cancelled' : 'succeeded';
-  await finishOperatorTask(trx, scopeOf(provider), adoptionTask(provider), ended, now);
+  const isDeleted = provider.status === 'deleted';
+  const answered = { ...adoptionTask(provider), outcome: isDeleted ? null : 'adopted' } as const;
+  await finishOperatorTask(trx, scopeOf(provider), answered, isDeleted ? 'cancelled' : 'succeeded', now);
 }
 
 /**
@@ -69,26 +94,4 @@ export async function settleCredential(
   now: Date,
 ): Promise<void> {
   await reconcileCredential(trx, provider, how, now);
-}
-
-async function revokeSessions(
-  trx: Database,
-  provider: Provider,
-  { kind, name }: InventoryItem,
-  now: Date,
-): Promise<SessionReference[]> {
-  // The whole tenant: its gateways list the providers of its sub-tenants as well.
-  const scope = [{ tenantId: provider.tenantId, subTenantId: null }];
-  const item = {
-    providerId: provider.id,
-    providerName: provider.name,
-    kind,
-    nameKey: nameKey(kind, name, provider.name),
-  };
-  const revoked: SessionReference[] = [];
-  for (;;) {
-    const batch = await revokeSessionsOfItem(trx, scope, item, now, SESSIONS_AT_ONCE);
-    revoked.push(...batch);
-    if (batch.length < SESSIONS_AT_ONCE) return revoked;
-  }
 }

@@ -19,6 +19,7 @@ import type { CallerContext } from '../trpc.ts';
 import { backwards, makeChange, targetOf } from './change.ts';
 import { notFound } from './dismiss.ts';
 import { itemOf, subjectOf } from './reconcile.ts';
+import { endSessions } from './settle.ts';
 
 /**
  * Takes an applied recommendation back: what it changed is as it was, its observations too, and it is open again.
@@ -57,7 +58,8 @@ export async function undoRecommendation(ctx: CallerContext, id: string): Promis
       };
       await reopenSuperseded(trx, scopeOf(provider), about, now);
     }
-    await made.settle(new Map(Object.entries(former)));
+    const blocked = await made.settle(new Map(Object.entries(former)));
+    await endSessions(trx, record, { provider, blocked }, now);
     record({ place: recommendation, target: { type: 'recommendation', id }, changed: ['status'] });
     const { type, id: targetId } = change.target;
     if (targetId !== null) record({ place: provider, target: { type, id: targetId }, changed: ['status'] });

@@ -1,10 +1,12 @@
+import { setImmediate as breathe } from 'node:timers/promises';
 import type { Database } from '@quartermaster/db/database.ts';
+import { findEmptiedProviders } from '@quartermaster/db/repositories/emptied-providers.ts';
 import {
   findLastOperatorTask,
-  finishOperatorTask,
+  finishOperatorTasks,
   openOperatorTask,
 } from '@quartermaster/db/repositories/operator-tasks.ts';
-import { updateProvider } from '@quartermaster/db/repositories/providers.ts';
+import { findProvider } from '@quartermaster/db/repositories/providers.ts';
 import { supersedeUnfounded } from '@quartermaster/db/repositories/recommendations.ts';
 import {
   addToObservationCount,
@@ -13,11 +15,14 @@ import {
 } from '@quartermaster/db/repositories/runtime-observations.ts';
 import { scopeOf } from '@quartermaster/db/tenancy.ts';
 import type { Change as AuditedChange } from '../audit-events/write.ts';
+import { endProvider } from '../providers/service.ts';
 import { settleProvider } from '../recommendations/settle.ts';
-import { reviewTask } from './review-task.ts';
 
 /** How long after somebody dealt with a full table another task is opened, while it still is full. */
 const ASKED_AGAIN_MS = 24 * 3600 * 1000;
+
+/** Observations and providers dealt with before the event loop gets a turn: the database answers without giving it one. */
+const OF_TURN = 200;
 
 /**
  * What a tenant may still have new observations of. Whoever sends spans decides what they name: without a limit one
@@ -71,8 +76,8 @@ export async function settleBudget(
 }
 
 /**
- * Makes room: removes observations that nobody looked at, of what nobody declared, at providers that nobody declared;
- * and the providers that have none left. Traffic brings back what is really used.
+ * Makes room: removes observations that nobody looked at, of what nobody declared; and the discovered providers that have
+ * none left, unless somebody gave them something. Traffic brings back what is really used.
  */
 export async function pruneObservations(
   trx: Database,
@@ -81,17 +86,22 @@ export async function pruneObservations(
   now: Date,
 ): Promise<void> {
   const place = { tenantId, subTenantId: null };
-  const { removed, emptied } = await deleteUnreviewedObservations(trx, place);
+  const removed = await deleteUnreviewedObservations(trx, place);
   await addToObservationCount(trx, place, -removed.length);
-  for (const observation of removed) {
-    await finishOperatorTask(trx, scopeOf(place), reviewTask(observation), 'cancelled', now);
+  for (let start = 0; start < removed.length; start += OF_TURN) {
+    const subjectIds = removed.slice(start, start + OF_TURN).map(({ id }) => id);
+    const reviews = { kind: 'review_observation', subjectType: 'runtime_observation', subjectIds } as const;
+    await finishOperatorTasks(trx, scopeOf(place), reviews, 'cancelled', now);
+    await breathe();
   }
   await supersedeUnfounded(trx, place, now);
-  for (const id of emptied) {
-    const provider = await updateProvider(trx, scopeOf(place), id, { status: 'deleted' }, now);
+  for (const [index, { id, isInUse }] of (await findEmptiedProviders(trx, place)).entries()) {
+    if (index % OF_TURN === OF_TURN - 1) await breathe();
+    const provider = await findProvider(trx, scopeOf(place), id);
     if (!provider) continue;
-    await settleProvider(trx, provider, now);
-    record({ place: provider, target: { type: 'provider', id }, changed: ['status'] });
+    // One that stays is still to be adopted, whatever that was recommended for.
+    if (isInUse) await settleProvider(trx, provider, now);
+    else await endProvider(trx, record, provider, now);
   }
   record({ place, target: { type: 'tenant', id: tenantId }, changed: ['observations'] });
 }

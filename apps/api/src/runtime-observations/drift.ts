@@ -18,7 +18,7 @@ const NO_EVIDENCE = { serviceNames: [], serverAddresses: [], operations: [], acc
 
 /**
  * Lets the observation of an item, in the provider's own place, say what a sync found of it: a changed definition opens
- * it, whatever was decided about the former one, unless the item was rejected. Made where no span reported the item yet.
+ * it, whatever was decided about the former one, unless the item itself was rejected. Made where no span reported the item yet.
  * What follows from that is for the caller to settle.
  */
 export async function settleDrift(
@@ -33,9 +33,7 @@ export async function settleDrift(
   const drift = item.drift === null || isAtRest(item, observation) ? null : driftOf(item);
   if (observation) {
     if (observation.drift?.after.schemaDigest === drift?.after.schemaDigest) return;
-    const isNew = drift !== null && observation.status !== 'rejected';
-    const change = { drift, ...(isNew && ({ status: 'open', review: null } as const)) };
-    await updateObservation(db, scopeOf(provider), observation.id, change, now);
+    await updateObservation(db, scopeOf(provider), observation.id, { drift, ...decisionOn(observation, drift) }, now);
     return;
   }
   if (drift === null || item.drift === null) return;
@@ -52,6 +50,19 @@ export async function settleDrift(
     now,
   );
   await addToObservationCount(db, provider, 1);
+}
+
+/**
+ * What remains of a decision when a definition changes again, or back. One that was made since the former change was about
+ * that change: it ends with it. A rejection of before was about the item, and stays.
+ */
+function decisionOn(
+  { status, review, drift: former }: RuntimeObservation,
+  drift: Drift | null,
+): Partial<Pick<RuntimeObservation, 'status'> & { review: null }> {
+  const isOfChange = former !== null && review !== null && review.reviewedAt >= former.detectedAt;
+  if (drift !== null) return status === 'rejected' && !isOfChange ? {} : { status: 'open', review: null };
+  return isOfChange && review.decision !== 'approved' ? { status: 'resolved', review: null } : {};
 }
 
 /** Of what is blocked or retired, and used by nobody, nothing is to be decided until it is available again. */

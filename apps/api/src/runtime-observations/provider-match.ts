@@ -1,9 +1,10 @@
 import type { Provider, ProviderKind } from '@quartermaster/contracts/providers.ts';
 import type { Database } from '@quartermaster/db/database.ts';
+import { nameKey } from '@quartermaster/db/name-key.ts';
 import { folded } from '@quartermaster/db/queries.ts';
 import {
-  findProvidersOfTool,
   findProvidersOfTraffic,
+  findSoleProvidersOfTools,
   hostOf,
   insertProvider,
 } from '@quartermaster/db/repositories/providers.ts';
@@ -57,7 +58,7 @@ export async function providerMatcher(
   const byNames = new Map<string, Provider[]>();
   for (const provider of await providersOf(db, place, batch)) learn(provider);
   const childrenOf = Map.groupBy(batch, ({ traceId, parentSpanId }) => `${traceId} ${parentSpanId}`);
-  const toolOwners = new Map<string, Provider | undefined>();
+  const toolOwners = await ownersOfTools(db, place, batch);
 
   return match;
 
@@ -70,7 +71,7 @@ export async function providerMatcher(
       const owner = byName(provider);
       if (owner) return owner;
     } else if (subject.kind === 'tool') {
-      const owner = (await ofMcpChild(span, subject, mayMake)) ?? (await ofDeclaredTool(subject.name));
+      const owner = (await ofMcpChild(span, subject, mayMake)) ?? toolOwners.get(toolKey(subject.name));
       if (owner) return owner;
     }
     return discovered(span, subject, mayMake);
@@ -108,14 +109,6 @@ export async function providerMatcher(
     if (!child || child.spanId === span.spanId) return undefined;
     if (child.genAi.serverAddress === null && child.genAi.provider === null) return undefined;
     return match(child, subject, mayMake);
-  }
-
-  async function ofDeclaredTool(tool: string): Promise<Provider | undefined> {
-    if (!toolOwners.has(tool)) {
-      const owners = await findProvidersOfTool(db, place, tool);
-      toolOwners.set(tool, owners.length === 1 ? owners[0] : undefined);
-    }
-    return toolOwners.get(tool);
   }
 
   async function discovered(span: SeenSpan, subject: Subject, mayMake: () => boolean): Promise<Provider | undefined> {
@@ -160,6 +153,27 @@ async function providersOf(db: Database, place: TenantPlace, batch: readonly See
     for (const provider of await findProvidersOfTraffic(db, place, seen)) found.set(provider.id, provider);
   }
   return [...found.values()];
+}
+
+/** The one declared provider that has a tool, by the tool's key, for the tools of a batch whose spans name neither. */
+async function ownersOfTools(
+  db: Database,
+  place: TenantPlace,
+  batch: readonly SeenSpan[],
+): Promise<Map<string, Provider>> {
+  const unnamed = batch.filter(({ genAi }) => genAi.serverAddress === null && genAi.provider === null);
+  const tools = unnamed.flatMap(({ subjects }) => subjects.filter(({ kind }) => kind === 'tool'));
+  const keys = [...new Set(tools.map(({ name }) => toolKey(name)))];
+  const owners = new Map<string, Provider>();
+  for (let start = 0; start < keys.length; start += NAMES_OF_LOOKUP) {
+    const some = await findSoleProvidersOfTools(db, place, keys.slice(start, start + NAMES_OF_LOOKUP));
+    for (const [key, owner] of some) owners.set(key, owner);
+  }
+  return owners;
+}
+
+function toolKey(name: string): string {
+  return nameKey('tool', name, null);
 }
 
 function kindOf(genAi: GenAi, subject: Subject): ProviderKind {

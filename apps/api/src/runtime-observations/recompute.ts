@@ -8,16 +8,24 @@ import { folded } from '@quartermaster/db/queries.ts';
 import { findProviderUses } from '@quartermaster/db/repositories/provider-uses.ts';
 import { findProvidersDeclared } from '@quartermaster/db/repositories/providers.ts';
 import type { FormerObservation } from '@quartermaster/db/repositories/recommendations.ts';
-import { findObservationsOf, updateObservation } from '@quartermaster/db/repositories/runtime-observations.ts';
+import {
+  findObservationsOf,
+  updateObservation,
+  updateObservationStates,
+} from '@quartermaster/db/repositories/runtime-observations.ts';
 import { scopeOf, type TenantPlace } from '@quartermaster/db/tenancy.ts';
 import { changedFields } from '../audit-events/write.ts';
 import { reconcileSubject } from '../recommendations/reconcile.ts';
-import { declaredAt, declaringItemId } from './declared.ts';
-import { settleReviewTask } from './review-task.ts';
+import { type Declared, declaredAt, declaredOfAll, declaringItemId } from './declared.ts';
+import type { ProviderUses } from './first-use.ts';
+import { settleReviewTasks } from './review-task.ts';
 import { riskOf } from './risk.ts';
 import { statusAfter } from './status.ts';
 
 type Subject = { kind: InventoryKind; name: string };
+
+/** An observation as it was, and as it is now that it was looked at again. */
+type Changed = { before: RuntimeObservation; after: RuntimeObservation };
 
 /** What observations were, by their ids, where an undo brings that back. */
 export type FormerStates = ReadonlyMap<string, FormerObservation>;
@@ -25,13 +33,20 @@ export type FormerStates = ReadonlyMap<string, FormerObservation>;
 /** Observations looked at before the event loop gets a turn: the database answers without giving it one. */
 const OF_TURN = 200;
 
-/** Looks again at everything that is observed of a provider, after it or what is declared of it changed. */
+/**
+ * Looks again at everything that is observed of a provider, after it or what is declared of it changed. What is
+ * recommended of a deleted one is for the caller to end.
+ */
 export async function recomputeProvider(db: Database, provider: Provider, now: Date): Promise<void> {
-  const changed = new Map<string, Subject>();
-  for (const { kind, name } of await recompute(db, provider, undefined, undefined, now)) {
-    changed.set(JSON.stringify([kind, name]), { kind, name });
+  const subjects = new Map<string, Subject>();
+  for (const { before, after } of await recompute(db, provider, undefined, undefined, now)) {
+    // Of an observation, rules look at nothing else that a provider changes.
+    if (before.unknown === after.unknown && before.status === after.status) continue;
+    const { kind, name } = after;
+    subjects.set(JSON.stringify([kind, name]), { kind, name });
   }
-  for (const [index, subject] of [...changed.values()].entries()) {
+  if (provider.status === 'deleted') return;
+  for (const [index, subject] of [...subjects.values()].entries()) {
     if (index % OF_TURN === OF_TURN - 1) await breathe();
     await reconcileSubject(db, provider, subject, now);
   }
@@ -82,40 +97,73 @@ export async function recomputeRisk(
   return (await updateObservation(db, scopeOf(observation), observation.id, { risk }, now)) ?? observation;
 }
 
-/** Answers the observations that changed. */
+/** Answers the observations that changed. In batches, each with a few statements: there may be 10,000. */
 async function recompute(
   db: Database,
   provider: Provider,
   subject: Subject | undefined,
   former: FormerStates | undefined,
   now: Date,
-): Promise<RuntimeObservation[]> {
-  const scope = scopeOf(provider);
+): Promise<Changed[]> {
   const key = subject && { kind: subject.kind, nameKey: nameKey(subject.kind, subject.name, provider.name) };
-  const observations = await findObservationsOf(db, scope, { providerId: provider.id, ...key });
-  const changed: RuntimeObservation[] = [];
-  for (const [index, observation] of observations.entries()) {
-    if (index % OF_TURN === OF_TURN - 1) await breathe();
-    const change = await stateOf(db, provider, observation, former?.get(observation.id), now);
-    const isSame = changedFields(observation, change).length === 0;
-    // Of a deleted provider nothing is left to decide, whatever it is.
-    if (isSame && provider.status !== 'deleted') continue;
-    const updated = await updateObservation(db, scope, observation.id, storedChange(observation, change), now);
-    if (!updated) continue;
-    await settleReviewTask(db, provider, updated, now);
-    changed.push(updated);
+  const observations = await findObservationsOf(db, scopeOf(provider), { providerId: provider.id, ...key });
+  const changed: Changed[] = [];
+  for (let start = 0; start < observations.length; start += OF_TURN) {
+    if (start > 0) await breathe();
+    changed.push(...(await recomputeSome(db, provider, observations.slice(start, start + OF_TURN), former, now)));
   }
   return changed;
 }
 
-async function stateOf(
+async function recomputeSome(
   db: Database,
   provider: Provider,
+  observations: readonly RuntimeObservation[],
+  former: FormerStates | undefined,
+  now: Date,
+): Promise<Changed[]> {
+  const declaredOf = await declaredOfAll(db, provider, observations);
+  const usesOf = await knownUses(db, provider, observations);
+  const states = observations.map((before) => {
+    const known = { declared: declaredOf(before), uses: usesOf(before), former: former?.get(before.id) };
+    const state = stateOf(provider, before, known, now);
+    return { before, after: { ...before, ...state }, isSame: changedFields(before, state).length === 0 };
+  });
+  const changed = states.filter(({ isSame }) => !isSame);
+  // A review is kept or ended here, never made: as it is stored it says more than it shows.
+  const stored = changed.map(({ before, after }) => ({
+    ...after,
+    isReviewSpent: after.review === null && before.review !== null,
+  }));
+  await updateObservationStates(db, scopeOf(provider), stored, now);
+  // Of a deleted provider nothing is left to decide, whatever it is.
+  const settled = provider.status === 'deleted' ? states : changed;
+  await settleReviewTasks(
+    db,
+    provider,
+    settled.map(({ after }) => after),
+    now,
+  );
+  return changed;
+}
+
+/** The uses of a provider by the accounts of some observations. */
+async function knownUses(db: Database, provider: Provider, observations: readonly RuntimeObservation[]) {
+  const accounts = new Set(observations.flatMap(({ evidence }) => evidence.accounts));
+  const { first, uses } = await findProviderUses(db, provider, provider.id, [...accounts]);
+  const byAccount = new Map(uses.map((use) => [use.account, use]));
+  return ({ evidence }: RuntimeObservation) => ({
+    first,
+    uses: evidence.accounts.flatMap((account) => byAccount.get(account) ?? []),
+  });
+}
+
+function stateOf(
+  provider: Provider,
   observation: RuntimeObservation,
-  former: FormerObservation | undefined,
+  { declared, uses, former }: { declared: Declared; uses: ProviderUses; former: FormerObservation | undefined },
   now: Date,
 ) {
-  const declared = await declaredAt(db, observation, provider, observation);
   const { drift } = former ?? observation;
   // What somebody resolved by hand is asked again when it is seen again, not when something else changes around it.
   const isAskedAgain = observation.status !== 'resolved' || (declared.unknown && !observation.unknown);
@@ -125,13 +173,6 @@ async function stateOf(
   const isAsReviewed = former !== undefined && former.reviewedAt === (observation.review?.reviewedAt ?? null);
   const { status, review } = isAsReviewed ? { status: former.status, review: observation.review } : after;
   const state = { unknown: declared.unknown, inventoryItemId: declaringItemId(declared), status, review, drift };
-  const uses = await findProviderUses(db, provider, provider.id, observation.evidence.accounts);
   const seen = { ...observation, ...state };
   return { ...state, risk: riskOf({ provider, item: declared.item, observation: seen, uses }, now) };
-}
-
-/** A review is kept or ended here, never made: as it is stored it says more than it shows. */
-function storedChange<C extends { review: RuntimeObservation['review'] }>(observation: RuntimeObservation, change: C) {
-  const { review, ...rest } = change;
-  return { ...rest, ...(review === null && observation.review !== null && { review }) };
 }

@@ -3,8 +3,8 @@ import type { RuntimeObservation } from '@quartermaster/contracts/runtime-observ
 import type { Database } from '@quartermaster/db/database.ts';
 import {
   findLastOperatorTask,
-  finishOperatorTask,
-  openOperatorTask,
+  finishOperatorTasks,
+  openOperatorTasks,
 } from '@quartermaster/db/repositories/operator-tasks.ts';
 import { scopeOf } from '@quartermaster/db/tenancy.ts';
 import { isRejectedAgain } from '../recommendations/rules/rule.ts';
@@ -16,13 +16,27 @@ export async function settleReviewTask(
   observation: RuntimeObservation,
   now: Date,
 ): Promise<void> {
-  const task = reviewTask(observation);
-  if (observation.status !== 'open' || provider.status === 'deleted') {
-    await finishOperatorTask(db, scopeOf(observation), task, 'cancelled', now);
-    return;
-  }
-  const priority = observation.risk.level === 'high' ? 'high' : 'normal';
-  await openOperatorTask(db, observation, { ...task, title: titleOf(provider, observation), priority }, now);
+  await settleReviewTasks(db, provider, [observation], now);
+}
+
+/** The same for many observations of a provider, some hundreds at the most. */
+export async function settleReviewTasks(
+  db: Database,
+  provider: Provider,
+  observations: readonly RuntimeObservation[],
+  now: Date,
+): Promise<void> {
+  const about = { kind: 'review_observation', subjectType: 'runtime_observation' } as const;
+  const isAsked = ({ status }: RuntimeObservation) => status === 'open' && provider.status !== 'deleted';
+  const subjectIds = observations.filter((observation) => !isAsked(observation)).map(({ id }) => id);
+  await finishOperatorTasks(db, scopeOf(provider), { ...about, subjectIds }, 'cancelled', now);
+  const tasks = observations.filter(isAsked).map((observation) => ({
+    ...reviewTask(observation),
+    subTenantId: observation.subTenantId,
+    title: titleOf(provider, observation),
+    priority: observation.risk.level === 'high' ? ('high' as const) : ('normal' as const),
+  }));
+  await openOperatorTasks(db, provider, { ...about, tasks }, now);
 }
 
 /** How long after somebody cancelled a review another one is asked for, if it is still used and undecided. */

@@ -54,6 +54,8 @@ export function createApp({ services, config, ready, devIdentity }: AppOptions):
     }),
   );
 
+  // Whoever opens the address in a browser wants to read.
+  app.get('/', (_req, res) => res.redirect('/docs'));
   app.get('/healthz', (_req, res) => {
     res.json({ status: 'ok' });
   });

@@ -1,21 +1,55 @@
 import { randomBytes } from 'node:crypto';
 import { readFile, writeFile } from 'node:fs/promises';
+import { type Database, sqlitePath } from '@quartermaster/db/database.ts';
+import { type Config, ConfigError, ROOT } from '../config.ts';
+import { readability } from '../crypto/reseal.ts';
+import { type SecretBox, secretBox } from '../crypto/secret-box.ts';
 
 const KEY_BYTES = 32;
 
+type KeyConfig = Pick<Config, 'databaseUrl' | 'secretKey' | 'formerSecretKeys' | 'secretKeyLost'>;
+
 /**
- * The key that encrypts secrets at rest: the configured one, else the one in a file beside the embedded database, made
- * once and readable by its owner alone. Whoever keeps a copy of the database keeps the key elsewhere.
+ * What opens and seals the secrets of a database: with the configured key, else with the one in a file beside the embedded
+ * database, made once and readable by its owner alone. Whoever keeps a copy of the database keeps the key elsewhere; so a
+ * restore without it is told before anything is written.
+ *
+ * @throws ConfigError where there are secrets and no key opens any of them, unless the key is said to be lost
  */
-export async function secretKeyOf(configured: Buffer | null, databasePath: string): Promise<Buffer> {
-  if (configured) return configured;
-  const path = `${databasePath}.key`;
-  try {
-    await writeFile(path, `${randomBytes(KEY_BYTES).toString('base64')}\n`, { flag: 'wx', mode: 0o600 });
-  } catch (error) {
-    if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error;
+export async function openSecretBox(db: Database, config: KeyConfig): Promise<SecretBox> {
+  const path = `${sqlitePath(config.databaseUrl, ROOT)}.key`;
+  const given = config.secretKey ?? (await keyIn(path));
+  const key = given ?? randomBytes(KEY_BYTES);
+  const box = secretBox(key, config.formerSecretKeys);
+  if (!config.secretKeyLost && (await readability({ db, secrets: box })) === 'none') {
+    const missing = given === null ? `, and ${path} is missing` : '';
+    throw new ConfigError(
+      `QM_SECRET_KEY: no key that is configured opens the secrets of this database${missing} (QM_SECRET_KEY_LOST=1 gives them up)`,
+    );
   }
-  const key = Buffer.from((await readFile(path, 'utf8')).trim(), 'base64');
-  if (key.length !== KEY_BYTES) throw new Error(`${path} should hold ${KEY_BYTES} bytes, base64`);
+  if (given !== null) return box;
+  return (await keep(path, key)) ? box : openSecretBox(db, config);
+}
+
+/** Null where there is no such file. */
+async function keyIn(path: string): Promise<Buffer | null> {
+  const text = await readFile(path, 'utf8').catch(nullWhere('ENOENT'));
+  if (text === null) return null;
+  const key = Buffer.from(text.trim(), 'base64');
+  if (key.length !== KEY_BYTES) throw new ConfigError(`QM_SECRET_KEY: ${path} should hold ${KEY_BYTES} bytes, base64`);
   return key;
+}
+
+/** Whether it was this process that wrote the key: another one may start at the same time. */
+async function keep(path: string, key: Buffer): Promise<boolean> {
+  const text = `${key.toString('base64')}\n`;
+  const written = await writeFile(path, text, { flag: 'wx', mode: 0o600 }).catch(nullWhere('EEXIST'));
+  return written !== null;
+}
+
+function nullWhere(code: string): (error: unknown) => null {
+  return (error) => {
+    if (error instanceof Error && 'code' in error && error.code === code) return null;
+    throw error;
+  };
 }

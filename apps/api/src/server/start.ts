@@ -1,23 +1,23 @@
 import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { migrate, openDatabase, sqlitePath } from '@quartermaster/db/database.ts';
+import { migrate, openDatabase } from '@quartermaster/db/database.ts';
 import pino, { type Logger } from 'pino';
 import { createTokenVerifier } from '../access/bearer.ts';
 import { refusalLog } from '../audit-events/refusal-log.ts';
 import { type Config, ROOT } from '../config.ts';
 import { resealSecrets } from '../crypto/reseal.ts';
-import { secretBox } from '../crypto/secret-box.ts';
 import { SYNC_LIMITS, type SyncLimits, syncRuns } from '../inventory-sync/runs.ts';
 import { createMetrics } from '../metrics.ts';
 import { type Resolver, resolveAll } from '../outbound/outbound.ts';
 import { cursorCodec } from '../pages.ts';
 import type { Services } from '../services.ts';
+import { replaceLostKey } from '../signing-keys/service.ts';
 import { createApp } from './app.ts';
 import { bootstrap } from './bootstrap.ts';
 import { seedDevAdministrator, startDevIdentity } from './dev-identity.ts';
 import { startHousekeeping } from './housekeeping.ts';
 import { organizationLimiter, registrationLimiter } from './onboarding-limiters.ts';
-import { secretKeyOf } from './secret-key.ts';
+import { openSecretBox } from './secret-key.ts';
 
 export type RunningServer = {
   /** Where it listens. */
@@ -57,8 +57,7 @@ export async function startServer(config: Config, parts: Parts = {}): Promise<Ru
   };
   try {
     await migrate(db);
-    const secretKey = await secretKeyOf(config.secretKey, sqlitePath(config.databaseUrl, ROOT));
-    const secrets = secretBox(secretKey, config.formerSecretKeys);
+    const secrets = await openSecretBox(db, config);
     if (config.formerSecretKeys.length > 0) await resealSecrets({ db, log, secrets });
 
     // The address is known once it listens; the app is built from it.
@@ -94,6 +93,7 @@ export async function startServer(config: Config, parts: Parts = {}): Promise<Ru
       organizations: organizationLimiter(config.rateLimits),
       tokens: issuer === null ? null : createTokenVerifier({ ...config.oidc, issuer, now }),
     };
+    if (config.secretKeyLost) await replaceLostKey(services);
     // Once nothing can fail any more: a key that was made must also be shown.
     const bootstrapKey = await bootstrap(db, config.bootstrapApiKey, now());
     if (devIdentity) await seedDevAdministrator(services);

@@ -11,6 +11,7 @@ import {
   type SigningKey,
 } from '@quartermaster/db/repositories/signing-keys.ts';
 import { type CryptoKey, exportJWK, generateKeyPair, importJWK, type JWK } from 'jose';
+import { SecretUnreadableError } from '../crypto/secret-box.ts';
 import type { Services } from '../services.ts';
 
 /** How long a key signs. */
@@ -47,20 +48,33 @@ export async function jwks(services: KeyServices): Promise<{ keys: PublicJwk[] }
   return { keys: await listPublishedKeys(services.db, services.now()) };
 }
 
+/**
+ * Makes a key where no configured key opens the private half of the one that signs. For whoever says that the key is lost:
+ * otherwise a mistaken configuration would retire keys.
+ */
+export async function replaceLostKey(services: KeyServices): Promise<void> {
+  const isUsable = (key: SigningKey) => isCurrent(key, services.now()) && isReadable(services, key);
+  const newest = await findNewestSigningKey(services.db);
+  if (!newest || !isUsable(newest)) await rotate(services, isUsable);
+}
+
 async function currentKey(services: KeyServices): Promise<SigningKey> {
   const newest = await findNewestSigningKey(services.db);
   return newest && isCurrent(newest, services.now()) ? newest : rotate(services);
 }
 
 /** Of concurrent rotations one makes the key, the others find it. */
-async function rotate(services: KeyServices): Promise<SigningKey> {
+async function rotate(
+  services: KeyServices,
+  isUsable = (key: SigningKey) => isCurrent(key, services.now()),
+): Promise<SigningKey> {
   const { db, secrets } = services;
   const now = services.now();
   const made = await newKey(now);
   try {
     return await db.transaction().execute(async (trx) => {
       const newest = await findNewestSigningKey(trx);
-      if (newest && isCurrent(newest, now)) return newest;
+      if (newest && isUsable(newest)) return newest;
       await retireSigningKeys(trx, new Date(now.getTime() + OVERLAP_MS), now);
       const sealedKey = secrets.seal(JSON.stringify(made.privateKey), signingKeyIdentity(made.id));
       const key: NewSigningKey = {
@@ -74,7 +88,17 @@ async function rotate(services: KeyServices): Promise<SigningKey> {
   } catch (error) {
     // Where transactions are not serial, the unique rotation count tells which of two came second.
     const newest = error instanceof DuplicateKeyError ? await findNewestSigningKey(db) : undefined;
-    if (newest && isCurrent(newest, now)) return newest;
+    if (newest && isUsable(newest)) return newest;
+    throw error;
+  }
+}
+
+function isReadable({ secrets }: KeyServices, { sealedKey, id }: SigningKey): boolean {
+  try {
+    secrets.open(sealedKey, signingKeyIdentity(id));
+    return true;
+  } catch (error) {
+    if (error instanceof SecretUnreadableError) return false;
     throw error;
   }
 }

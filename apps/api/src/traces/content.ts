@@ -1,123 +1,7 @@
 import { setAttribute } from '../otlp/assemble.ts';
 import { type Attributes, type AttributeValue, type OtlpSpan } from '../otlp/span.ts';
 import { cutToBytes } from '../otlp/text.ts';
-
-/**
- * Message bodies and tool arguments: content, not governance. A name stands for itself and for everything flattened below
- * it (`llm.prompts` covers `llm.prompts.0.prompt.text`); `*` stands for any characters but a dot.
- */
-const CONTENT = {
-  // github.com/open-telemetry/semantic-conventions-genai, docs/registry/attributes/gen-ai.md
-  'OpenTelemetry GenAI': [
-    'gen_ai.input.messages',
-    'gen_ai.output.messages',
-    'gen_ai.system_instructions',
-    'gen_ai.tool.definitions',
-    'gen_ai.tool.call.arguments',
-    'gen_ai.tool.call.result',
-    'gen_ai.retrieval',
-    'gen_ai.memory.query.text',
-    'gen_ai.memory.records',
-    'gen_ai.evaluation.explanation',
-  ],
-  // Flattened messages of 2023 and 2024, the events' attributes of semantic-conventions 1.27, Azure's form of them
-  'OpenTelemetry GenAI, older': ['gen_ai.prompt', 'gen_ai.completion', 'gen_ai.event.content'],
-  // github.com/open-telemetry/semantic-conventions, docs/registry/attributes/{exception,error,http,rpc,process}.md. An agent
-  // on a command line has its prompt, and sometimes a secret, among the arguments.
-  'OpenTelemetry general': [
-    'exception.message',
-    'exception.stacktrace',
-    'error.message',
-    'http.request.header',
-    'http.response.header',
-    'rpc.request.metadata',
-    'rpc.response.metadata',
-    'rpc.*.request.metadata',
-    'rpc.*.response.metadata',
-    'process.command_args',
-    'process.command_line',
-  ],
-  // github.com/Arize-ai/openinference, spec/semantic_conventions.md. Invocation parameters hold tools and instructions.
-  OpenInference: [
-    'input.value',
-    'output.value',
-    'input.audio',
-    'output.audio',
-    'llm.*_messages',
-    'llm.prompts',
-    'llm.choices',
-    'llm.function_call',
-    'llm.invocation_parameters',
-    'llm.prompt_template.template',
-    'llm.prompt_template.variables',
-    'llm.tools',
-    'message.content',
-    'message.contents',
-    'message.function_call_arguments_json',
-    'message.tool_calls',
-    'message_content',
-    'tool.parameters',
-    'tool.json_schema',
-    'tool_call.function.arguments',
-    'retrieval.documents',
-    'document.content',
-    'document.metadata',
-    'reranker.query',
-    'reranker.*_documents',
-    'embedding.embeddings',
-    'embedding.text',
-    'embedding.vector',
-    'prompt.text',
-    'completion.text',
-    'image.url',
-    'audio.url',
-    'audio.transcript',
-    'video.url',
-    'annotation.explanation',
-    'evaluation.explanation',
-  ],
-  // github.com/traceloop/openllmetry, opentelemetry-semantic-conventions-ai
-  OpenLLMetry: [
-    'traceloop.entity',
-    'traceloop.prompt.template',
-    'traceloop.prompt.template_variables',
-    'llm.completions',
-    'llm.request.functions',
-    'llm.content.completion.chunk',
-    'llm.headers',
-    'mcp.request.argument',
-    'mcp.response.value',
-    'mcp.session.init_options',
-    'db.query.result.document',
-    'db.query.result.metadata',
-    'db.search.result.entity',
-  ],
-  // ai-sdk.dev, "Telemetry"; github.com/google/adk-python, telemetry
-  'Vercel AI SDK, Google ADK': [
-    'ai.prompt',
-    'ai.response.text',
-    'ai.response.object',
-    'ai.response.reasoning',
-    'ai.response.toolCalls',
-    'ai.result.text',
-    'ai.result.object',
-    'ai.result.toolCalls',
-    'ai.toolCall.args',
-    'ai.toolCall.result',
-    'ai.value',
-    'ai.values',
-    'ai.embedding',
-    'ai.embeddings',
-    'gcp.vertex.agent.llm_request',
-    'gcp.vertex.agent.llm_response',
-    'gcp.vertex.agent.tool_call_args',
-    'gcp.vertex.agent.tool_response',
-    'gcp.vertex.agent.data',
-  ],
-};
-
-/** A current name inside a namespace that older instrumentations fill with messages. */
-const NOT_CONTENT = new Set(['gen_ai.prompt.name']);
+import { type Handling, handlingOf } from './content-names.ts';
 
 /** Events that are a message (semantic-conventions 1.27 to 1.36, gen-ai-events.md): they keep their name and what is listed here. */
 const CONTENT_EVENT = /^gen_ai\.(?:[a-z_]{1,32}\.message|choice|content\.[a-z_]{1,32})$/;
@@ -135,12 +19,11 @@ const KEPT_OF_CONTENT_EVENTS = new Set([
 
 const MAX_STRING_BYTES = 1024;
 
-const CONTENT_NAME = compile(Object.values(CONTENT).flat());
-
 /**
- * A filter for the spans of one batch, on the way to storage. With `keepContent` false it removes content, and a status
- * message too: SDKs and instrumentations write the exception's message there. What is no content is cut at 1 KiB of UTF-8,
- * names included; content that is kept is kept whole.
+ * A filter for the spans of one batch, on the way to storage. With `keepContent` false it removes content, the queries of
+ * URLs, and a status message too: SDKs and instrumentations write the exception's message there. Attributes that are named
+ * like secrets go in any case, and so do the user and password of URLs. What is no content is cut at 1 KiB of UTF-8, names
+ * included; content that is kept is kept whole.
  *
  * It reads nothing but the span: call `readGenAi` first, on the unfiltered span, since some of what it reads
  * (`traceloop.entity.name`) is removed here. What is unchanged is returned as it is, and the resource and scope that spans
@@ -148,17 +31,17 @@ const CONTENT_NAME = compile(Object.values(CONTENT).flat());
  */
 export function contentFilter(options: { keepContent: boolean }): (span: OtlpSpan) => OtlpSpan {
   const { keepContent } = options;
-  const verdicts = new Map<string, boolean>();
+  const handlings = new Map<string, Handling>();
   const resources = new WeakMap<Attributes, Attributes>();
   const scopes = new WeakMap<OtlpSpan['scope'], OtlpSpan['scope']>();
 
-  function isContent(name: string): boolean {
-    let verdict = verdicts.get(name);
-    if (verdict === undefined) {
-      verdict = CONTENT_NAME.test(name) && !NOT_CONTENT.has(name);
-      verdicts.set(name, verdict);
+  function handlingIn(name: string): Handling {
+    let handling = handlings.get(name);
+    if (handling === undefined) {
+      handling = handlingOf(name);
+      handlings.set(name, handling);
     }
-    return verdict;
+    return handling;
   }
 
   /** `above` is the dotted path of the object that the entries stand in: `llm: { prompts: [] }` is `llm.prompts`. */
@@ -167,13 +50,16 @@ export function contentFilter(options: { keepContent: boolean }): (span: OtlpSpa
     let changed = false;
     for (const [name, value] of Object.entries(entries)) {
       const path = above === '' ? name : `${above}.${name}`;
-      const content = isContent(path) || (above !== '' && isContent(name));
-      if (content && !keepContent) {
+      const found = above === '' ? [handlingIn(path)] : [handlingIn(path), handlingIn(name)];
+      const content = found.includes('content') || (found.includes('text content') && canHoldText(value));
+      const secret = found.includes('secret') && canHoldText(value);
+      if (secret || (content && !keepContent)) {
         changed = true;
         continue;
       }
       const newName = cut(name);
-      const newValue = content ? value : filterValue(value, path);
+      const shown = typeof value === 'string' && found.includes('url') ? publicUrl(value, keepContent) : value;
+      const newValue = content ? shown : filterValue(shown, path);
       if (newName !== name || newValue !== value) changed = true;
       setAttribute(kept, newName, newValue);
     }
@@ -216,9 +102,16 @@ export function contentFilter(options: { keepContent: boolean }): (span: OtlpSpa
   };
 }
 
-function compile(names: string[]): RegExp {
-  const patterns = names.map((name) => name.replaceAll('.', '\\.').replaceAll('*', '[^.]*'));
-  return new RegExp(`^(?:${patterns.join('|')})(?:\\.|$)`);
+/** Numbers and booleans hold none: `max_tokens` and `has_cookie` may stay. */
+function canHoldText(value: AttributeValue): boolean {
+  return typeof value === 'string' || (typeof value === 'object' && value !== null);
+}
+
+/** A URL or path without user and password; without query and fragment too, unless they are to be kept. */
+function publicUrl(text: string, keepQuery: boolean): string {
+  const [before = ''] = text.split(/[?#]/, 1);
+  const plain = before.replace(/^([a-z][a-z0-9+.-]*:)?([\\/]{2,})[^\\/]*@/i, '$1$2');
+  return keepQuery ? plain + text.slice(before.length) : plain;
 }
 
 function cut(text: string): string {

@@ -1,7 +1,11 @@
 import type { Attributes, OtlpSpan } from '../otlp/span.ts';
 import { readLangChainMetadata } from './langchain-metadata.ts';
+import { visibleName } from './visible-name.ts';
 
-/** What a span says of models, tools and agents, whichever convention it follows. Absent is null. */
+/**
+ * What a span says of models, tools and agents, whichever convention it follows. Absent is null. What hides in a name is
+ * written visibly.
+ */
 export type GenAi = {
   /** A value of `gen_ai.operation.name`: chat, execute_tool, invoke_agent, ...; custom ones are kept. */
   operation: string | null;
@@ -58,7 +62,7 @@ export function readGenAi(span: OtlpSpan): GenAi | null {
       text(attributes, NAMES.agent) ??
       (openInference === 'AGENT' ? text(attributes, ['agent.name']) : null) ??
       entity('agent') ??
-      (langChain.agent === null ? null : cutName(langChain.agent)),
+      (langChain.agent === null ? null : nameOf(langChain.agent)),
     agentId: text(attributes, NAMES.agentId),
     tool:
       text(attributes, NAMES.tool) ??
@@ -256,9 +260,14 @@ function named(kind: Subject['kind'], name: string | null): Subject[] {
 function text(attributes: Attributes, names: readonly string[]): string | null {
   for (const name of names) {
     const value = attributes[name];
-    if (typeof value === 'string' && value.trim() !== '') return cutName(value);
+    if (typeof value === 'string' && value.trim() !== '') return nameOf(value);
   }
   return null;
+}
+
+/** Cut before and after: what is written visibly is longer. */
+function nameOf(said: string): string {
+  return cutName(visibleName(cutName(said))).trimEnd();
 }
 
 function cutName(name: string): string {

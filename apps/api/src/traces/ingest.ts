@@ -11,6 +11,7 @@ import { type FoldedSpan, foldSpans } from '../runtime-observations/fold.ts';
 import type { CallerContext } from '../trpc.ts';
 import { contentFilter } from './content.ts';
 import { type GenAi, readGenAi, subjectsOf } from './genai.ts';
+import { visibleName } from './visible-name.ts';
 
 /** Spans prepared before the event loop gets a turn. */
 const SPANS_OF_TURN = 500;
@@ -104,7 +105,8 @@ function shownOf(genAi: GenAi): NewSpan['genAi'] {
 }
 
 function foldedOf(document: NewSpan, span: OtlpSpan, genAi: GenAi): FoldedSpan {
-  const { traceId, spanId, parentSpanId, serviceName } = document;
+  const { traceId, spanId, parentSpanId } = document;
+  const serviceName = document.serviceName === null ? null : visibleName(document.serviceName);
   return {
     ...{ traceId, spanId, parentSpanId, serviceName, genAi },
     subjects: subjectsOf(span, genAi),

@@ -59,6 +59,32 @@ test('a name is taken for its kind at the provider alone, exactly as written', a
   await declare((await providerIn('names-1')).path, as, { name: 'search' });
 });
 
+// Regression: names became grants that passed for others, or for everything.
+test.each([
+  ['blank', '   '],
+  ['padded', ' search'],
+  ['with a control character', 'se\u0007arch'],
+  ['with a zero-width space', 'se\u200barch'],
+  ['with a bidi override', 'se\u202earch'],
+  ['with a soft hyphen', 'se\u00adarch'],
+  ['with a tag character', 'search\u{e0041}'],
+  ['with a variation selector', 'search\ufe0f'],
+  ['with a space that is not the plain one', 'web\u00a0search'],
+  ['that is a lone *', '*'],
+])('create_inventory_item answers 422 for a name %s', async (_, name) => {
+  const { as, path } = await providerIn('hidden-1');
+  const refused = await server.call('POST', path, { as, body: { kind: 'tool', name } });
+  expectInvalid(refused, { loc: ['body', 'name'], type: 'value_error' });
+  expect((await server.ok('GET', path, { as })).items).toEqual([]);
+});
+
+test('names with spaces inside, of any script, and URIs are declared as they are', async () => {
+  const { as, path } = await providerIn('plain-1');
+  for (const name of ['web search', '検索', 'file:///var/log/my%20app.log?lines=*', 'App\\Tools\\Search', 'gpt-*']) {
+    expect(await declare(path, as, { kind: 'resource', name })).toMatchObject({ name });
+  }
+});
+
 test('a provider or item that is missing, or of another, is 404', async () => {
   const { as, path } = await providerIn('hidden-1');
   const stranger = await providerIn('hidden-2');

@@ -85,6 +85,16 @@ test('create_manifest refuses what the kind’s spec has not, at its place insid
     ['agent', { channel: { type: 'web' } }, { loc: ['channel'], type: 'extra_forbidden' }],
     ['gateway', { channel: { type: 'web' } }, { loc: ['channel'], type: 'extra_forbidden' }],
     ['agent', { declares: [{ provider: 'a', kind: 'tool' }] }, { loc: ['declares', 0, 'name'], type: 'missing' }],
+    [
+      'agent',
+      { declares: [{ provider: 'a', kind: 'tool', name: '*' }] },
+      { loc: ['declares', 0, 'name'], type: 'value_error' },
+    ],
+    [
+      'agent',
+      { declares: [{ provider: 'a', kind: 'tool', name: 'a\u200b' }] },
+      { loc: ['declares', 0, 'name'], type: 'value_error' },
+    ],
     ['channel', { channel: {} }, { loc: ['channel', 'type'], type: 'missing' }],
     ['channel', { channel: { type: 'web', room: 1 } }, { loc: ['channel', 'room'], type: 'extra_forbidden' }],
     ['gateway', { allow: 'all' }, { loc: ['allow'], type: 'list_type' }],

@@ -117,6 +117,16 @@ test('an id that is taken is 409, be it in reach or not, and makes nothing', asy
   await made(person, { id: unique('free') });
 });
 
+// Regression: a stranger could make `Acme` beside `acme`.
+test('create_organization answers 409 id_taken for an id that differs from another tenant’s in case alone', async () => {
+  const person = await registeredUser(server);
+  const { place } = await accountWithKey(server, { tenantId: unique('Cased') });
+  for (const id of [place.tenantId.toLowerCase(), place.tenantId.toUpperCase(), 'Default']) {
+    expectProblem(await ask(person, { id }), 409, 'id_taken');
+  }
+  await made(person, { id: `${place.tenantId}-2` });
+});
+
 test('a user has one organization: who made one gets no other', async () => {
   const founder = await registeredUser(server);
   await made(founder);

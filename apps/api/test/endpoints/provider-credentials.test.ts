@@ -132,7 +132,15 @@ test('a provider that is missing or out of reach is 404', async () => {
 test('what breaks a header, or is a header of the connection itself, is refused', async () => {
   const { as, path } = await providerIn('invalid-1');
   const put = (body: object) => server.call('PUT', path, { as, body: { secret: 'sk-1', ...body } });
-  for (const header of ['Host', 'content-type', 'Content-Length', 'cookie', 'Transfer-Encoding', 'mcp-session-id']) {
+  for (const header of [
+    'Host',
+    'content-type',
+    'Content-Length',
+    'cookie',
+    'Transfer-Encoding',
+    'mcp-session-id',
+    '__proto__',
+  ]) {
     expectInvalid(await put({ header }), { loc: ['body', 'header'], type: 'value_error' });
   }
   expectInvalid(await put({ header: 'a b' }), { loc: ['body', 'header'], type: 'value_error' });

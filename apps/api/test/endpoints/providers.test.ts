@@ -49,6 +49,23 @@ test('create_provider keeps what it is given, and gives defaults for the rest', 
   expect(event.target).toEqual({ type: 'provider', id: bare.id });
 });
 
+// Regression: the refusal repeated the password.
+test('a base URL with a user or password is 422, and repeated nowhere', async () => {
+  const as = await callerIn('base-urls-1');
+  const { id } = await create(as);
+  const urls = ['https://user:hunter2@llm.example.com', 'https://hunter2@llm.example.com', 'https:\\\\u:hunter2@h'];
+  for (const baseUrl of [...urls, `ftp://user:hunter2@llm.example.com`, `user:hunter2@llm.example.com`]) {
+    const made = await server.call('POST', PATH, { as, body: { name: unique('p'), kind: 'llm', baseUrl } });
+    const changed = await server.call('PUT', `${PATH}/${id}`, { as, body: { baseUrl } });
+    const other = await server.call('POST', PATH, { as, body: { name: unique('p'), baseUrl } });
+    for (const answered of [made, changed, other]) {
+      expect(answered.status).toBe(422);
+      expect(answered.text).not.toContain('hunter2');
+    }
+    expectInvalid(changed, { loc: ['body', 'baseUrl'], type: expect.any(String) });
+  }
+});
+
 test('a name is taken in its tenant and sub-tenant alone, in any case, and free again after a delete', async () => {
   const as = await callerIn('names-1');
   await callerIn('names-1', 'eu');

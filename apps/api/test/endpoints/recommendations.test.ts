@@ -179,6 +179,17 @@ describe('undo_recommendation', () => {
     expect(await refusal()).toContain('the provider was deleted');
   });
 
+  test('what was undone does not come again with {}, but by its name', async () => {
+    const tenant = await newTenant(server);
+    await tenant.see('gpt-5');
+    await tenant.review((await tenant.observation('gpt-5')).id, 'approved');
+    const { id } = (await tenant.apply()).applied[0];
+    await undo(tenant, id);
+    expect(await tenant.apply()).toMatchObject({ applied: [], skipped: [{ id, reason: 'undone' }] });
+    expect(await tenant.items()).toEqual([]);
+    expect((await tenant.apply({ recommendationIds: [id] })).applied).toHaveLength(1);
+  });
+
   test('never brings back an approval that was withdrawn since', async () => {
     const tenant = await newTenant(server);
     await tenant.see('gpt-5');

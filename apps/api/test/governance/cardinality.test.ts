@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startTestServer, type TestServer } from '../support/server.ts';
 import { all, chat, sendSpans, toolRun } from '../traces/sending.ts';
-import { newTenant } from './loop-support.ts';
+import { atOpenai, newTenant, type Tenant } from './loop-support.ts';
 
 const LIMIT = 20;
 const DAY_MS = 24 * 3600 * 1000;
@@ -12,6 +12,9 @@ beforeAll(async () => {
   server = await startTestServer({ QM_MAX_OBSERVATIONS: String(LIMIT) });
 });
 afterAll(() => server.stop());
+
+/** Now, as spans say it. */
+const nanoseconds = () => BigInt(server.services.now().getTime()) * 1_000_000n;
 
 async function unobserved(): Promise<number> {
   const { values } = await server.services.metrics.unobserved.get();
@@ -63,9 +66,98 @@ test('looked at, it is asked about again a day later, and pruned, there is room 
   await tenant.review(kept.id, 'rejected');
   await complete('pruned');
   const left = await all(server, '/v1/runtime-observations?limit=100', tenant.operator);
-  expect(left.map(({ name }): string => name).toSorted()).toEqual(['flood-3', 'gpt-5']);
-  const reviews = (await tenant.tasks()).filter(({ kind }) => kind === 'review_observation');
-  expect(reviews.map(({ subject }) => subject.id)).toEqual([(await tenant.observation('gpt-5')).id]);
+  expect(left.map(({ name }): string => name)).toEqual(['flood-3']);
+  expect((await tenant.tasks()).filter(({ kind }) => kind === 'review_observation')).toEqual([]);
   await sendSpans(server, tenant.sender, tools('new', LIMIT));
   expect(await all(server, '/v1/runtime-observations?limit=100', tenant.operator)).toHaveLength(LIMIT);
+});
+
+/** Completes the task that asks about a full table. */
+async function prune({ operator: as, tasks }: Tenant): Promise<void> {
+  const task = (await tasks()).find(({ kind }) => kind === 'review_cardinality');
+  await server.ok('POST', `/v1/operator/tasks/${task?.id}/complete`, { as, body: { outcome: 'pruned' } });
+}
+
+test('a flood at a declared provider does not blind governance for good: pruned, what comes next is observed', async () => {
+  const tenant = await newTenant(server);
+  const { operator: as, path } = tenant;
+  for (const name of ['declared', 'retired']) {
+    const status = name === 'retired' ? 'retired' : 'available';
+    await server.ok('POST', `${path}/inventory`, { as, body: { kind: 'model', name, status } });
+  }
+  const kept = ['declared', 'allowed', 'ignored', 'refused'];
+  await sendSpans(server, tenant.sender, kept.map(atOpenai));
+  await tenant.review((await tenant.observation('allowed')).id, 'approved');
+  await tenant.review((await tenant.observation('ignored')).id, 'ignored');
+  const refused = await tenant.observation('refused');
+  await tenant.review(refused.id, 'rejected');
+  server.travel(1000);
+  // Open again, by its review, which is not for the sender to take back.
+  await sendSpans(server, tenant.sender, [{ ...atOpenai('refused'), start: nanoseconds() }, atOpenai('retired')]);
+  await sendSpans(
+    server,
+    tenant.sender,
+    Array.from({ length: 2 * LIMIT }, (_, index) => atOpenai(`flood-${index}`)),
+  );
+  await tenant.see('really-bad');
+  expect(await tenant.observation('really-bad')).toBeUndefined();
+
+  await prune(tenant);
+  const left = await all(server, '/v1/runtime-observations?limit=100', as);
+  expect(left.map(({ name }): string => name).toSorted()).toEqual(kept.toSorted());
+  expect((await tenant.observation('refused')).status).toBe('open');
+  const standing = (await tenant.recommendations()).map(({ kind, change }) => `${kind} ${change.after.name}`);
+  expect(standing.toSorted()).toEqual(['block_item refused', 'register_item allowed']);
+  expect((await server.ok('GET', path, { as })).status).toBe('active');
+  await tenant.see('really-bad');
+  expect(await tenant.observation('really-bad')).toMatchObject({ unknown: true, status: 'open' });
+});
+
+test('pruning removes the discovered providers that nobody gave anything, and no other', async () => {
+  const tenant = await newTenant(server);
+  const { operator: as } = tenant;
+  const names = ['bare', 'credential', 'gateway', 'gateway-gone', 'inventory', 'schedule', 'url'];
+  const flood = Array.from({ length: LIMIT }, (_, index) => `m-${index}`);
+  const spans = [...names.map((provider) => [provider, 'm']), ...flood.map((model) => ['bare', model])];
+  await sendSpans(
+    server,
+    tenant.sender,
+    spans.map(([provider = '', model = '']) => chat(model, { 'gen_ai.provider.name': provider })),
+  );
+  const discovered = await all(server, '/v1/providers?status=discovered', as);
+  const path = (name: string) => `/v1/providers/${discovered.find((one) => one.name === name)?.id}`;
+  const idOf = (name: string) => discovered.find((one) => one.name === name)?.id;
+  const gateway = (name: string) =>
+    server.ok('POST', '/v1/gateways', { as, body: { name, providerIds: [idOf(name)] } });
+  await server.ok('PUT', `${path('credential')}/credential`, { as, body: { secret: 'abcdefghij' } });
+  const item = { kind: 'model', name: 'later', status: 'blocked' };
+  await server.ok('POST', `${path('inventory')}/inventory`, { as, body: item });
+  await server.ok('PUT', path('schedule'), { as, body: { syncIntervalSeconds: 600 } });
+  await server.ok('PUT', path('url'), { as, body: { baseUrl: 'https://vendor.example/v1' } });
+  const { id: edge } = await gateway('gateway');
+  const { id: gone } = await gateway('gateway-gone');
+  await server.ok('DELETE', `/v1/gateways/${gone}`, { as });
+
+  await prune(tenant);
+  expect(await all(server, '/v1/runtime-observations?limit=100', as)).toEqual([]);
+  const left = await all(server, '/v1/providers?status=discovered', as);
+  expect(left.map(({ name }): string => name).toSorted()).toEqual([
+    ...['credential', 'gateway', 'inventory', 'schedule', 'url'],
+  ]);
+  expect((await all(server, `${path('inventory')}/inventory`, as)).map(({ status }) => status)).toEqual(['blocked']);
+  expect((await server.ok('GET', `/v1/gateways/${edge}`, { as })).providerIds).toEqual([idOf('gateway')]);
+  const secrets = { kind: 'provider_secret', tenantId: tenant.tenantId };
+  const { items } = await server.ok('POST', '/v1/credentials/search', { as, body: secrets });
+  expect(items).toMatchObject([{ status: 'active', revokedAt: null }]);
+  // Those that stay are still to be adopted; of the others nothing is left to do, and the audit says that they went.
+  const adopting = (await tenant.tasks()).filter(({ kind }) => kind === 'adopt_provider');
+  expect(new Set(adopting.map(({ subject }) => subject.id))).toEqual(new Set(left.map(({ id }) => id)));
+  for (const { id } of left) {
+    const open = await all(server, `/v1/providers/${id}/recommendations?status=open`, as);
+    expect(open.map(({ kind }) => kind)).toEqual(['adopt_provider']);
+  }
+  const ended = await all(server, `/v1/audit-events?target_id=${idOf('bare')}`, as);
+  expect(ended.filter(({ operation }) => operation === 'complete_operator_task')).toMatchObject([
+    { target: { type: 'provider' }, changedFields: ['status'] },
+  ]);
 });

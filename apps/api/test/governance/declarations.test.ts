@@ -30,6 +30,21 @@ test('deleting a provider leaves what was decided of it, and opens nothing that 
   expect(await tasks()).toEqual([]);
 });
 
+// Regression: a name that looks like another, or like everything, came as it is into reviews, inventories and grants.
+test('what hides in the names of models, tools and services is visible wherever they are decided upon', async () => {
+  const { operator: as, sender, see, observation, recommendations, apply, items } = await newTenant(server);
+  for (const model of ['gpt-5', 'gpt\u200b-5', '*']) await see(model);
+  const visible = ['\\u{2a}', 'gpt-5', 'gpt\\u{200b}-5'];
+  for (const name of visible) expect(await observation(name)).toMatchObject({ unknown: true, occurrences: 1 });
+  await apply({ recommendationIds: (await recommendations()).map(({ id }) => id) });
+  expect(new Set((await items()).map(({ name }) => name))).toEqual(new Set(visible));
+
+  const attributes = { 'gen_ai.operation.name': 'execute_tool', 'gen_ai.tool.name': 'se\u202earch' };
+  await sendSpans(server, sender, [{ service: 'open\u200bai', attributes }]);
+  const { providerId } = await observation('se\\u{202e}arch');
+  expect(await server.ok('GET', `/v1/providers/${providerId}`, { as })).toMatchObject({ name: 'open\\u{200b}ai' });
+});
+
 test('for a retired item the recommendation, the dry run and the change say the same', async () => {
   const { path, operator: as, see, recommendations, apply } = await newTenant(server);
   const body = { kind: 'model', name: 'retired-1', status: 'retired' };

@@ -25,13 +25,14 @@ function item(fields: Partial<InventoryItem> = {}): InventoryItem {
   return { ...definition, ...named, ...fields } as InventoryItem;
 }
 
-/** An observation in a word: its status, `?` where nothing declares it, `!` where somebody rejected it before. */
+/** An observation in a word: its status, `?` where nothing declares it, `!` where somebody rejected it, `0` unseen. */
 function observation(said: string, id = 'obs_1'): RuntimeObservation {
   const status = /^[a-z]+/.exec(said)?.[0] as RuntimeObservation['status'];
   const decision = said.includes('!') ? 'rejected' : status === 'approved' || status === 'ignored' ? status : null;
   const review = decision && { decision, note: null, reviewedBy: 'user:u', reviewedAt: TIME };
   const drift = said.includes('~') ? { before: DRIFT, after: DRIFT, detectedAt: LATER } : null;
-  return { id, status, unknown: said.includes('?'), review, drift } as unknown as RuntimeObservation;
+  const occurrences = said.includes('0') ? 0 : 1;
+  return { id, status, unknown: said.includes('?'), occurrences, review, drift } as unknown as RuntimeObservation;
 }
 
 type Row = {
@@ -73,6 +74,7 @@ describe('register_item', () => {
     { state: 'stands while one of several asks for it', seen: ['rejected?!', 'open?'], change: [null, MADE] },
     { state: 'not at a deleted provider', provider: 'deleted', seen: ['open?'], change: null },
     { state: 'not for what nobody saw', change: null },
+    { state: 'not for what a sync alone reported', item: { status: 'retired' }, seen: ['open?0'], change: null },
   ];
   test.each(rows)('$state', (row) => {
     expect(changeOf(registerItem.wanted(subject(row), false))).toEqual(row.change);
@@ -136,6 +138,7 @@ describe('accept_drift', () => {
     { state: 'opens for a changed definition', item: { drift: DRIFT }, seen: ['open~'], change: [before, after] },
     { state: 'stands on an approval', item: { drift: DRIFT }, seen: ['approved~'], change: [before, after] },
     { state: 'not once somebody rejected the change', item: { drift: DRIFT }, seen: ['rejected~!'], change: null },
+    { state: 'not for what is rejected and seen again', item: { drift: DRIFT }, seen: ['open~!'], change: null },
     { state: 'not once somebody ignores it', item: { drift: DRIFT }, seen: ['ignored~'], change: null },
     { state: 'not for what did not change', item: {}, seen: ['resolved'], change: null },
     { state: 'not for what is blocked', item: { status: 'blocked', drift: DRIFT }, seen: ['open~'], change: null },

@@ -135,6 +135,29 @@ test('a manifest of a sub-tenant declares for that sub-tenant alone', async () =
   expect(await tenant.tasks()).toHaveLength(2);
 });
 
+test('a provider that is renamed to what a sub-tenant’s manifest calls it is declared there, and there alone', async () => {
+  const { tenant, a, b } = await twoTeams();
+  for (const model of ['gpt-5', 'o3']) {
+    await tenant.see(model, a.sender);
+    await tenant.see(model, b.sender);
+  }
+  const rejected = await tenant.review((await tenant.observation('o3', 'b')).id, 'rejected', b.reviewer);
+  const declares = ['gpt-5', 'o3'].map((name) => ({ provider: 'vendor', kind: 'model', name }));
+  const body = { name: 'agents', kind: 'agent', spec: { declares } };
+  await server.ok('POST', '/v1/manifests', { as: a.reviewer, body });
+  expect(await tenant.tasks()).toHaveLength(3);
+
+  await server.ok('PUT', tenant.path, { as: tenant.operator, body: { name: 'vendor' } });
+  for (const model of ['gpt-5', 'o3']) {
+    expect(await tenant.observation(model, 'a')).toMatchObject({ unknown: false, status: 'resolved' });
+  }
+  const theirs = await tenant.observation('gpt-5', 'b');
+  expect(theirs).toMatchObject({ unknown: true, status: 'open' });
+  expect(await tenant.observation('o3', 'b')).toMatchObject({ status: 'rejected', review: rejected.review });
+  expect(await tenant.recommendations()).toMatchObject([{ kind: 'register_item', observationIds: [theirs.id] }]);
+  expect(await tenant.tasks()).toMatchObject([{ subject: { id: theirs.id } }]);
+});
+
 test('of a deleted provider nothing is left open, in whatever sub-tenants it was used', async () => {
   const { tenant, a, b } = await twoTeams();
   await tenant.see('gpt-5', a.sender);

@@ -119,7 +119,7 @@ for (const kind of ['llm', 'mcp'] as const) {
     const target = await synced(patient, kind, 'vendor.test');
     const { length } = target.peer.requests;
     addresses = ['10.0.0.5'];
-    await expectFailure(target, /the address 10\.0\.0\.5 of vendor\.test is not public/, 5000);
+    await expectFailure(target, /an address of vendor\.test is not public, (?!.*10\.0\.0\.5)/, 5000);
     expect(target.peer.requests).toHaveLength(length);
   });
 }
@@ -133,7 +133,7 @@ test('each new connection of a sync is checked: a name that turns private betwee
     res.setHeader('connection', 'close');
     modelsHandler((after) => ({ data: [{ id: `after ${after}` }], next: String(Number(after) + 1) }))(req, res);
   });
-  await expectFailure(target, /the address 169\.254\.169\.254 of vendor\.test is not public/, 5000);
+  await expectFailure(target, /an address of vendor\.test is not public, (?!.*169\.254)/, 5000);
   expect(target.peer.requests).toHaveLength(length + 1);
 });
 
@@ -148,7 +148,9 @@ test('one private address among public ones is enough to refuse a name', async (
   const answered = await server.call('POST', `/v1/providers/${id}/sync`, { as: server.admin });
   await server.stop();
   expectProblem(answered, 502, 'sync_failed');
-  expect(answered.body.detail).toMatch(/the address fd00::1 of vendor\.test is not public/);
+  expect(answered.body.detail).toMatch(/an address of vendor\.test is not public/);
+  // Whoever may declare providers does not so read the DNS of the network around this host.
+  expect(answered.text).not.toContain('fd00::1');
 });
 
 test('without networks that are allowed, addresses of this host and its surroundings are refused, however written', async () => {

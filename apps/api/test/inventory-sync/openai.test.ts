@@ -1,7 +1,7 @@
 import type { RequestListener } from 'node:http';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { expectProblem } from '../endpoints/harness.ts';
-import { unique } from '../support/people.ts';
+import { accountWithKey, unique } from '../support/people.ts';
 import { type Body, startTestServer, type TestServer } from '../support/server.ts';
 import { modelsHandler } from './hostile.ts';
 import { LOOPBACK, type Peer, startPeer } from './peers.ts';
@@ -147,6 +147,19 @@ test('spellings of one model are one item, and what no inventory can hold is nam
     'its name has characters that cannot be stored',
   ]);
   expect(await sync(provider)).toMatchObject({ added: 0, updated: 0, unchanged: 1 });
+});
+
+test('names that hide something or stand for everything are named as errors, and granted to nobody', async () => {
+  const models = ['gpt-5', 'gpt\u200b-5', ' gpt-5 mini', '*', 'openai/*'].map((id) => ({ id }));
+  const peer = await startPeer(list(...models));
+  const { place } = await accountWithKey(server, { tenantId: unique('hidden') });
+  const body = { name: 'openai', kind: 'llm', baseUrl: peer.url, tenantId: place.tenantId };
+  const provider = await server.ok('POST', '/v1/providers', { as: server.admin, body });
+  const synced = await sync(provider);
+  expect(synced).toMatchObject({ added: 1, errorCount: 4 });
+  expect((await modelsOf(provider)).map(({ name }) => name)).toEqual(['gpt-5']);
+  const reason = 'its name has spaces around it or hidden characters, or is a lone *';
+  expect(new Set(synced.errors.map((error: Body) => error.reason))).toEqual(new Set([reason]));
 });
 
 test('thousands of models are synced, and the service answers meanwhile', { timeout: 30_000 }, async () => {

@@ -51,6 +51,50 @@ const content = [
   'error.message',
   'process.command_args',
   'process.command_line',
+  'process.environment_variable.HOME',
+  // Regression: these were stored, since no list of a convention had them
+  'langfuse.observation.input',
+  'langfuse.observation.output',
+  'langfuse.trace.input',
+  'langfuse.trace.output',
+  'mlflow.spanInputs',
+  'mlflow.spanOutputs',
+  'pydantic_ai.all_messages',
+  'all_messages',
+  'all_messages_events',
+  'events',
+  'final_result',
+  'tool_arguments',
+  'tool_response',
+  'request_data',
+  'db.query.text',
+  'db.query.parameter.0',
+  'db.statement',
+  'url.query',
+  'gen_ai.input',
+  'gen_ai.output',
+  'gen_ai.prompts',
+  'my_agent.prompt',
+  'completions',
+  'crewai.task.output',
+  'agent.inputs',
+  'tool.arguments',
+  'step.result',
+];
+
+const secrets = [
+  'api_key',
+  'openai.apikey',
+  'deployment.API_KEY',
+  'service.clientSecret',
+  'db.password',
+  'auth.token',
+  'session.access_token',
+  'proxy.authorization',
+  'http.request.header.authorization',
+  'browser.cookie',
+  'http.response.header.set-cookie',
+  'aws.secret_access_key',
 ];
 
 const governance = [
@@ -60,7 +104,7 @@ const governance = [
   'gen_ai.tool.call.id',
   'gen_ai.agent.description',
   'gen_ai.output.type',
-  'gen_ai.prompts',
+  'gen_ai.prompter',
   'llm.model_name',
   'llm.token_count.prompt',
   'llm.prompt_template.version',
@@ -75,6 +119,11 @@ const governance = [
   'error.type',
   'service.name',
   'process.command',
+  'gen_ai.usage.input_tokens',
+  'gen_ai.request.max_tokens',
+  'gen_ai.tool.message_id',
+  'db.query.summary',
+  'events.count',
 ];
 
 const entries = (names: string[]): Attributes => Object.fromEntries(names.map((name) => [name, SECRET]));
@@ -110,7 +159,7 @@ describe('without content', () => {
       list: [{ 'gen_ai.output.messages': SECRET, n: 1 }],
     };
     expect(filter(span({ attributes })).attributes).toEqual({
-      gen_ai: { input: {}, request: { model: 'm' } },
+      gen_ai: { request: { model: 'm' } },
       llm: {},
       list: [{ n: 1 }],
     });
@@ -168,6 +217,42 @@ describe('with content', () => {
 });
 
 describe.each([true, false])('keepContent %s', (keepContent) => {
+  test.each(secrets)('the secret %s is removed everywhere', (name) => {
+    const attributes = { [name]: SECRET, nested: { [name]: [SECRET] }, kept: 1 };
+    const dirty = span({
+      attributes,
+      resource: { ...attributes },
+      events: [{ name: 'e', time: 't', attributes: { ...attributes } }],
+    });
+    const clean = contentFilter({ keepContent })(dirty);
+    expect(JSON.stringify(clean)).not.toContain(SECRET);
+    expect(clean.attributes).toEqual({ nested: {}, kept: 1 });
+    expect(clean.resource).toEqual({ nested: {}, kept: 1 });
+  });
+
+  test('numbers and booleans are neither content nor secrets, whatever they are called', () => {
+    const counts = {
+      'llm.token_count.prompt': 7,
+      'usage.completion': 2,
+      'cache.token': 3,
+      'http.cookie': true,
+      result: 0,
+    };
+    const counted = span({ attributes: counts });
+    expect(contentFilter({ keepContent })(counted)).toBe(counted);
+  });
+
+  test.each([
+    ['url.full', 'https://user:hunter2@llm.example.com/v1?key=k#f', 'https://llm.example.com/v1', '?key=k#f'],
+    ['http.url', 'https://hunter2@llm.example.com', 'https://llm.example.com', ''],
+    ['url.full', 'https://a@b:hunter2@llm.example.com/x@y', 'https://llm.example.com/x@y', ''],
+    ['url.full', 'https://llm.example.com/?mail=a@b', 'https://llm.example.com/', '?mail=a@b'],
+    ['http.target', '/v1/chat?api_key=k', '/v1/chat', '?api_key=k'],
+  ])('%s keeps no user and password, and its query as content alone: %s', (name, url, plain, query) => {
+    const { attributes } = contentFilter({ keepContent })(span({ attributes: { [name]: url } }));
+    expect(attributes).toEqual({ [name]: keepContent ? plain + query : plain });
+  });
+
   test('a span that needs no change is returned as it is', () => {
     const clean = span({
       attributes: { ...entries(governance), list: [1, { a: 'b' }] },

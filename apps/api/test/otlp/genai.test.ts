@@ -231,6 +231,34 @@ test('names are cut at 256 characters, never inside a character', () => {
   expect(genAi?.tool?.isWellFormed()).toBe(true);
 });
 
+// Regression: names that look alike, or like everything, were observed as they are and could be granted.
+test.each([
+  ['gpt\u200b-5', 'gpt\\u{200b}-5'],
+  ['gpt\u202e5-', 'gpt\\u{202e}5-'],
+  ['gpt-5\u{e0041}', 'gpt-5\\u{e0041}'],
+  ['gpt\u00a05', 'gpt\\u{a0}5'],
+  ['gpt\n5', 'gpt\\u{a}5'],
+  [' gpt 5  ', '\\u{20}gpt 5\\u{20}\\u{20}'],
+  ['*', '\\u{2a}'],
+  ['openai/*', 'openai/\\u{2a}'],
+  ['gpt\\u{200b}-5', 'gpt\\u{5c}u{200b}-5'],
+  ['App\\Tools\\user', 'App\\Tools\\user'],
+  ['gpt-*', 'gpt-*'],
+])('what hides in the name %j is written visibly, and different names stay different', (said, name) => {
+  const attributes = { 'gen_ai.operation.name': 'chat', 'gen_ai.request.model': said, 'gen_ai.provider.name': said };
+  expectRead({
+    attributes,
+    genAi: { operation: 'chat', model: name, provider: name },
+    subjects: [{ kind: 'model', name }],
+  });
+});
+
+test('a name that is longer once it is visible is cut again, with no space at its end', () => {
+  const attributes = { 'gen_ai.request.model': `${'\u200b'.repeat(31)}${'x'.repeat(7)} y` };
+  const name = `${'\\u{200b}'.repeat(31)}${'x'.repeat(7)}`;
+  expectRead({ attributes, genAi: { model: name }, subjects: [{ kind: 'model', name }] });
+});
+
 test.each([[-1], [1.5], ['12'], [Number.MAX_VALUE], [true]])('%j is no token count and no port', (value) => {
   const attributes = { 'gen_ai.request.model': 'm', 'gen_ai.usage.input_tokens': value, 'server.port': value };
   expect(readGenAi(span({ attributes }))).toMatchObject({ inputTokens: null, serverPort: null });

@@ -1,15 +1,10 @@
-import { type Kysely, sql } from 'kysely';
+import { type Kysely, type RawBuilder, sql } from 'kysely';
 import type { Migration } from 'kysely/migration';
 
 /** Syncs, drift, provider credentials, leased tasks, and one key for the variants of a name. */
 export const governanceLoop: Migration = { up };
 
 async function up(db: Kysely<unknown>): Promise<void> {
-  await addColumns('tenants', { observation_count: 'integer not null default 0' });
-  await sql`
-    update tenants set observation_count =
-      (select count(*) from runtime_observations where runtime_observations.tenant_id = tenants.id)`.execute(db);
-
   await addColumns('providers', { sync_interval_seconds: 'integer', next_sync_at: 'text' });
   await db.schema
     .createIndex('providers_by_next_sync')
@@ -34,17 +29,35 @@ async function up(db: Kysely<unknown>): Promise<void> {
     .where(sql.ref('revoked_at'), 'is', null)
     .execute();
 
+  // Secrets that were swapped out and wait to be erased.
+  await db.schema
+    .createIndex('credentials_former')
+    .on('credentials')
+    .columns(['revoked_at'])
+    .where(sql.ref('secret'), 'is not', null)
+    .where(sql.ref('revoked_at'), 'is not', null)
+    .execute();
+
   await addColumns('inventory_items', { name_key: "text not null default ''", drift: 'text' });
-  await keyNames('inventory_items', ['tenant_id', 'provider_id', 'kind', 'name_key']);
+  // Whose a tool is, whatever the provider.
+  await db.schema
+    .createIndex('inventory_items_by_kind')
+    .on('inventory_items')
+    .columns(['tenant_id', 'kind', 'name_key', 'provider_id'])
+    .execute();
   await addColumns('runtime_observations', { name_key: "text not null default ''", drift: 'text' });
-  await keyNames('runtime_observations', ['tenant_id', 'provider_id', 'kind', 'name_key', 'sub_tenant_id']);
   await addColumns('manifest_declarations', { name_key: "text not null default ''" });
-  await setNameKeys('manifest_declarations');
+  await keyNames(db);
   await db.schema
     .createIndex('manifest_declarations_by_key')
     .on('manifest_declarations')
     .columns(['tenant_id', 'provider_key', 'kind', 'name_key'])
     .execute();
+
+  await addColumns('tenants', { observation_count: 'integer not null default 0' });
+  await sql`
+    update tenants set observation_count =
+      (select count(*) from runtime_observations where runtime_observations.tenant_id = tenants.id)`.execute(db);
 
   await db.schema
     .createTable('provider_uses')
@@ -59,17 +72,7 @@ async function up(db: Kysely<unknown>): Promise<void> {
     ])
     .execute();
 
-  await addColumns('recommendations', { dismissal: 'text', former: 'text' });
-  // Recommendations are about keys of names: of open ones about variants of one model, the oldest goes on.
-  const subject = sql`'model:' || lower(substr(subject, 7))`;
-  await sql`
-    update recommendations set status = 'superseded' where status = 'open' and id in (
-      select newer.id from recommendations as newer
-      inner join recommendations as older
-        on older.tenant_id = newer.tenant_id and older.provider_id = newer.provider_id and older.kind = newer.kind
-        and lower(older.subject) = lower(newer.subject) and older.status = 'open' and older.id < newer.id
-      where newer.subject like 'model:%')`.execute(db);
-  await sql`update recommendations set subject = ${subject} where subject like 'model:%'`.execute(db);
+  await addColumns('recommendations', { dismissal: 'text', former: 'text', undone_at: 'text' });
   await addColumns('operator_tasks', {
     lease_expires_at: 'text',
     progress: 'text',
@@ -87,6 +90,14 @@ async function up(db: Kysely<unknown>): Promise<void> {
     .createIndex('operator_tasks_by_subject')
     .on('operator_tasks')
     .columns(['tenant_id', 'kind', 'subject_type', 'subject_id', 'id'])
+    .execute();
+  await db.schema
+    .createIndex('operator_tasks_rotations')
+    .on('operator_tasks')
+    .columns(['kind', 'tenant_id', 'subject_id'])
+    .where(sql.ref('kind'), '=', 'rotate_credential')
+    .where(sql.ref('subject_type'), '=', 'credential')
+    .where(sql.ref('status'), 'in', ['open', 'claimed', 'running'])
     .execute();
   await addColumns('gateway_sessions', { revoked_reason: 'text' });
   await addColumns('memberships', { accepted_at: 'text' });
@@ -112,25 +123,271 @@ async function up(db: Kysely<unknown>): Promise<void> {
       await sql`alter table ${sql.table(table)} add column ${sql.ref(column)} ${sql.raw(type)}`.execute(db);
     }
   }
+}
 
-  /** Replaces a table's unique names by unique keys of names. */
-  async function keyNames(table: string, key: string[]): Promise<void> {
-    await setNameKeys(table);
-    // Of variants that were kept apart the oldest goes on; the others stay as history, under a key that no name has.
-    const same = sql.join(
-      key.map((column) => sql`older.${sql.ref(column)} = newer.${sql.ref(column)}`),
-      sql` and `,
-    );
+/**
+ * Gives what has a name the key that its variants share, and makes one of what was kept
+ * apart by its spelling alone. No block and no review gets lost on the way.
+ *
+ * - Of inventory items the most forbidding one stays: blocked before retired before the rest, then the oldest.
+ * - Of observations in one place the one that was reviewed last stays, with what was counted of all of them.
+ * - Recommendations are about keys. The first release made those to register items alone: one whose item is there, or
+ *   whose observations are all decided otherwise, is superseded, as are all but the oldest about one key.
+ *
+ * Keys are made in JavaScript, since SQL engines fold differently beyond ASCII.
+ */
+async function keyNames(db: Kysely<unknown>): Promise<void> {
+  await keyDeclarations(db);
+  await keyModels(db, 'inventory_items');
+  await mergeVariants(db, 'inventory_items', ['tenant_id', 'provider_id', 'kind', 'name_key'], mergeItems);
+  await keyModels(db, 'runtime_observations');
+  const place = ['tenant_id', 'provider_id', 'kind', 'name_key', 'sub_tenant_id'];
+  await mergeVariants(db, 'runtime_observations', place, mergeObservations);
+  await keySubjects(db);
+}
+
+type Id = { tenant_id: string; id: string };
+type Item = Id & { provider_id: string; kind: string; status: string; created_at: string };
+type Observation = Id & {
+  name: string;
+  unknown: number;
+  occurrences: number;
+  first_seen_at: string;
+  last_seen_at: string;
+  last_trace_id: string;
+  last_span_id: string;
+  evidence: string;
+  review: string | null;
+  created_at: string;
+};
+/** An item or an observation, as the table says. */
+type Variant = Item & Observation;
+type Evidence = Record<string, string[] | number>;
+
+const ROWS_OF_BATCH = 500;
+
+/** Of each list in an evidence. */
+const SAMPLES = 10;
+
+const MODEL_SUBJECT = 'model:';
+
+/** What declarations name stands as it is written, with whatever is in front: modelKey without a provider. */
+async function keyDeclarations(db: Kysely<unknown>): Promise<void> {
+  await sql`update manifest_declarations set name_key = name`.execute(db);
+  type Row = { tenant_id: string; provider_key: string; name: string; manifest_id: string };
+  let after: Row = { tenant_id: '', provider_key: '', name: '', manifest_id: '' };
+  for (;;) {
+    const { rows } = await sql<Row>`
+      select tenant_id, provider_key, name, manifest_id from manifest_declarations
+      where kind = 'model' and (tenant_id, provider_key, name, manifest_id) >
+        (${after.tenant_id}, ${after.provider_key}, ${after.name}, ${after.manifest_id})
+      order by tenant_id, provider_key, name, manifest_id limit ${ROWS_OF_BATCH}`.execute(db);
+    for (const row of rows) {
+      await sql`
+        update manifest_declarations set name_key = ${modelKey(row.name, null)}
+        where tenant_id = ${row.tenant_id} and provider_key = ${row.provider_key} and kind = 'model'
+          and name = ${row.name} and manifest_id = ${row.manifest_id}`.execute(db);
+    }
+    const last = rows.at(-1);
+    if (last === undefined || rows.length < ROWS_OF_BATCH) return;
+    after = last;
+  }
+}
+
+async function keyModels(db: Kysely<unknown>, table: string): Promise<void> {
+  await sql`update ${sql.table(table)} set name_key = name`.execute(db);
+  const named = (after: Id) => sql<Id & { name: string; provider_name: string }>`
+    select named.tenant_id, named.id, named.name, provider.name as provider_name from ${sql.table(table)} as named
+    inner join providers as provider on provider.tenant_id = named.tenant_id and provider.id = named.provider_id
+    where named.kind = 'model' and (named.tenant_id, named.id) > (${after.tenant_id}, ${after.id})
+    order by named.tenant_id, named.id limit ${ROWS_OF_BATCH}`;
+  for await (const row of allRows(db, named)) {
     await sql`
-      update ${sql.table(table)} set name_key = 'variant:' || id where id in (
-        select newer.id from ${sql.table(table)} as newer
-        inner join ${sql.table(table)} as older on ${same} and older.id < newer.id)`.execute(db);
-    await db.schema.dropIndex(`${table}_by_name`).execute();
-    await db.schema.createIndex(`${table}_by_name_key`).unique().on(table).columns(key).execute();
+      update ${sql.table(table)} set name_key = ${modelKey(row.name, row.provider_name)}
+      where tenant_id = ${row.tenant_id} and id = ${row.id}`.execute(db);
   }
+}
 
-  async function setNameKeys(table: string): Promise<void> {
-    const key = sql`case when kind = 'model' then lower(name) else name end`;
-    await sql`update ${sql.table(table)} set name_key = ${key}`.execute(db);
+/** Makes one of rows that share a key, and the key unique, in the place of the name. */
+async function mergeVariants(
+  db: Kysely<unknown>,
+  table: string,
+  key: string[],
+  merge: (db: Kysely<unknown>, variants: Variant[]) => Promise<void>,
+): Promise<void> {
+  await db.schema.dropIndex(`${table}_by_name`).execute();
+  await db.schema.createIndex(`${table}_variants`).on(table).columns(key).execute();
+  const columns = sql.join(key.map((column) => sql.ref(column)));
+  const shared = sql<Record<string, string>>`
+    select ${columns} from ${sql.table(table)} group by ${columns} having count(*) > 1 limit ${ROWS_OF_BATCH}`;
+  for (;;) {
+    const { rows: keys } = await shared.execute(db);
+    if (keys.length === 0) break;
+    for (const values of keys) {
+      const same = key.map((column) => sql`${sql.ref(column)} = ${values[column]}`);
+      const { rows } = await sql<Variant>`
+        select * from ${sql.table(table)} where ${sql.join(same, sql` and `)} order by created_at, id`.execute(db);
+      await merge(db, rows);
+    }
   }
+  await db.schema.dropIndex(`${table}_variants`).execute();
+  await db.schema.createIndex(`${table}_by_name_key`).unique().on(table).columns(key).execute();
+}
+
+/** @param variants the oldest first */
+async function mergeItems(db: Kysely<unknown>, variants: Item[]): Promise<void> {
+  const rank = ({ status }: Item) => (status === 'blocked' ? 0 : status === 'retired' ? 1 : 2);
+  const [kept, ...gone] = variants.toSorted((a, b) => rank(a) - rank(b));
+  if (!kept) return;
+  for (const { tenant_id, id } of gone) {
+    await sql`
+      update runtime_observations set inventory_item_id = ${kept.id}
+      where tenant_id = ${tenant_id} and provider_id = ${kept.provider_id} and kind = ${kept.kind}
+        and inventory_item_id = ${id}`.execute(db);
+    await sql`delete from inventory_items where tenant_id = ${tenant_id} and id = ${id}`.execute(db);
+  }
+}
+
+/** @param variants the oldest first */
+async function mergeObservations(db: Kysely<unknown>, variants: Observation[]): Promise<void> {
+  const reviewedAt = ({ review }: Observation) =>
+    review === null ? '' : (JSON.parse(review) as { reviewedAt: string }).reviewedAt;
+  const byReview = (a: Observation, b: Observation) =>
+    reviewedAt(a) === reviewedAt(b) ? 0 : reviewedAt(a) > reviewedAt(b) ? -1 : 1;
+  // Without a review, what is declared in one spelling is declared in all.
+  const [kept, ...gone] = variants.toSorted((a, b) => byReview(a, b) || a.unknown - b.unknown);
+  const [last] = variants.toSorted((a, b) => (a.last_seen_at > b.last_seen_at ? -1 : 1));
+  const [first] = variants.map((one) => one.first_seen_at).toSorted();
+  if (!kept || !last) return;
+  const now = new Date().toISOString();
+  for (const { tenant_id, id } of gone) {
+    await sql`
+      insert into recommendation_observations (tenant_id, recommendation_id, observation_id)
+      select tenant_id, recommendation_id, ${kept.id} from recommendation_observations
+      where tenant_id = ${tenant_id} and observation_id = ${id}
+      on conflict do nothing`.execute(db);
+    await sql`
+      delete from recommendation_observations where tenant_id = ${tenant_id} and observation_id = ${id}`.execute(db);
+    await sql`
+      update operator_tasks set status = 'cancelled', completed_at = ${now}, updated_at = ${now}
+      where tenant_id = ${tenant_id} and kind = 'review_observation' and subject_type = 'runtime_observation'
+        and subject_id = ${id} and status in ('open', 'claimed', 'running')`.execute(db);
+    await sql`delete from runtime_observations where tenant_id = ${tenant_id} and id = ${id}`.execute(db);
+  }
+  await sql`
+    update runtime_observations set
+      occurrences = ${variants.reduce((sum, { occurrences }) => sum + occurrences, 0)},
+      first_seen_at = ${first}, last_seen_at = ${last.last_seen_at},
+      last_trace_id = ${last.last_trace_id}, last_span_id = ${last.last_span_id},
+      evidence = ${JSON.stringify(mergedEvidence([kept, ...gone]))}
+    where tenant_id = ${kept.tenant_id} and id = ${kept.id}`.execute(db);
+}
+
+function mergedEvidence(variants: readonly Observation[]): Evidence {
+  const merged: Evidence = { names: variants.map(({ name }) => name).slice(0, SAMPLES) };
+  for (const { evidence } of variants) {
+    for (const [member, value] of Object.entries(JSON.parse(evidence) as Evidence)) {
+      const known = merged[member];
+      if (typeof value === 'number') merged[member] = (typeof known === 'number' ? known : 0) + value;
+      else merged[member] = [...new Set([...(Array.isArray(known) ? known : []), ...value])].slice(0, SAMPLES);
+    }
+  }
+  return merged;
+}
+
+async function keySubjects(db: Kysely<unknown>): Promise<void> {
+  // Made again below: on the way several open ones may be about one key.
+  await db.schema.dropIndex('recommendations_open').execute();
+  const about = (after: Id) => sql<Id & { subject: string; provider_name: string }>`
+    select made.tenant_id, made.id, made.subject, provider.name as provider_name from recommendations as made
+    inner join providers as provider on provider.tenant_id = made.tenant_id and provider.id = made.provider_id
+    where made.subject like ${`${MODEL_SUBJECT}%`} and (made.tenant_id, made.id) > (${after.tenant_id}, ${after.id})
+    order by made.tenant_id, made.id limit ${ROWS_OF_BATCH}`;
+  for await (const { tenant_id, id, subject, provider_name } of allRows(db, about)) {
+    const key = modelKey(subject.slice(MODEL_SUBJECT.length), provider_name);
+    await sql`
+      update recommendations set subject = ${MODEL_SUBJECT + key}
+      where tenant_id = ${tenant_id} and id = ${id}`.execute(db);
+  }
+  const open = sql`status = 'open' and kind = 'register_item' and subject like ${`${MODEL_SUBJECT}%`}`;
+  await sql`
+    update recommendations set status = 'superseded' where ${open} and exists (
+      select 1 from inventory_items as item
+      where item.tenant_id = recommendations.tenant_id and item.provider_id = recommendations.provider_id
+        and item.kind = 'model' and item.name_key = substr(recommendations.subject, ${MODEL_SUBJECT.length + 1})
+        and not (item.status = 'retired' and recommendations.change like '%"id":"' || item.id || '"%'))`.execute(db);
+  await sql`
+    update recommendations set status = 'superseded' where ${open} and not exists (
+      select 1 from recommendation_observations as link
+      inner join runtime_observations as observation
+        on observation.tenant_id = link.tenant_id and observation.id = link.observation_id
+      where link.tenant_id = recommendations.tenant_id and link.recommendation_id = recommendations.id
+        and observation.status in ('open', 'approved'))`.execute(db);
+  await sql`
+    insert into recommendation_observations (tenant_id, recommendation_id, observation_id)
+    select oldest.tenant_id, oldest.id, link.observation_id from (
+      select tenant_id, provider_id, kind, subject, min(id) as id from recommendations where status = 'open'
+      group by tenant_id, provider_id, kind, subject having count(*) > 1) as oldest
+    inner join recommendations as twin
+      on twin.tenant_id = oldest.tenant_id and twin.provider_id = oldest.provider_id and twin.kind = oldest.kind
+      and twin.subject = oldest.subject and twin.status = 'open'
+    inner join recommendation_observations as link
+      on link.tenant_id = twin.tenant_id and link.recommendation_id = twin.id
+    where true on conflict do nothing`.execute(db);
+  await sql`
+    update recommendations set status = 'superseded' where status = 'open' and (tenant_id, id) not in (
+      select tenant_id, min(id) from recommendations where status = 'open'
+      group by tenant_id, provider_id, kind, subject)`.execute(db);
+  await db.schema
+    .createIndex('recommendations_open')
+    .unique()
+    .on('recommendations')
+    .columns(['tenant_id', 'provider_id', 'kind', 'subject'])
+    .where(sql.ref('status'), '=', 'open')
+    .execute();
+}
+
+/** All rows of a query that goes on behind an id. */
+async function* allRows<Row extends Id>(
+  db: Kysely<unknown>,
+  query: (after: Id) => RawBuilder<Row>,
+): AsyncGenerator<Row> {
+  let after: Id = { tenant_id: '', id: '' };
+  for (;;) {
+    const { rows } = await query(after).execute(db);
+    yield* rows;
+    const last = rows.at(-1);
+    if (last === undefined || rows.length < ROWS_OF_BATCH) return;
+    after = last;
+  }
+}
+
+/** What routers put before a model's name where the provider is called otherwise. */
+const ALIASES: ReadonlyMap<string, readonly string[]> = new Map([
+  ['aws.bedrock', ['bedrock', 'aws']],
+  ['azure.ai.inference', ['azure_ai', 'azure']],
+  ['azure.ai.openai', ['azure', 'azure_openai']],
+  ['gcp.gemini', ['gemini', 'google', 'models']],
+  ['gcp.gen_ai', ['gemini', 'google', 'models']],
+  ['gcp.vertex_ai', ['vertex_ai', 'vertexai', 'google']],
+  ['ibm.watsonx.ai', ['watsonx']],
+  ['mistral_ai', ['mistral', 'mistralai']],
+  ['moonshot_ai', ['moonshot', 'moonshotai']],
+  ['x_ai', ['xai', 'x-ai']],
+]);
+
+/** What name-key.ts makes of a model's name, as of this migration: a copy, since that may change and this may not. */
+function modelKey(name: string, providerName: string | null): string {
+  const provider = providerName === null ? null : folded(providerName);
+  const prefixes = provider === null ? [] : [provider, ...(ALIASES.get(provider) ?? [])];
+  let key = folded(name);
+  for (;;) {
+    const prefix = prefixes.find((one) => key.length > one.length + 1 && key.startsWith(`${one}/`));
+    if (prefix === undefined) return key;
+    key = key.slice(prefix.length + 1);
+  }
+}
+
+function folded(text: string): string {
+  return text.normalize('NFKC').toLowerCase();
 }

@@ -1,4 +1,5 @@
 import type { Credential } from '@quartermaster/contracts/credentials.ts';
+import { type SqlBool, sql } from 'kysely';
 import type { Database } from '../database.ts';
 import { placeOf, within } from '../queries.ts';
 import type { TenantPlace, TenantScope } from '../tenancy.ts';
@@ -9,6 +10,11 @@ export type EndingCredential = TenantPlace &
     kind: 'api_key' | 'provider_secret';
     expiresAt: string;
   };
+
+/** Written out, not bound: a partial index serves a query only where the statement itself shows its condition. */
+const UNFINISHED_ROTATION = sql<SqlBool>`
+  task.kind = 'rotate_credential' and task.subject_type = 'credential'
+  and task.status in ('open', 'claimed', 'running')`;
 
 /**
  * The credentials in force that end before a time and were never the subject of a task to rotate them, soonest first.
@@ -56,7 +62,7 @@ export async function listEndingCredentials(
   }));
 }
 
-/** The credentials that are revoked or rotated while a task to rotate them is unfinished. */
+/** The credentials that are revoked or rotated while a task to rotate them is unfinished, in no order. */
 export async function listSettledRotations(
   db: Database,
   scope: TenantScope,
@@ -68,12 +74,9 @@ export async function listSettledRotations(
       join.onRef('credential.tenant_id', '=', 'task.tenant_id').onRef('credential.id', '=', 'task.subject_id'),
     )
     .select(['credential.id', 'credential.tenant_id', 'credential.sub_tenant_id', 'credential.replaced_by'])
-    .where('task.kind', '=', 'rotate_credential')
-    .where('task.subject_type', '=', 'credential')
-    .where('task.status', 'in', ['open', 'claimed', 'running'])
+    .where(UNFINISHED_ROTATION)
     .where((eb) => eb.or([eb('credential.revoked_at', 'is not', null), eb('credential.replaced_by', 'is not', null)]))
     .where(within(scope, 'task'))
-    .orderBy('task.id')
     .limit(limit)
     .execute();
   return rows.map((row) => ({ ...placeOf(row), id: row.id, rotated: row.replaced_by !== null }));

@@ -33,8 +33,12 @@ export type GatewaySessionFilter = {
   subject?: string | null | undefined;
 };
 
-/** Something that sessions grant, by the key that the variants of its name share: see {@link nameKey}. */
-export type GrantedSubject = { providerId: string; providerName: string; kind: InventoryKind; nameKey: string };
+/** What sessions grant of a provider, by the keys that the variants of names share: see {@link nameKey}. */
+export type GrantedSubjects = {
+  providerId: string;
+  providerName: string;
+  subjects: readonly { kind: InventoryKind; nameKey: string }[];
+};
 export type SessionReference = TenantPlace & Pick<GatewaySession, 'id' | 'gatewayId' | 'subject'>;
 
 type Row = Selectable<Tables['gateway_sessions']>;
@@ -42,9 +46,6 @@ type RevokedReason = NonNullable<GatewaySession['revokedReason']>;
 
 /** Sessions whose grants are in memory at a time: one may grant 10,000 items. */
 const GRANTS_READ_AT_ONCE = 50;
-
-/** Ids of one statement: SQLite takes 32,766 parameters. */
-const IDS_OF_STATEMENT = 1000;
 
 /** A session of a gateway, expired and revoked ones included. */
 export async function findGatewaySession(
@@ -172,67 +173,54 @@ export async function revokeSessionsOf(
 }
 
 /**
- * The active sessions that grant an item, oldest first, `limit` at the most.
+ * Ends the active sessions that grant one of some items, since these are blocked: in one pass, however many items, since
+ * grants are long. Answers which sessions they were, the oldest first.
  *
  * @param scope the whole tenant of the provider: gateways of all its places may list it
  */
-export async function findSessionsOfItem(
+export async function revokeSessionsOfItems(
   db: Database,
   scope: TenantScope,
-  item: GrantedSubject,
+  items: GrantedSubjects,
   now: Date,
-  limit: number,
 ): Promise<SessionReference[]> {
-  const found: SessionReference[] = [];
+  const ended: SessionReference[] = [];
+  const grantsAny = grantsAnyOf(items);
   // None that began earlier can be active still; and ids are in the order of time, as the primary key has them.
   let after = idsSince('ses', new Date(now.getTime() - SESSION_TTL_MAX_SECONDS * 1000));
-  while (found.length < limit) {
+  for (;;) {
     const rows = await db
       .selectFrom('gateway_sessions')
       .select(['id', 'tenant_id', 'sub_tenant_id', 'gateway_id', 'subject', 'grants'])
       .where(within(scope))
       .where('id', '>', after)
       .where(hasStatus('active', now))
-      .where(mentions(item.providerId))
+      .where(mentions(items.providerId))
       .orderBy('id')
       .limit(GRANTS_READ_AT_ONCE)
       .execute();
-    const granting = rows.filter((row) => grantsItem(JSON.parse(row.grants) as Grant[], item));
+    const granting = rows.filter((row) => grantsAny(JSON.parse(row.grants) as Grant[]));
+    if (granting.length > 0) {
+      await db
+        .updateTable('gateway_sessions')
+        .set(revoked(now, 'item_blocked'))
+        .where(
+          'id',
+          'in',
+          granting.map(({ id }) => id),
+        )
+        .where(within(scope))
+        .execute();
+    }
     for (const row of granting) {
-      found.push({ id: row.id, gatewayId: row.gateway_id, subject: row.subject, ...placeOf(row) });
+      ended.push({ id: row.id, gatewayId: row.gateway_id, subject: row.subject, ...placeOf(row) });
     }
     const last = rows.at(-1);
-    if (last === undefined || rows.length < GRANTS_READ_AT_ONCE) break;
+    if (last === undefined || rows.length < GRANTS_READ_AT_ONCE) return ended;
     after = last.id;
     // Grants are long, and reading them gives nobody else a turn.
     await breathe();
   }
-  return found.slice(0, limit);
-}
-
-/**
- * Ends the sessions of {@link findSessionsOfItem}, since their item is blocked. Answers which they were; where these
- * are `limit`, there may be more for another call.
- */
-export async function revokeSessionsOfItem(
-  db: Database,
-  scope: TenantScope,
-  item: GrantedSubject,
-  now: Date,
-  limit: number,
-): Promise<SessionReference[]> {
-  const sessions = await findSessionsOfItem(db, scope, item, now, limit);
-  for (let start = 0; start < sessions.length; start += IDS_OF_STATEMENT) {
-    const ids = sessions.slice(start, start + IDS_OF_STATEMENT).map(({ id }) => id);
-    await db
-      .updateTable('gateway_sessions')
-      .set(revoked(now, 'item_blocked'))
-      .where('id', 'in', ids)
-      .where('revoked_at', 'is', null)
-      .where(within(scope))
-      .execute();
-  }
-  return sessions;
 }
 
 /**
@@ -278,12 +266,18 @@ function mentions(providerId: string): Expression<SqlBool> {
   return sql<SqlBool>`grants like ${text} escape ${'\\'}`;
 }
 
-function grantsItem(grants: readonly Grant[], item: GrantedSubject): boolean {
-  return grants.some(
-    ({ providerId, items }) =>
-      providerId === item.providerId &&
-      items.some(({ kind, name }) => kind === item.kind && nameKey(kind, name, item.providerName) === item.nameKey),
-  );
+/** Tells whether grants have one of some items. */
+function grantsAnyOf({ providerId, providerName, subjects }: GrantedSubjects): (grants: readonly Grant[]) => boolean {
+  const kinds = new Set(subjects.map(({ kind }) => kind));
+  const keys = new Set(subjects.map(({ kind, nameKey }) => `${kind} ${nameKey}`));
+  return (grants) =>
+    grants.some(
+      (grant) =>
+        grant.providerId === providerId &&
+        grant.items.some(
+          ({ kind, name }) => kinds.has(kind) && keys.has(`${kind} ${nameKey(kind, name, providerName)}`),
+        ),
+    );
 }
 
 /** The status of a session follows from the time: the same rule as in {@link statusOf}. */

@@ -60,6 +60,29 @@ export async function findInventoryItemByKey(
   return row && toInventoryItem(row);
 }
 
+/** The items that some keys of names mean, with the keys; in no order. */
+export async function findInventoryItemsByKeys(
+  db: Database,
+  scope: TenantScope,
+  providerId: string,
+  keys: readonly { kind: InventoryItem['kind']; nameKey: string }[],
+): Promise<(InventoryItem & { nameKey: string })[]> {
+  const found: (InventoryItem & { nameKey: string })[] = [];
+  for (const [kind, ofKind] of Map.groupBy(keys, (key) => key.kind)) {
+    const nameKeys = ofKind.map(({ nameKey }) => nameKey);
+    const rows = await db
+      .selectFrom('inventory_items')
+      .selectAll()
+      .where('provider_id', '=', providerId)
+      .where('kind', '=', kind)
+      .where('name_key', 'in', nameKeys)
+      .where(within(scope))
+      .execute();
+    for (const row of rows) found.push({ ...toInventoryItem(row), nameKey: row.name_key });
+  }
+  return found;
+}
+
 /** Newest first. */
 export async function listInventory(
   db: Database,

@@ -4,29 +4,39 @@ import { declaredKeys } from '../name-key.ts';
 import { folded, placeColumns } from '../queries.ts';
 import type { TenantPlace } from '../tenancy.ts';
 
+/** A subject of a provider, by the key of its name as nameKey makes it, seen from a place. */
+export type SeenSubject = TenantPlace & { kind: InventoryKind; nameKey: string };
+
 /**
- * Whether an active manifest declares a subject of a provider, seen from a place: manifests of the place and of its
- * whole tenant count.
+ * Which subjects of a provider an active manifest declares: manifests of the place that a subject is seen from and of its
+ * whole tenant count. Answers a test for these subjects.
  *
+ * @param tenant the one that all of the subjects' places are of
  * @param provider the provider's id and name: what declarations may call it by
- * @param subject by the key of its name, as nameKey makes it
  */
-export async function isDeclaredByManifest(
+export async function manifestDeclarations(
   db: Database,
-  place: TenantPlace,
+  tenant: Pick<TenantPlace, 'tenantId'>,
   provider: { id: string; name: string },
-  subject: { kind: InventoryKind; nameKey: string },
-): Promise<boolean> {
-  const { tenant_id, sub_tenant_id } = placeColumns(place);
-  const row = await db
-    .selectFrom('manifest_declarations')
-    .select('manifest_id')
-    .where('tenant_id', '=', tenant_id)
-    .where('provider_key', 'in', [folded(provider.name), provider.id])
-    .where('kind', '=', subject.kind)
-    .where('name_key', 'in', declaredKeys(subject.kind, subject.nameKey, provider.name))
-    .where('sub_tenant_id', 'in', ['', sub_tenant_id])
-    .limit(1)
-    .executeTakeFirst();
-  return row !== undefined;
+  subjects: readonly SeenSubject[],
+): Promise<(subject: SeenSubject) => boolean> {
+  const declared = new Set<string>();
+  const keysOf = ({ kind, nameKey }: SeenSubject) => declaredKeys(kind, nameKey, provider.name);
+  for (const [kind, ofKind] of Map.groupBy(subjects, (subject) => subject.kind)) {
+    const rows = await db
+      .selectFrom('manifest_declarations')
+      .select(['sub_tenant_id', 'name_key'])
+      .distinct()
+      .where('tenant_id', '=', tenant.tenantId)
+      .where('provider_key', 'in', [folded(provider.name), provider.id])
+      .where('kind', '=', kind)
+      .where('name_key', 'in', [...new Set(ofKind.flatMap(keysOf))])
+      .where('sub_tenant_id', 'in', ['', ...new Set(ofKind.map((subject) => placeColumns(subject).sub_tenant_id))])
+      .execute();
+    for (const row of rows) declared.add(JSON.stringify([row.sub_tenant_id, kind, row.name_key]));
+  }
+  return (subject) =>
+    ['', placeColumns(subject).sub_tenant_id].some((subTenant) =>
+      keysOf(subject).some((key) => declared.has(JSON.stringify([subTenant, subject.kind, key]))),
+    );
 }

@@ -21,6 +21,9 @@ type Row = Selectable<Tables['operator_tasks']>;
 export type NewOperatorTask = Pick<OperatorTask, 'kind' | 'title' | 'subject' | 'priority'> &
   Partial<Pick<OperatorTask, 'dueAt'>>;
 
+/** Tasks of one kind, about subjects of one type. */
+type TasksAbout = { kind: OperatorTask['kind']; subjectType: OperatorTask['subject']['type'] };
+
 /** Written out, not bound: a partial index serves a query only where the statement itself shows its condition. */
 const UNFINISHED = sql<SqlBool>`status in ('open', 'claimed', 'running')`;
 
@@ -135,7 +138,7 @@ export async function findLastOperatorTask(
     .where('subject_type', '=', task.subject.type)
     .where('subject_id', '=', task.subject.id)
     .where(within(scope))
-    .orderBy('created_at', 'desc')
+    // Ids are in the order of time; with another order first SQLite walks all tasks of the tenant.
     .orderBy('id', 'desc')
     .limit(1)
     .executeTakeFirst();
@@ -148,38 +151,61 @@ export async function openOperatorTask(
   place: TenantPlace,
   task: NewOperatorTask,
   now: Date,
-): Promise<{ made: boolean }> {
+): Promise<void> {
+  const { kind, subject } = task;
+  const about = { kind, subjectType: subject.type, tasks: [{ ...task, subTenantId: place.subTenantId }] };
+  await openOperatorTasks(db, place, about, now);
+}
+
+/**
+ * The same for many tasks of one kind, about different subjects of one type, in places of one tenant; some hundreds at
+ * the most.
+ */
+export async function openOperatorTasks(
+  db: Database,
+  { tenantId }: Pick<TenantPlace, 'tenantId'>,
+  { kind, subjectType, tasks }: TasksAbout & { tasks: readonly (NewOperatorTask & Pick<TenantPlace, 'subTenantId'>)[] },
+  now: Date,
+): Promise<void> {
+  if (tasks.length === 0) return;
   const unfinished = await db
     .selectFrom('operator_tasks')
-    .select('id')
-    .where('tenant_id', '=', place.tenantId)
-    .where('kind', '=', task.kind)
-    .where('subject_type', '=', task.subject.type)
-    .where('subject_id', '=', task.subject.id)
+    .select('subject_id')
+    .where('tenant_id', '=', tenantId)
+    .where('kind', '=', kind)
+    .where('subject_type', '=', subjectType)
+    .where(
+      'subject_id',
+      'in',
+      tasks.map(({ subject }) => subject.id),
+    )
     .where(UNFINISHED)
-    .executeTakeFirst();
-  if (unfinished) return { made: false };
+    .execute();
+  const asked = new Set(unfinished.map((row) => row.subject_id));
+  const missing = tasks.filter(({ subject }) => !asked.has(subject.id));
+  if (missing.length === 0) return;
   await db
     .insertInto('operator_tasks')
-    .values({
-      ...placeColumns(place),
-      id: newId('task', now),
-      kind: task.kind,
-      status: 'open',
-      title: task.title,
-      subject_type: task.subject.type,
-      subject_id: task.subject.id,
-      assignee: null,
-      priority: task.priority,
-      due_at: task.dueAt ?? null,
-      attempts: 0,
-      last_error: null,
-      completed_at: null,
-      created_at: now.toISOString(),
-      updated_at: now.toISOString(),
-    })
+    .values(
+      missing.map((task) => ({
+        ...placeColumns({ tenantId, subTenantId: task.subTenantId }),
+        id: newId('task', now),
+        kind,
+        status: 'open' as const,
+        title: task.title,
+        subject_type: subjectType,
+        subject_id: task.subject.id,
+        assignee: null,
+        priority: task.priority,
+        due_at: task.dueAt ?? null,
+        attempts: 0,
+        last_error: null,
+        completed_at: null,
+        created_at: now.toISOString(),
+        updated_at: now.toISOString(),
+      })),
+    )
     .execute();
-  return { made: true };
 }
 
 /** Ends the unfinished task of a kind about a subject, where there is one. */
@@ -203,6 +229,26 @@ export async function finishOperatorTask(
     .where('kind', '=', task.kind)
     .where('subject_type', '=', task.subject.type)
     .where('subject_id', '=', task.subject.id)
+    .where(UNFINISHED)
+    .where(within(scope))
+    .execute();
+}
+
+/** Ends the unfinished tasks of a kind about some subjects of one type, some hundreds at the most. */
+export async function finishOperatorTasks(
+  db: Database,
+  scope: TenantScope,
+  { kind, subjectType, subjectIds }: TasksAbout & { subjectIds: readonly string[] },
+  status: 'succeeded' | 'cancelled',
+  now: Date,
+): Promise<void> {
+  if (subjectIds.length === 0) return;
+  await db
+    .updateTable('operator_tasks')
+    .set({ status, ...ended(now) })
+    .where('kind', '=', kind)
+    .where('subject_type', '=', subjectType)
+    .where('subject_id', 'in', subjectIds)
     .where(UNFINISHED)
     .where(within(scope))
     .execute();

@@ -113,22 +113,41 @@ export async function findProvidersDeclared(
   return rows.map(toProvider);
 }
 
-/** The declared providers of traffic in a place that have a tool of this name. */
-export async function findProvidersOfTool(db: Database, place: TenantPlace, tool: string): Promise<Provider[]> {
+/**
+ * The declared provider of traffic in a place that alone has a tool, for each of some tools where there is one.
+ *
+ * @param keys of the tools' names, as nameKey makes them; some thousands at the most
+ */
+export async function findSoleProvidersOfTools(
+  db: Database,
+  place: TenantPlace,
+  keys: readonly string[],
+): Promise<Map<string, Provider>> {
+  if (keys.length === 0) return new Map();
   const { tenant_id, sub_tenant_id } = placeColumns(place);
-  const rows = await db
-    .selectFrom('providers')
-    .innerJoin('inventory_items as item', (join) =>
-      join.onRef('item.tenant_id', '=', 'providers.tenant_id').onRef('item.provider_id', '=', 'providers.id'),
+  const owned = await db
+    .selectFrom('inventory_items as item')
+    .innerJoin('providers', (join) =>
+      join.onRef('providers.tenant_id', '=', 'item.tenant_id').onRef('providers.id', '=', 'item.provider_id'),
     )
-    .selectAll('providers')
-    .where('providers.tenant_id', '=', tenant_id)
+    .select((eb) => ['item.name_key', eb.fn.min('item.provider_id').as('provider_id')])
+    .where('item.tenant_id', '=', tenant_id)
+    .where('item.kind', '=', 'tool')
+    .where('item.name_key', 'in', keys)
     .where('providers.sub_tenant_id', 'in', ['', sub_tenant_id])
     .where('providers.status', 'in', ['active', 'disabled'])
-    .where('item.kind', '=', 'tool')
-    .where('item.name', '=', tool)
+    .groupBy('item.name_key')
+    .having((eb) => eb.fn.countAll(), '=', 1)
     .execute();
-  return rows.map(toProvider);
+  const ids = [...new Set(owned.map((row) => row.provider_id))];
+  const found = await findProviders(db, [{ tenantId: place.tenantId, subTenantId: null }], ids);
+  const byId = new Map(found.map((provider) => [provider.id, provider]));
+  const owners = new Map<string, Provider>();
+  for (const row of owned) {
+    const owner = byId.get(row.provider_id);
+    if (owner) owners.set(row.name_key, owner);
+  }
+  return owners;
 }
 
 /** @throws DuplicateKeyError where the name is taken in the place */

@@ -44,6 +44,19 @@ export type StoredDismissal = Dismissal & { cause: string };
 export type FormerObservation = Pick<RuntimeObservation, 'status' | 'drift'> & { reviewedAt: string | null };
 export type FormerObservations = Record<string, FormerObservation>;
 
+/** Those that somebody undid. */
+export async function findUndone(db: Database, scope: TenantScope, ids: readonly string[]): Promise<Set<string>> {
+  if (ids.length === 0) return new Set();
+  const rows = await db
+    .selectFrom('recommendations')
+    .select('id')
+    .where('id', 'in', ids)
+    .where('undone_at', 'is not', null)
+    .where(within(scope))
+    .execute();
+  return new Set(rows.map(({ id }) => id));
+}
+
 /** One that is open, as far as rules ask. */
 export type StandingRecommendation = Omit<Recommendation, 'observationIds'>;
 
@@ -429,6 +442,7 @@ export async function markUndone(
       applied_by: null,
       applied_at: null,
       former: null,
+      undone_at: now.toISOString(),
       change: JSON.stringify(change),
       updated_at: now.toISOString(),
     })
@@ -498,12 +512,12 @@ async function withObservations(db: Database, rows: Row[]): Promise<Recommendati
       'in',
       rows.map((row) => row.id),
     )
-    .orderBy('observation_id')
     .execute();
   const byRecommendation = Map.groupBy(links, (link) => link.recommendation_id);
   return rows.map((row) => {
     const ids = (byRecommendation.get(row.id) ?? []).map((link) => link.observation_id);
-    return toRecommendation(row, ids.slice(0, OBSERVATIONS_SHOWN));
+    // Sorted here: for that order SQLite reads all links of the tenant instead of those few.
+    return toRecommendation(row, ids.toSorted().slice(0, OBSERVATIONS_SHOWN));
   });
 }
 

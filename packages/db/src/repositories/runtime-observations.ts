@@ -1,5 +1,5 @@
 import type { RuntimeObservation } from '@quartermaster/contracts/runtime-observations.ts';
-import type { Selectable } from 'kysely';
+import { type Selectable, sql } from 'kysely';
 import type { Database } from '../database.ts';
 import { newId } from '../ids.ts';
 import {
@@ -14,7 +14,7 @@ import {
   timesOf,
   within,
 } from '../queries.ts';
-import type { Tables } from '../tables.ts';
+import type { Flag, Tables } from '../tables.ts';
 import type { TenantPlace, TenantScope } from '../tenancy.ts';
 
 type Row = Selectable<Tables['runtime_observations']>;
@@ -185,6 +185,49 @@ export async function updateObservation(
   return row && toObservation(row);
 }
 
+/** What an observation becomes when it is looked at again. */
+export type ObservationState = Pick<
+  RuntimeObservation,
+  'id' | 'unknown' | 'status' | 'inventoryItemId' | 'drift' | 'risk'
+> & {
+  /** Whether its review says nothing any more. */
+  isReviewSpent: boolean;
+};
+
+/** Writes what observations become, with one statement: some hundreds at the most. */
+export async function updateObservationStates(
+  db: Database,
+  scope: TenantScope,
+  states: readonly ObservationState[],
+  now: Date,
+): Promise<void> {
+  if (states.length === 0) return;
+  const rows = states.map(({ id, unknown, status, inventoryItemId, drift, risk, isReviewSpent }) => {
+    const texts = sql.join([id, status, inventoryItemId, drift && JSON.stringify(drift), JSON.stringify(risk)]);
+    return sql`(${texts}, cast(${flag(unknown)} as integer), cast(${flag(isReviewSpent)} as integer))`;
+  });
+  type StateRow = Pick<Row, 'id' | 'status' | 'inventory_item_id' | 'drift' | 'risk' | 'unknown'> & { spent: Flag };
+  await db
+    .with(
+      'state(id, status, inventory_item_id, drift, risk, unknown, spent)',
+      () => sql<StateRow>`(values ${sql.join(rows)})`,
+    )
+    .updateTable('runtime_observations')
+    .from('state')
+    .set(({ ref }) => ({
+      unknown: ref('state.unknown'),
+      status: ref('state.status'),
+      inventory_item_id: ref('state.inventory_item_id'),
+      drift: ref('state.drift'),
+      risk: ref('state.risk'),
+      review: sql<string | null>`case when state.spent = 1 then null else runtime_observations.review end`,
+      updated_at: now.toISOString(),
+    }))
+    .whereRef('runtime_observations.id', '=', 'state.id')
+    .where(within(scope, 'runtime_observations'))
+    .execute();
+}
+
 /** Sets the note of a review, where there is one, and leaves the rest of it as it is. */
 export async function updateReviewNote(
   db: Database,
@@ -224,54 +267,30 @@ export async function addToObservationCount(db: Database, place: TenantPlace, ad
 }
 
 /**
- * Removes observations that nobody looked at: open, unknown, without a review, at providers that nobody declared; with
- * the recommendations that rest on nothing else then. What was at such a provider comes back when it is seen again.
- *
- * @returns how many were removed, and the providers that have none left
+ * Removes observations that nobody looked at: open, unknown, without a review, wherever: who sends spans chooses the
+ * provider too. What a sync reported stays. What is really used comes back when it is seen again.
  */
-export async function deleteUnreviewedObservations(
-  db: Database,
-  place: TenantPlace,
-): Promise<{ removed: { id: string }[]; emptied: string[] }> {
+export async function deleteUnreviewedObservations(db: Database, place: TenantPlace): Promise<{ id: string }[]> {
   const { tenantId } = place;
-  const discovered = db
-    .selectFrom('providers')
-    .select('id')
-    .where('tenant_id', '=', tenantId)
-    .where('status', '=', 'discovered');
   const doomed = db
     .selectFrom('runtime_observations')
     .select('id')
     .where('tenant_id', '=', tenantId)
-    .where('provider_id', 'in', discovered)
     .where('status', '=', 'open')
     .where('unknown', '=', flag(true))
-    .where('review', 'is', null);
+    .where('review', 'is', null)
+    .where('drift', 'is', null);
   await db
     .deleteFrom('recommendation_observations')
     .where('tenant_id', '=', tenantId)
     .where('observation_id', 'in', doomed)
     .execute();
-  const removed = await db
+  return db
     .deleteFrom('runtime_observations')
     .where('tenant_id', '=', tenantId)
     .where('id', 'in', doomed)
     .returning('id')
     .execute();
-  const emptied = await discovered
-    .where((eb) =>
-      eb.not(
-        eb.exists(
-          eb
-            .selectFrom('runtime_observations')
-            .select('id')
-            .whereRef('runtime_observations.tenant_id', '=', 'providers.tenant_id')
-            .whereRef('runtime_observations.provider_id', '=', 'providers.id'),
-        ),
-      ),
-    )
-    .execute();
-  return { removed, emptied: emptied.map(({ id }) => id) };
 }
 
 function toReview(text: string): Review {

@@ -1,4 +1,5 @@
-import type { Rule, SubjectState } from './rule.ts';
+import type { RuntimeObservation } from '@quartermaster/contracts/runtime-observations.ts';
+import { isRejectedAgain, type Rule, type SubjectState } from './rule.ts';
 
 /**
  * Opens when a sync finds an item's definition changed; superseded when it is changed back, changed again, or the item is
@@ -10,7 +11,9 @@ export const acceptDrift: Rule<SubjectState> = {
     if (provider.status === 'deleted' || !item?.drift) return null;
     if (item.status === 'blocked' || item.status === 'retired') return null;
     const rests = observations.filter(({ drift }) => drift !== null);
-    if (rests.some(({ status }) => status === 'rejected' || status === 'ignored')) return null;
+    // Seen again, what was rejected is to be blocked, not to be accepted.
+    const isDecided = ({ status }: RuntimeObservation) => status === 'rejected' || status === 'ignored';
+    if (rests.some((one) => isDecided(one) || isRejectedAgain(one))) return null;
     const { kind, name, schemaDigest, title, description, attributes, drift } = item;
     const { detectedAt: _, ...changed } = drift;
     return {

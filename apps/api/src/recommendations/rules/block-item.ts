@@ -9,10 +9,10 @@ export const blockItem: Rule<SubjectState> = {
   wanted(state, standing) {
     const { provider, kind, name, item, observations } = state;
     if (provider.status === 'deleted' || item?.status === 'blocked') return null;
+    const again = observations.filter(isRejectedAgain);
     // A second rejection confirms the first: it does not take the block away that the sighting in between led to.
-    const rests = observations.filter(
-      (one) => isRejectedAgain(one) || (standing && one.status === 'rejected' && one.review !== null),
-    );
+    const confirmed = standing ? observations.filter(({ status, review }) => status === 'rejected' && review) : [];
+    const rests = again.length > 0 ? again : confirmed;
     const last = rests.map(({ review }) => review?.reviewedAt ?? '').toSorted();
     if (rests.length === 0) return null;
     return {

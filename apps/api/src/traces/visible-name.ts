@@ -1,0 +1,20 @@
+import { HIDDEN_CHARACTER } from '@quartermaster/contracts/fields.ts';
+
+/** Each hidden character; spaces at the ends; and what would read as an escape though nobody wrote one. */
+const ESCAPED = new RegExp(`${HIDDEN_CHARACTER.source}|^ +| +$|\\\\(?=u\\{)`, 'gu');
+
+/** A lone `*`, and one that is left where a provider in front of it is not counted to the name. */
+const LONE_STAR = /(?<=^|\/)\*$/;
+
+/**
+ * A name from a span as it is observed, reviewed and in the end granted: what no eye sees, or a gateway may take for
+ * everything, is written as `\u{200b}` and `\u{2a}`. Such names cannot be declared (`ItemNameInputSchema`). Two names that
+ * differ still do.
+ */
+export function visibleName(name: string): string {
+  return name.replace(ESCAPED, escaped).replace(LONE_STAR, escaped);
+}
+
+function escaped(text: string): string {
+  return Array.from(text, (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`).join('');
+}

@@ -1,0 +1,315 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { LOOPBACK } from '../inventory-sync/peers.ts';
+import { type Body, startTestServer, type TestServer } from '../support/server.ts';
+import { REWORDED, SEARCH, toolServer as startToolServer, untimed, WITH_TOKEN } from './tool-server.ts';
+
+let server: TestServer;
+beforeAll(async () => {
+  server = await startTestServer(LOOPBACK);
+});
+afterAll(() => server.stop());
+
+const toolServer = () => startToolServer(server);
+
+const kindsOf = (recommendations: Body[]): string[] => recommendations.map(({ kind }) => kind);
+
+function definitionOf({ schemaDigest, title, description, attributes }: Body) {
+  return { schemaDigest, title, description, attributes };
+}
+
+describe.each([
+  ['schema', WITH_TOKEN],
+  ['description alone', REWORDED],
+])('a tool whose %s changed', (_, changed) => {
+  test('keeps what was accepted; the change is an observation of high risk, a task and a recommendation, without a span', async () => {
+    const at = await toolServer();
+    const accepted = await at.item();
+    expect(await at.observation()).toBeUndefined();
+    at.tools['search'] = changed;
+    const { syncedAt } = await at.sync();
+
+    const { drift, ...item } = await at.item();
+    expect([definitionOf(item), item.status]).toEqual([definitionOf(accepted), 'available']);
+    expect(drift).toMatchObject({ description: changed.description, detectedAt: syncedAt });
+    expect(drift.schemaDigest).not.toBe(accepted.schemaDigest);
+    const observation = await at.observation();
+    expect(observation).toMatchObject({
+      ...{ providerId: at.provider.id, kind: 'tool', unknown: false, status: 'open', inventoryItemId: item.id },
+      ...{ occurrences: 0, firstSeenAt: syncedAt, lastSeenAt: syncedAt, lastTraceId: null, lastSpanId: null },
+      drift: { before: definitionOf(accepted), after: definitionOf(drift), detectedAt: syncedAt },
+      risk: { level: 'high', factors: [{ factor: 'drift', reason: expect.stringContaining(syncedAt) }] },
+    });
+    expect(await at.reviews()).toMatchObject([
+      {
+        ...{ subject: { type: 'runtime_observation', id: observation.id }, priority: 'high' },
+        title: expect.stringContaining('its definition changed'),
+      },
+    ]);
+    expect(await at.recommendations()).toMatchObject([
+      {
+        ...{ kind: 'accept_drift', observationIds: [observation.id] },
+        change: {
+          target: { type: 'inventory_item', id: item.id },
+          before: { ...definitionOf(accepted), drift },
+          after: { ...definitionOf(drift), drift: null },
+        },
+      },
+    ]);
+    await at.sync();
+    expect(await at.recommendations()).toHaveLength(1);
+  });
+
+  test('is accepted by {} only once somebody approved it, and undone exactly', async () => {
+    const at = await toolServer();
+    at.tools['search'] = changed;
+    await at.sync();
+    const [{ id }] = (await at.recommendations()) as [Body];
+    expect(await at.apply()).toMatchObject({ applied: [], skipped: [{ id, reason: 'needs_review' }] });
+    await at.review('approved');
+    const before = await at.state();
+    expect(before).toMatchObject({ observation: { status: 'approved' }, open: [{ id }], reviews: [] });
+
+    const { applied, skipped } = await at.apply();
+    expect([applied[0].id, applied.length, skipped]).toEqual([id, 1, []]);
+    expect(await at.item()).toMatchObject({ ...definitionOf(before.item.drift), status: 'available', drift: null });
+    expect(await at.observation()).toMatchObject({ status: 'resolved', drift: null, risk: { level: 'low' } });
+    expect(await at.sync()).toMatchObject({ updated: 0, unchanged: 1 });
+    const { lastSeenAt } = await at.item();
+
+    expect((await at.undo(id)).status).toBe(200);
+    expect(await at.state()).toEqual({ ...before, item: { ...before.item, lastSeenAt } });
+    expect(await at.sync()).toMatchObject({ updated: 0, unchanged: 1 });
+    expect(await at.recommendations()).toMatchObject([{ id }]);
+  });
+
+  test('that is changed back is as it was: the recommendation superseded, the observation resolved, the task gone', async () => {
+    const at = await toolServer();
+    const accepted = await at.item();
+    at.tools['search'] = changed;
+    await at.sync();
+    const [{ id }] = (await at.recommendations()) as [Body];
+    at.tools['search'] = SEARCH;
+    expect(await at.sync()).toMatchObject({ updated: 1 });
+    expect(definitionOf(await at.item())).toEqual(definitionOf(accepted));
+    expect((await at.item()).drift).toBeNull();
+    expect(await at.observation()).toMatchObject({ status: 'resolved', drift: null, risk: { level: 'low' } });
+    expect(await at.recommendations()).toEqual([]);
+    expect(await at.recommendations('superseded')).toMatchObject([{ id }]);
+    expect(await at.reviews()).toEqual([]);
+  });
+});
+
+describe('a drift', () => {
+  test('opens the observation that spans had made, and keeps what they said', async () => {
+    const at = await toolServer();
+    await at.use('search');
+    await at.use('search');
+    const seen = await at.observation();
+    expect(seen).toMatchObject({ status: 'resolved', occurrences: 2, risk: { level: 'low' } });
+    at.tools['search'] = WITH_TOKEN;
+    await at.sync();
+    const { firstSeenAt, lastSeenAt, lastSpanId, evidence } = seen;
+    expect(await at.observation()).toMatchObject({
+      ...{ id: seen.id, status: 'open', occurrences: 2, firstSeenAt, lastSeenAt, lastSpanId, evidence },
+      risk: { level: 'high', factors: [{ factor: 'drift' }] },
+    });
+  });
+
+  test('that no span reported is first seen when one does', async () => {
+    const at = await toolServer();
+    at.tools['search'] = WITH_TOKEN;
+    const { syncedAt } = await at.sync();
+    await at.use('search');
+    const seen = await at.observation();
+    expect(seen).toMatchObject({ status: 'open', occurrences: 1, lastTraceId: expect.any(String) });
+    expect(seen.firstSeenAt > syncedAt).toBe(true);
+    expect(kindsOf(await at.recommendations())).toEqual(['accept_drift']);
+  });
+
+  test('approved covers that change alone: the next one is asked about, and the former id is not open', async () => {
+    const at = await toolServer();
+    at.tools['search'] = WITH_TOKEN;
+    await at.sync();
+    const [{ id: former }] = (await at.recommendations()) as [Body];
+    await at.review('approved');
+    at.tools['search'] = REWORDED;
+    await at.sync();
+    expect(await at.observation()).toMatchObject({ status: 'open', review: null });
+    const [{ id }] = (await at.recommendations()) as [Body];
+    expect(await at.apply()).toMatchObject({ applied: [], skipped: [{ id, reason: 'needs_review' }] });
+    const named = await at.apply({ recommendationIds: [former] });
+    expect(named).toMatchObject({ applied: [], skipped: [{ id: former, reason: 'not_open' }] });
+    expect((await at.item()).description).toBe(SEARCH.description);
+  });
+
+  test.each(['rejected', 'ignored'])(
+    'that was %s is dismissed and stays quiet while it is the same',
+    async (decision) => {
+      const at = await toolServer();
+      const accepted = await at.item();
+      at.tools['search'] = WITH_TOKEN;
+      await at.sync();
+      const [{ id }] = (await at.recommendations()) as [Body];
+      await at.review(decision);
+      expect(await at.recommendations('dismissed')).toMatchObject([{ id, kind: 'accept_drift' }]);
+      const quiet = await at.state();
+      expect(quiet).toMatchObject({ observation: { status: decision }, open: [], reviews: [] });
+      const { syncedAt } = await at.sync();
+      expect(await at.state()).toEqual({ ...quiet, item: { ...quiet.item, lastSeenAt: syncedAt } });
+      expect(await at.apply()).toMatchObject({ applied: [], skipped: [] });
+      expect(definitionOf(await at.item())).toEqual(definitionOf(accepted));
+    },
+  );
+
+  test.each(['ignored', 'rejected'])(
+    'another change than the one that was %s is asked about again',
+    async (decision) => {
+      const at = await toolServer();
+      at.tools['search'] = WITH_TOKEN;
+      await at.sync();
+      await at.review(decision);
+      at.tools['search'] = REWORDED;
+      await at.sync();
+      const observation = await at.observation();
+      expect(observation).toMatchObject({
+        status: 'open',
+        review: null,
+        drift: { after: { description: REWORDED.description } },
+      });
+      expect(await at.recommendations()).toMatchObject([{ kind: 'accept_drift', observationIds: [observation.id] }]);
+      expect(await at.reviews()).toHaveLength(1);
+    },
+  );
+
+  test('of what is rejected changes what is shown, not the decision; used all the same, a block is recommended', async () => {
+    const at = await toolServer();
+    await at.use('search');
+    await at.review('rejected');
+    at.tools['search'] = REWORDED;
+    await at.sync();
+    expect(await at.observation()).toMatchObject({
+      ...{ status: 'rejected', review: { decision: 'rejected' } },
+      drift: { after: { description: REWORDED.description } },
+    });
+    expect([await at.recommendations(), await at.reviews()]).toEqual([[], []]);
+    await at.use('search');
+    const observation = await at.observation();
+    expect(observation).toMatchObject({ status: 'open', review: { decision: 'rejected' } });
+    expect(observation.risk.factors.map(({ factor }: Body) => factor)).toEqual(['rejected_again', 'drift']);
+    expect(kindsOf(await at.recommendations())).toEqual(['block_item']);
+    expect((await at.apply()).applied.map(({ kind }: Body) => kind)).toEqual(['block_item']);
+    expect(await at.item()).toMatchObject({ status: 'blocked', description: SEARCH.description });
+  });
+
+  test('that was rejected and is taken back is over: the tool as it was accepted is used in peace', async () => {
+    const at = await toolServer();
+    at.tools['search'] = WITH_TOKEN;
+    await at.sync();
+    await at.review('rejected');
+    at.tools['search'] = SEARCH;
+    await at.sync();
+    expect(await at.observation()).toMatchObject({ status: 'resolved', review: null, drift: null });
+    await at.use('search');
+    expect(await at.observation()).toMatchObject({ status: 'resolved' });
+    expect([await at.recommendations(), await at.reviews()]).toEqual([[], []]);
+  });
+
+  test.each(['blocked', 'retired'])(
+    'of what is %s asks nobody anything, until it is available again',
+    async (status) => {
+      const at = await toolServer();
+      const accepted = await at.item();
+      await at.setStatus(status);
+      at.tools['search'] = WITH_TOKEN;
+      await at.sync();
+      expect(await at.item()).toMatchObject({ ...definitionOf(accepted), status });
+      expect([await at.observation(), await at.recommendations(), await at.reviews()]).toEqual([undefined, [], []]);
+      expect(await at.apply()).toMatchObject({ applied: [], skipped: [] });
+      await at.setStatus('available');
+      expect(kindsOf(await at.recommendations())).toEqual(['accept_drift']);
+      expect(await at.reviews()).toHaveLength(1);
+
+      await at.setStatus(status);
+      expect(await at.observation()).toMatchObject({ status: 'resolved', drift: null, occurrences: 0 });
+      expect([await at.recommendations(), await at.reviews()]).toEqual([[], []]);
+    },
+  );
+
+  test('is over once the item is deleted: nobody used it, and nothing is recommended', async () => {
+    const at = await toolServer();
+    at.tools['search'] = WITH_TOKEN;
+    await at.sync();
+    const { id } = await at.item();
+    await server.ok('DELETE', `${at.path}/inventory/${id}`, { as: at.as });
+    const observation = await at.observation();
+    expect(observation).toMatchObject({ unknown: true, status: 'resolved', drift: null });
+    expect([await at.recommendations(), await at.reviews()]).toEqual([[], []]);
+    const path = `/v1/runtime-observations/${observation.id}`;
+    expect(await server.ok('PUT', path, { as: at.as, body: { status: 'open' } })).toMatchObject({ status: 'resolved' });
+    await at.use('search');
+    expect(await at.observation()).toMatchObject({ id: observation.id, status: 'open', occurrences: 1 });
+    expect(kindsOf(await at.recommendations())).toEqual(['register_item']);
+  });
+});
+
+describe('a tool that vanished', () => {
+  test('is missing, and retired by {}: that narrows; undone it is missing, back it is available', async () => {
+    const at = await toolServer();
+    const { lastSeenAt } = await at.item();
+    delete at.tools['search'];
+    expect(await at.sync()).toMatchObject({ removed: 1 });
+    const missing = untimed(await at.item());
+    expect(missing).toMatchObject({ status: 'missing', lastSeenAt });
+    const open = (await at.recommendations()).map(untimed);
+    expect(open).toMatchObject([
+      {
+        ...{ kind: 'retire_item', reason: expect.stringContaining(lastSeenAt) },
+        change: { target: { id: missing.id }, before: { status: 'missing' }, after: { status: 'retired' } },
+      },
+    ]);
+    const [{ id }] = open as [Body];
+    expect(await at.apply()).toMatchObject({ applied: [{ id, status: 'applied' }], skipped: [] });
+    expect(await at.item()).toMatchObject({ status: 'retired' });
+    await at.sync();
+    expect(await at.recommendations()).toEqual([]);
+
+    expect((await at.undo(id)).status).toBe(200);
+    expect(untimed(await at.item())).toEqual(missing);
+    expect((await at.recommendations()).map(untimed)).toEqual(open);
+    at.tools['search'] = SEARCH;
+    expect(await at.sync()).toMatchObject({ updated: 1 });
+    expect(await at.item()).toMatchObject({ status: 'available', drift: null });
+    expect(await at.recommendations()).toEqual([]);
+    expect(await at.recommendations('superseded')).toMatchObject([{ id }]);
+  });
+
+  test('and whose retirement was dismissed stays missing quietly, until it came back and vanishes again', async () => {
+    const at = await toolServer();
+    delete at.tools['search'];
+    await at.sync();
+    const [{ id }] = (await at.recommendations()) as [Body];
+    const body = { reason: 'the server is being moved' };
+    await server.ok('POST', `/v1/recommendations/${id}/dismiss`, { as: at.as, body });
+    await at.sync();
+    expect(await at.recommendations()).toEqual([]);
+    expect(await at.item()).toMatchObject({ status: 'missing' });
+    at.tools['search'] = SEARCH;
+    await at.sync();
+    delete at.tools['search'];
+    await at.sync();
+    expect(kindsOf(await at.recommendations())).toEqual(['retire_item']);
+  });
+
+  test('and comes back as something else is available, and drifted', async () => {
+    const at = await toolServer();
+    const accepted = await at.item();
+    delete at.tools['search'];
+    await at.sync();
+    at.tools['search'] = REWORDED;
+    await at.sync();
+    const item = await at.item();
+    expect([item.status, definitionOf(item)]).toEqual(['available', definitionOf(accepted)]);
+    expect(item.drift.description).toBe(REWORDED.description);
+    expect(kindsOf(await at.recommendations())).toEqual(['accept_drift']);
+  });
+});

@@ -1,0 +1,235 @@
+import SqliteDatabase from 'better-sqlite3';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { expectProblem } from '../endpoints/harness.ts';
+import { LOOPBACK, startPeer } from '../inventory-sync/peers.ts';
+import { accountWithKey } from '../support/people.ts';
+import { type Body, type Credential, startTestServer, type TestServer } from '../support/server.ts';
+import { all, chat, sendSpans } from '../traces/sending.ts';
+import { newTenant, type Tenant } from './loop-support.ts';
+
+let server: TestServer;
+beforeAll(async () => {
+  server = await startTestServer(LOOPBACK);
+});
+afterAll(() => server.stop());
+
+/** A provider `oai` of a tenant, which is called by its name in spans, and what is done with it. */
+async function oai(tenant: Tenant) {
+  const { operator: as } = tenant;
+  let name = 'oai';
+  const provider = await server.ok('POST', '/v1/providers', { as, body: { name, kind: 'llm' } });
+  const path = `/v1/providers/${provider.id}`;
+  return {
+    id: provider.id as string,
+    path,
+    rename: async (to: string) => {
+      const answer = await server.call('PUT', path, { as, body: { name: to } });
+      if (answer.status === 200) name = to;
+      return answer;
+    },
+    declare: (model: string, status = 'available'): Promise<Body> =>
+      server.ok('POST', `${path}/inventory`, { as, body: { kind: 'model', name: model, status } }),
+    items: (): Promise<Body[]> => all(server, `${path}/inventory`, as),
+    see: (model: string, from: Credential = tenant.sender) => {
+      const start = BigInt(server.services.now().getTime()) * 1_000_000n;
+      return sendSpans(server, from, [{ ...chat(model, { 'gen_ai.provider.name': name }), start }]);
+    },
+    observations: (): Promise<Body[]> => all(server, `${path}/observations`, as),
+    recommendations: (status = 'open'): Promise<Body[]> => all(server, `${path}/recommendations?status=${status}`, as),
+  };
+}
+
+const factors = ({ risk }: Body): string[] => risk.factors.map(({ factor }: Body) => factor);
+
+test('a block of a model with another vendor in front holds once the provider is called like that', async () => {
+  const tenant = await newTenant(server);
+  const provider = await oai(tenant);
+  await provider.declare('acme/gpt-5', 'blocked');
+  expect((await provider.rename('Acme')).status).toBe(200);
+  for (const spelling of ['acme/gpt-5', 'GPT-5', 'ACME/acme/gpt-5']) await provider.see(spelling);
+  const observed = await provider.observations();
+  expect(observed).toMatchObject([{ unknown: false, occurrences: 3 }]);
+  expect(factors(observed[0])).toContain('blocked_item');
+  const again = { as: tenant.operator, body: { kind: 'model', name: 'gpt-5' } };
+  expectProblem(await server.call('POST', `${provider.path}/inventory`, again), 409, 'name_taken');
+});
+
+test('a block of a model with the former name in front holds under the new one', async () => {
+  const tenant = await newTenant(server);
+  const provider = await oai(tenant);
+  const item = await provider.declare('oai/gpt-5', 'blocked');
+  await provider.see('gpt-5');
+  await provider.rename('acme');
+  await provider.see('acme/gpt-5');
+  const [observed, ...others] = await provider.observations();
+  expect(others).toEqual([]);
+  expect(observed).toMatchObject({ unknown: false, inventoryItemId: item.id, occurrences: 2 });
+  expect(factors(observed)).toContain('blocked_item');
+  expect(await provider.items()).toMatchObject([{ id: item.id, name: 'gpt-5', status: 'blocked' }]);
+  // Nothing is left of the former name: the item finds itself.
+  const body = { status: 'available' };
+  await server.ok('PUT', `${provider.path}/inventory/${item.id}`, { as: tenant.operator, body });
+  expect(factors((await provider.observations())[0])).not.toContain('blocked_item');
+});
+
+test('two items that would be one refuse the name, and everything is as it was', async () => {
+  const tenant = await newTenant(server);
+  const provider = await oai(tenant);
+  await provider.declare('gpt-5');
+  const blocked = await provider.declare('acme/gpt-5', 'blocked');
+  await provider.see('acme/gpt-5');
+  const before = [await provider.items(), await provider.observations(), await provider.recommendations()];
+  const refused = await provider.rename('acme');
+  expectProblem(refused, 409, 'name_taken');
+  expect(refused.body.detail).toMatch(/"acme\/gpt-5" and "gpt-5" would be one/);
+  expect([await provider.items(), await provider.observations(), await provider.recommendations()]).toEqual(before);
+  expect((await server.ok('GET', provider.path, { as: tenant.operator })).name).toBe('oai');
+  const [other] = before[0]?.filter(({ id }) => id !== blocked.id) ?? [];
+  await server.ok('DELETE', `${provider.path}/inventory/${other?.['id']}`, { as: tenant.operator });
+  expect((await provider.rename('acme')).status).toBe(200);
+});
+
+test('sessions that hold a spelling that the new name makes blocked end, and the audit says so', async () => {
+  const tenant = await newTenant(server);
+  const { operator: as } = tenant;
+  const provider = await oai(tenant);
+  const plain = await provider.declare('gpt-5');
+  await provider.declare('acme/gpt-5', 'blocked');
+  const gateway = await server.ok('POST', '/v1/gateways', { as, body: { name: 'edge', providerIds: [provider.id] } });
+  const session = await server.ok('POST', `/v1/gateways/${gateway.id}/sessions`, { as, body: {} });
+  await server.ok('DELETE', `${provider.path}/inventory/${plain.id}`, { as });
+  await provider.rename('acme');
+  const ended = await server.ok('GET', `/v1/gateways/${gateway.id}/sessions/${session.id}`, { as });
+  expect(ended).toMatchObject({ status: 'revoked', revokedReason: 'item_blocked' });
+  const events = await all(server, `/v1/audit-events?target_id=${session.id}&operation=update_provider`, as);
+  expect(events).toMatchObject([{ changedFields: ['revokedAt', 'revokedReason'] }]);
+});
+
+test('observations that become one keep the last review and all that was counted; each sub-tenant has its own', async () => {
+  const tenant = await newTenant(server);
+  const { operator: as } = tenant;
+  const east = await accountWithKey(server, { tenantId: tenant.tenantId, subTenantId: 'east' }, ['traces:write']);
+  const provider = await oai(tenant);
+  await provider.see('gpt-5');
+  server.travel(1000);
+  await provider.see('acme/gpt-5');
+  await provider.see('acme/gpt-5');
+  await provider.see('acme/gpt-5', east);
+  const rejected = (await provider.observations()).find((one) => one.name === 'acme/gpt-5' && one.subTenantId === null);
+  await tenant.review(rejected?.['id'], 'rejected');
+  server.travel(1000);
+  await provider.see('gpt-5');
+  const before = await provider.observations();
+  const plain = before.find(({ name }) => name === 'gpt-5');
+  await provider.rename('acme');
+
+  const after = await provider.observations();
+  expect(after.map(({ subTenantId, occurrences }) => `${subTenantId}: ${occurrences}`).toSorted()).toEqual([
+    'east: 1',
+    'null: 4',
+  ]);
+  const kept = after.find(({ subTenantId }) => subTenantId === null);
+  expect(kept).toMatchObject({
+    ...{ id: rejected?.['id'], status: 'rejected', review: { decision: 'rejected' }, unknown: true },
+    ...{ firstSeenAt: plain?.['firstSeenAt'], lastSeenAt: plain?.['lastSeenAt'], lastSpanId: plain?.['lastSpanId'] },
+  });
+  expect(kept?.['evidence'].names.toSorted()).toEqual(['acme/gpt-5', 'gpt-5']);
+  const gone = await server.call('PUT', `/v1/runtime-observations/${plain?.['id']}`, { as, body: {} });
+  expectProblem(gone, 404, 'runtime_observation_not_found');
+  const tasks = (await tenant.tasks()).map(({ subject }) => subject.id);
+  expect(tasks).not.toContain(plain?.['id']);
+  // One is open about it, for what the sub-tenant sees; and the next sighting is one of what was rejected.
+  expect((await provider.recommendations()).map(({ kind }) => kind)).toEqual(['register_item']);
+  server.travel(1000);
+  await provider.see('GPT-5');
+  expect((await provider.recommendations()).map(({ kind }): string => kind).toSorted()).toEqual([
+    'block_item',
+    'register_item',
+  ]);
+  expect((await provider.observations()).find(({ id }) => id === kept?.['id'])).toMatchObject({
+    ...{ status: 'open', risk: { level: 'high' } },
+  });
+});
+
+test('an observation that the first release named with the provider in front is merged as well', async () => {
+  const tenant = await newTenant(server);
+  const provider = await oai(tenant);
+  await provider.see('gpt-5');
+  server.travel(1000);
+  await provider.see('acme/gpt-5');
+  const plain = (await provider.observations()).find(({ name }) => name === 'gpt-5');
+  const db = new SqliteDatabase(server.databasePath, { timeout: 5000 });
+  db.prepare('update runtime_observations set name = ? where id = ?').run('oai/gpt-5', plain?.['id']);
+  db.close();
+  const moved = (await provider.observations()).find(({ name }) => name === 'acme/gpt-5');
+  await tenant.review(moved?.['id'], 'rejected');
+  expect((await provider.rename('acme')).status).toBe(200);
+  expect(await provider.observations()).toMatchObject([{ id: moved?.['id'], name: 'acme/gpt-5', occurrences: 2 }]);
+  await provider.see('gpt-5');
+  expect(await provider.observations()).toMatchObject([{ id: moved?.['id'], occurrences: 3 }]);
+});
+
+test('what becomes one with a declared model is recommended no more, and a dismissal holds under the new name', async () => {
+  const tenant = await newTenant(server);
+  const provider = await oai(tenant);
+  await provider.declare('gpt-5');
+  await provider.see('acme/gpt-5');
+  await provider.see('acme/other');
+  const open = await provider.recommendations();
+  const [other] = open.filter(({ change }) => change.after.name === 'acme/other');
+  const body = { reason: 'not wanted' };
+  await server.ok('POST', `/v1/recommendations/${other?.['id']}/dismiss`, { as: tenant.operator, body });
+  await provider.rename('acme');
+  expect(await provider.recommendations()).toEqual([]);
+  expect(await provider.recommendations('superseded')).toHaveLength(1);
+  const known = (await provider.observations()).find(({ unknown }) => !unknown);
+  expect(known).toMatchObject({ status: 'resolved', unknown: false });
+  await provider.see('other');
+  expect(await provider.recommendations()).toEqual([]);
+});
+
+test('more models than are read at once are renamed, and the count of observations stays right', async () => {
+  const small = await startTestServer({ QM_MAX_OBSERVATIONS: '600' });
+  const tenant = await newTenant(small);
+  const { operator: as, sender, path } = tenant;
+  const names = Array.from({ length: 250 }, (_, index) => [`acme/m-${index}`, `m-${index}`]).flat();
+  const spans = names.map((name) => chat(name, { 'gen_ai.provider.name': 'openai' }));
+  await sendSpans(small, sender, spans);
+  await small.ok('PUT', path, { as, body: { name: 'acme' } });
+  const merged = await all(small, `${path}/observations?limit=100`, as);
+  expect(merged).toHaveLength(250);
+  expect(merged.every(({ occurrences }) => occurrences === 2)).toBe(true);
+  const more = Array.from({ length: 400 }, (_, index) => chat(`n-${index}`, { 'gen_ai.provider.name': 'acme' }));
+  await sendSpans(small, sender, more);
+  expect(await all(small, '/v1/runtime-observations?limit=100', as)).toHaveLength(600);
+  await small.stop();
+});
+
+test('a sync that runs while its provider is renamed writes nothing that it read by the former name', async () => {
+  const tenant = await newTenant(server);
+  const { operator: as } = tenant;
+  const { promise: asked, resolve: ask } = Promise.withResolvers<void>();
+  const { promise: renamed, resolve: goOn } = Promise.withResolvers<void>();
+  const peer = await startPeer(async (_req, res) => {
+    ask();
+    await renamed;
+    res.end(JSON.stringify({ object: 'list', data: [{ id: 'acme/gpt-5' }, { id: 'oai/gpt-4' }] }));
+  });
+  const body = { name: 'oai', kind: 'llm', baseUrl: peer.url };
+  const { id } = await server.ok('POST', '/v1/providers', { as, body });
+  const path = `/v1/providers/${id}`;
+  const running = server.call('POST', `${path}/sync`, { as });
+  await asked;
+  await server.ok('PUT', path, { as, body: { name: 'acme' } });
+  goOn();
+  const answered = await running;
+  expectProblem(answered, 502, 'sync_failed');
+  expect(answered.body.detail).toMatch(/the provider was changed meanwhile/);
+  expect(await all(server, `${path}/inventory`, as)).toEqual([]);
+  expect(await server.ok('GET', path, { as })).toMatchObject({ health: 'unknown' });
+  await vi.waitFor(async () => expect((await server.call('POST', `${path}/sync`, { as })).status).toBe(200));
+  expect((await all(server, `${path}/inventory`, as)).map(({ name }): string => name).toSorted()).toEqual([
+    'gpt-5',
+    'oai/gpt-4',
+  ]);
+});

@@ -1,0 +1,128 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { openRotations } from '../../src/credentials/expiry.ts';
+import { eraseFormer } from '../../src/provider-credentials/service.ts';
+import { LOOPBACK } from '../inventory-sync/peers.ts';
+import { type Body, startTestServer, type TestServer } from '../support/server.ts';
+import { toolServer, untimed } from './tool-server.ts';
+
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+
+let server: TestServer;
+beforeAll(async () => {
+  server = await startTestServer(LOOPBACK);
+});
+afterAll(() => server.stop());
+
+/** A provider whose credential ends in 20 days, and what its server was sent at the last sync. */
+async function withCredential() {
+  const at = await toolServer(server);
+  const put = (body: object): Promise<Body> =>
+    server.ok('PUT', `${at.path}/credential`, { as: at.as, body: { scheme: null, header: 'X-Token', ...body } });
+  const expiresAt = new Date(server.services.now().getTime() + 20 * DAY_MS).toISOString();
+  const first = await put({ secret: 'first', expiresAt });
+  return {
+    ...at,
+    ...{ first, expiresAt, put },
+    /** Every secret that one more sync sends. */
+    sent: async (): Promise<unknown[]> => {
+      const before = at.peer.requests.length;
+      await at.sync();
+      return [...new Set(at.peer.requests.slice(before).map(({ headers }) => headers['x-token']))];
+    },
+    credentials: async (): Promise<Body[]> => {
+      const body = { providerId: at.provider.id };
+      return (await server.ok('POST', '/v1/credentials/search', { as: at.as, body })).items;
+    },
+  };
+}
+
+/** The same with a second one on standby, and the rotation to it applied. */
+async function rotated() {
+  const at = await withCredential();
+  const second = await at.put({ secret: 'second', standby: true });
+  const [recommendation] = (await at.recommendations()) as [Body];
+  await at.apply();
+  return { ...at, second, id: recommendation.id };
+}
+
+test('rotate_credential opens when the credential ends within 14 days, and waits for a successor', async () => {
+  const at = await withCredential();
+  await openRotations(server.services);
+  expect(await at.recommendations()).toEqual([]);
+  server.travel(7 * DAY_MS);
+  await openRotations(server.services);
+  await openRotations(server.services);
+  const open = await at.recommendations();
+  expect(open).toMatchObject([
+    {
+      ...{ kind: 'rotate_credential', observationIds: [], reason: expect.stringContaining(at.expiresAt) },
+      change: {
+        target: { type: 'credential', id: at.first.id },
+        before: { credentialId: at.first.id },
+        after: { credentialId: null },
+      },
+    },
+  ]);
+  const skipped = [{ id: open[0].id, reason: 'needs_successor' }];
+  expect(await at.apply()).toMatchObject({ applied: [], skipped });
+  expect(await at.apply({ recommendationIds: [open[0].id] })).toMatchObject({ applied: [], skipped });
+  expect(await at.sent()).toEqual(['first']);
+});
+
+test('with one on standby {} puts it in use: the next sync sends it; undone, the old one again', async () => {
+  const at = await withCredential();
+  server.travel(7 * DAY_MS);
+  await openRotations(server.services);
+  const second = await at.put({ secret: 'second', standby: true });
+  expect(await at.sent()).toEqual(['first']);
+  const open = await at.recommendations();
+  expect(open).toMatchObject([{ kind: 'rotate_credential', change: { after: { credentialId: second.id } } }]);
+  const before = (await at.credentials()).map(untimed);
+
+  const { applied } = await at.apply();
+  expect(applied).toMatchObject([{ id: open[0].id, status: 'applied' }]);
+  expect(JSON.stringify(applied)).not.toMatch(/first|second/);
+  expect(await at.sent()).toEqual(['second']);
+  expect(await at.recommendations()).toEqual([]);
+  const states = (await at.credentials()).map(({ id, slot, status }) => [id, slot, status]);
+  expect(states).toEqual([
+    [second.id, 'current', 'active'],
+    [at.first.id, 'former', 'revoked'],
+  ]);
+
+  expect((await at.undo(open[0].id)).status).toBe(200);
+  expect((await at.credentials()).map(unused)).toEqual(before.map(unused));
+  expect((await at.recommendations()).map(untimed)).toEqual(open.map(untimed));
+  expect(await at.sent()).toEqual(['first']);
+});
+
+test('a rotation cannot be undone a day later, when the former secret is erased, and the answer says so', async () => {
+  const at = await rotated();
+  server.travel(23 * HOUR_MS);
+  await eraseFormer(server.services);
+  expect((await at.undo(at.id)).status).toBe(200);
+  await at.apply({ recommendationIds: [at.id] });
+  server.travel(25 * HOUR_MS);
+  await eraseFormer(server.services);
+  const { status, body } = await at.undo(at.id);
+  expect([status, body.code]).toEqual([409, 'recommendation_built_on']);
+  expect(body.detail).toMatch(/^It cannot be undone: the secret that was in use before is erased/);
+  expect(await at.sent()).toEqual(['second']);
+  expect(await at.recommendations('applied')).toMatchObject([{ id: at.id }]);
+});
+
+test.each([
+  ['put in use', {}, 'credentialId was changed since'],
+  ['stored to follow it', { standby: true }, 'another one came since'],
+])('nor once another credential was %s', async (_, how, why) => {
+  const at = await rotated();
+  await at.put({ secret: 'third', ...how });
+  const { status, body } = await at.undo(at.id);
+  expect([status, body.code]).toEqual([409, 'recommendation_built_on']);
+  expect(body.detail).toContain(why);
+});
+
+function unused(credential: Body): Body {
+  return { ...untimed(credential), lastUsedAt: null };
+}

@@ -1,0 +1,86 @@
+import { copyFile, readFile, rm, writeFile } from 'node:fs/promises';
+import { expect, test } from 'vitest';
+import { databaseFile, newBootstrapKey } from './support/environment.ts';
+import { runProgram, startProcess } from './support/process.ts';
+
+const BOOTSTRAP = newBootstrapKey();
+const OTHER_KEY = Buffer.alloc(32, 9).toString('base64');
+
+/** A database with a signing key, sealed by the key in the file beside it; no server has it open. */
+async function sealedDatabase(): Promise<{ file: string; environment: Record<string, string> }> {
+  const file = await databaseFile();
+  const environment = { DATABASE_URL: `sqlite:${file}`, QM_BOOTSTRAP_API_KEY: BOOTSTRAP };
+  const { url, child, ended } = await startProcess(environment);
+  expect(await openSession(url, 'edge')).toBe(200);
+  child.kill('SIGTERM');
+  await ended;
+  return { file, environment };
+}
+
+/** Opens a session of a new gateway, whose token takes the signing key. Answers the status. */
+async function openSession(url: string, name: string): Promise<number> {
+  const post = (path: string, body: object) =>
+    fetch(url + path, {
+      method: 'POST',
+      headers: { 'x-api-key': BOOTSTRAP, 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    });
+  const { id } = (await (await post('/v1/gateways', { name })).json()) as { id: string };
+  return (await post(`/v1/gateways/${id}/sessions`, {})).status;
+}
+
+// Regression: a restore without its key made another one, and the loss showed only when a secret was used.
+test('a restore without its key file is refused at start in one line, and no other key is made', async () => {
+  const { file, environment } = await sealedDatabase();
+  const restored = await databaseFile();
+  await copyFile(file, restored);
+  const { output, ended } = runProgram({ ...environment, PORT: '0', DATABASE_URL: `sqlite:${restored}` });
+  expect(await ended).toEqual({ code: 2, signal: null });
+  expect(output()).toMatch(/^QM_SECRET_KEY: no key that is configured opens [^\n]+\.key is missing[^\n]*\n$/);
+  await expect(readFile(`${restored}.key`)).rejects.toThrow('ENOENT');
+
+  await copyFile(`${file}.key`, `${restored}.key`);
+  const { url } = await startProcess({ ...environment, DATABASE_URL: `sqlite:${restored}` });
+  expect(await openSession(url, 'again')).toBe(200);
+});
+
+test.each(['in the file', 'configured'])('another key, %s, is refused at start, and not repeated', async (where) => {
+  const { file, environment } = await sealedDatabase();
+  if (where === 'in the file') await writeFile(`${file}.key`, `${OTHER_KEY}\n`);
+  const configured: Record<string, string> = where === 'configured' ? { QM_SECRET_KEY: OTHER_KEY } : {};
+  const { output, ended } = runProgram({ ...environment, ...configured, PORT: '0' });
+  expect(await ended).toEqual({ code: 2, signal: null });
+  expect(output()).toMatch(/^QM_SECRET_KEY: no key that is configured opens [^\n]+\n$/);
+  expect(output()).not.toContain(OTHER_KEY.slice(0, 8));
+});
+
+test('a key file that is damaged is refused at start', async () => {
+  const file = await databaseFile();
+  await writeFile(`${file}.key`, 'hunter2\n');
+  const { output, ended } = runProgram({ PORT: '0', DATABASE_URL: `sqlite:${file}` });
+  expect(await ended).toEqual({ code: 2, signal: null });
+  expect(output()).toMatch(/^QM_SECRET_KEY: [^\n]+\.key should hold 32 bytes, base64\n$/);
+});
+
+test('the former key alone is enough: what it sealed is sealed again by a new one in the file', async () => {
+  const { file, environment } = await sealedDatabase();
+  const former = (await readFile(`${file}.key`, 'utf8')).trim();
+  await rm(`${file}.key`);
+  const first = await startProcess({ ...environment, QM_SECRET_KEY_PREVIOUS: former });
+  first.child.kill('SIGTERM');
+  await first.ended;
+  expect((await readFile(`${file}.key`, 'utf8')).trim()).not.toBe(former);
+  const { url } = await startProcess(environment);
+  expect(await openSession(url, 'again')).toBe(200);
+});
+
+test('with QM_SECRET_KEY_LOST=1 it starts all the same, and makes a signing key in the place of the lost one', async () => {
+  const { file, environment } = await sealedDatabase();
+  await rm(`${file}.key`);
+  const first = await startProcess({ ...environment, QM_SECRET_KEY_LOST: '1' });
+  expect(await openSession(first.url, 'again')).toBe(200);
+  first.child.kill('SIGTERM');
+  await first.ended;
+  const second = await startProcess(environment);
+  expect(await openSession(second.url, 'and again')).toBe(200);
+});

@@ -1,0 +1,66 @@
+import type { ExpressionBuilder } from 'kysely';
+import type { Database } from '../database.ts';
+import type { Tables } from '../tables.ts';
+import type { TenantPlace } from '../tenancy.ts';
+
+/**
+ * The discovered providers of a tenant that nothing is observed of any more, with whether somebody gave them something:
+ * an inventory item, a credential, an address, a schedule, a place in a gateway.
+ */
+export async function findEmptiedProviders(
+  db: Database,
+  { tenantId }: TenantPlace,
+): Promise<{ id: string; isInUse: boolean }[]> {
+  const rows = await db
+    .selectFrom('providers')
+    .select(['id', 'base_url', 'sync_interval_seconds'])
+    .select((eb) => eb.or([eb.exists(items(eb)), eb.exists(secrets(eb)), eb.exists(gateways(eb))]).as('has_something'))
+    .where('tenant_id', '=', tenantId)
+    .where('status', '=', 'discovered')
+    .where((eb) => eb.not(eb.exists(observations(eb))))
+    .execute();
+  return rows.map(({ id, base_url, sync_interval_seconds, has_something }) => ({
+    id,
+    isInUse: Boolean(has_something) || base_url !== null || sync_interval_seconds !== null,
+  }));
+}
+
+type OfProvider = ExpressionBuilder<Tables, 'providers'>;
+
+function items(eb: OfProvider) {
+  return eb
+    .selectFrom('inventory_items as item')
+    .select('item.id')
+    .whereRef('item.tenant_id', '=', 'providers.tenant_id')
+    .whereRef('item.provider_id', '=', 'providers.id');
+}
+
+function secrets(eb: OfProvider) {
+  return eb
+    .selectFrom('credentials as credential')
+    .select('credential.id')
+    .whereRef('credential.tenant_id', '=', 'providers.tenant_id')
+    .whereRef('credential.owner_id', '=', 'providers.id')
+    .where('credential.kind', '=', 'provider_secret')
+    .where('credential.revoked_at', 'is', null);
+}
+
+function gateways(eb: OfProvider) {
+  return eb
+    .selectFrom('gateway_providers as listed')
+    .innerJoin('gateways as gateway', (join) =>
+      join.onRef('gateway.tenant_id', '=', 'listed.tenant_id').onRef('gateway.id', '=', 'listed.gateway_id'),
+    )
+    .select('gateway.id')
+    .whereRef('listed.tenant_id', '=', 'providers.tenant_id')
+    .whereRef('listed.provider_id', '=', 'providers.id')
+    .where('gateway.status', '<>', 'deleted');
+}
+
+function observations(eb: OfProvider) {
+  return eb
+    .selectFrom('runtime_observations as observation')
+    .select('observation.id')
+    .whereRef('observation.tenant_id', '=', 'providers.tenant_id')
+    .whereRef('observation.provider_id', '=', 'providers.id');
+}

@@ -1,0 +1,149 @@
+import { CompiledQuery, createQueryId, type KyselyPlugin, type RootOperationNode } from 'kysely';
+import { expect, test } from 'vitest';
+import type { Database } from '../src/database.ts';
+import { listEndingCredentials, listSettledRotations } from '../src/repositories/credential-expiry.ts';
+import { revokeSessionsOfItems } from '../src/repositories/gateway-sessions.ts';
+import { findInventoryItemsByKeys } from '../src/repositories/inventory.ts';
+import { manifestDeclarations } from '../src/repositories/manifest-declarations.ts';
+import { findLastOperatorTask, finishOperatorTasks, openOperatorTasks } from '../src/repositories/operator-tasks.ts';
+import { eraseFormerSecrets } from '../src/repositories/provider-secrets.ts';
+import { findSoleProvidersOfTools, insertProvider } from '../src/repositories/providers.ts';
+import {
+  findRecommendation,
+  insertRecommendation,
+  supersedeRecommendationsOf,
+} from '../src/repositories/recommendations.ts';
+import { type ObservationState, updateObservationStates } from '../src/repositories/runtime-observations.ts';
+import { EVERYWHERE } from '../src/tenancy.ts';
+import { NOW, temporaryDatabase } from './temporary-database.ts';
+
+const ACME = { tenantId: 'acme', subTenantId: null };
+const PROVIDER = { id: 'prov_1', name: 'openai' };
+const SUBJECT = { ...ACME, kind: 'model', nameKey: 'gpt-5' } as const;
+const TASK = { kind: 'review_observation', subject: { type: 'runtime_observation', id: 'obs_1' } } as const;
+const SESSIONS_OF = { providerId: 'prov_1', providerName: 'openai', subjects: [SUBJECT] };
+const OPEN_TASK = { ...TASK, subTenantId: null, title: 'Review it', priority: 'normal' } as const;
+const STATE: ObservationState = {
+  id: 'obs_1',
+  unknown: true,
+  status: 'open',
+  inventoryItemId: null,
+  drift: null,
+  risk: { level: 'low', factors: [] },
+  isReviewSpent: false,
+};
+const TASKS = { kind: 'review_observation', subjectType: 'runtime_observation' } as const;
+
+/**
+ * What each reads is few, and stands in tables that have many: each step of its plan has to be a search by the index that
+ * was made for it, and none may sort.
+ */
+test.each<[string, (db: Database) => Promise<unknown>, string[]]>([
+  [
+    'the last task about a subject',
+    (db) => findLastOperatorTask(db, [ACME], TASK, NOW),
+    ['operator_tasks_by_subject (tenant_id=? AND kind=? AND subject_type=? AND subject_id=?)'],
+  ],
+  [
+    'whether tasks about subjects are unfinished',
+    (db) => openOperatorTasks(db, ACME, { ...TASKS, tasks: [OPEN_TASK] }, NOW),
+    ['operator_tasks_unfinished (tenant_id=? AND kind=? AND subject_type=? AND subject_id=?)'],
+  ],
+  [
+    'the unfinished tasks about subjects',
+    (db) => finishOperatorTasks(db, [ACME], { ...TASKS, subjectIds: ['obs_1', 'obs_2'] }, 'cancelled', NOW),
+    ['operator_tasks_unfinished (tenant_id=? AND kind=? AND subject_type=? AND subject_id=?)'],
+  ],
+  [
+    'rotations that are settled, over all tenants',
+    (db) => listSettledRotations(db, EVERYWHERE, 100),
+    ['operator_tasks_rotations (kind=?)', 'credentials (tenant_id=? AND id=?)'],
+  ],
+  [
+    'credentials that end soon, over all tenants',
+    (db) => listEndingCredentials(db, EVERYWHERE, { before: NOW, limit: 100 }, NOW),
+    [
+      'credentials_by_expiry (expires_at>? AND expires_at<?)',
+      'operator_tasks_by_subject (tenant_id=? AND kind=? AND subject_type=? AND subject_id=?)',
+    ],
+  ],
+  [
+    'secrets that were swapped out',
+    (db) => eraseFormerSecrets(db, NOW.toISOString()),
+    ['credentials_former (revoked_at<?)'],
+  ],
+  [
+    'who has tools of some names',
+    (db) => findSoleProvidersOfTools(db, ACME, ['search', 'read']),
+    ['inventory_items_by_kind (tenant_id=? AND kind=? AND name_key=?)', 'providers (tenant_id=? AND id=?)'],
+  ],
+  [
+    'items by the keys of their names',
+    (db) => findInventoryItemsByKeys(db, [ACME], 'prov_1', [SUBJECT]),
+    ['inventory_items_by_name_key (tenant_id=? AND provider_id=? AND kind=? AND name_key=?)'],
+  ],
+  [
+    'manifests that declare some names',
+    (db) => manifestDeclarations(db, ACME, PROVIDER, [SUBJECT]),
+    ['manifest_declarations_by_key (tenant_id=? AND provider_key=? AND kind=? AND name_key=?)'],
+  ],
+  [
+    'observations of some ids',
+    (db) => updateObservationStates(db, [ACME], [STATE, { ...STATE, id: 'obs_2' }], NOW),
+    ['SCAN state', 'runtime_observations (tenant_id=? AND id=?)'],
+  ],
+  [
+    'the open recommendations of a provider',
+    (db) => supersedeRecommendationsOf(db, [ACME], 'prov_1', NOW),
+    ['recommendations_open (tenant_id=? AND provider_id=?)'],
+  ],
+  [
+    'the observations that a recommendation rests on',
+    async (db) => {
+      const fields = { displayName: null, description: null, baseUrl: null, metadata: {} };
+      const { id } = await insertProvider(db, ACME, { name: 'x', kind: 'llm', status: 'active', ...fields }, NOW);
+      const change = { target: { type: 'provider', id }, before: null, after: null } as const;
+      const made = { providerId: id, kind: 'adopt_provider', subject: 'provider', reason: 'seen', change } as const;
+      await findRecommendation(db, [ACME], await insertRecommendation(db, ACME, made, NOW));
+    },
+    ['recommendations (tenant_id=? AND id=?)', 'recommendation_observations (tenant_id=? AND recommendation_id=?)'],
+  ],
+  [
+    'the sessions that began within a day',
+    (db) => revokeSessionsOfItems(db, [ACME], SESSIONS_OF, NOW),
+    ['gateway_sessions (tenant_id=? AND id>?)'],
+  ],
+])('searched by an index: %s', async (_what, ask, indexes) => {
+  expect(await planOf(ask)).toEqual(indexes);
+});
+
+/**
+ * The steps in which the statements of a repository function go through tables or sort what they find: of a search the
+ * index, by the table's name for its primary key, and what is looked for in it.
+ */
+async function planOf(ask: (db: Database) => Promise<unknown>): Promise<string[]> {
+  const db = await temporaryDatabase(ACME);
+  const nodes: RootOperationNode[] = [];
+  const listening: KyselyPlugin = {
+    transformQuery({ node }) {
+      // Of an insertion the plan is the checks of its foreign keys.
+      if (node.kind !== 'InsertQueryNode') nodes.push(node);
+      return node;
+    },
+    transformResult: async ({ result }) => result,
+  };
+  await ask(db.withPlugin(listening));
+  const steps: string[] = [];
+  for (const node of nodes) {
+    const { sql, parameters } = db.getExecutor().compileQuery(node, createQueryId());
+    const { rows } = await db.executeQuery<{ detail: string }>(
+      CompiledQuery.raw(`explain query plan ${sql}`, [...parameters]),
+    );
+    steps.push(...rows.map(({ detail }) => detail).filter((step) => /^(SCAN|SEARCH)|FOR ORDER BY$/.test(step)));
+  }
+  return steps
+    .filter((step) => !step.endsWith('CONSTANT ROWS'))
+    .map((step) =>
+      step.replace(/^SEARCH \S+ USING (COVERING )?INDEX /, '').replace(/^sqlite_autoindex_(\w+)_1 /, '$1 '),
+    );
+}
