@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { makeRecords, OPERATIONS, pathWith, TENANT, unchanged } from './support/records.ts';
 import { accountWithKey } from './support/people.ts';
+import { makeRecords, OPERATIONS, pathWith, TENANT, unchanged } from './support/records.ts';
 import { type Body, type Credential, startTestServer, type TestServer } from './support/server.ts';
 
 const LISTS = OPERATIONS.filter(({ operation }) => operation.query && 'cursor' in operation.query.shape);

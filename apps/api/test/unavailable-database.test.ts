@@ -1,7 +1,7 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
 import { sql } from 'kysely';
-import { refusalLog } from '../src/audit-events/refusal-log.ts';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Principal } from '../src/access/principal.ts';
+import { refusalLog } from '../src/audit-events/refusal-log.ts';
 import { startTestServer, type TestServer } from './support/server.ts';
 
 let server: TestServer;

@@ -17,6 +17,7 @@ import type * as operatorTasks from '../src/repositories/operator-tasks.ts';
 import type * as providerSecrets from '../src/repositories/provider-secrets.ts';
 import type * as providers from '../src/repositories/providers.ts';
 import { findProvider, listProviders, updateProvider } from '../src/repositories/providers.ts';
+import type * as recommendationStates from '../src/repositories/recommendation-states.ts';
 import type * as recommendations from '../src/repositories/recommendations.ts';
 import type * as runtimeObservations from '../src/repositories/runtime-observations.ts';
 import type * as sealedSecrets from '../src/repositories/sealed-secrets.ts';
@@ -61,7 +62,9 @@ test('what touches the data of tenants takes a scope or a place, but for what is
   expectTypeOf<Unnarrowed<typeof nameKeys>>().toBeNever();
   expectTypeOf<Unnarrowed<typeof operatorTasks>>().toBeNever();
   expectTypeOf<Unnarrowed<typeof providers>>().toBeNever();
-  expectTypeOf<Unnarrowed<typeof recommendations>>().toBeNever();
+  // Of rows that a scope has found already.
+  expectTypeOf<Unnarrowed<typeof recommendations>>().toEqualTypeOf<'withObservations'>();
+  expectTypeOf<Unnarrowed<typeof recommendationStates>>().toBeNever();
   expectTypeOf<Unnarrowed<typeof traces>>().toBeNever();
   // Each event carries its own place.
   expectTypeOf<Unnarrowed<typeof auditEvents>>().toEqualTypeOf<'insertAuditEvents'>();

@@ -8,11 +8,8 @@ import { manifestDeclarations } from '../src/repositories/manifest-declarations.
 import { findLastOperatorTask, finishOperatorTasks, openOperatorTasks } from '../src/repositories/operator-tasks.ts';
 import { eraseFormerSecrets } from '../src/repositories/provider-secrets.ts';
 import { findSoleProvidersOfTools, insertProvider } from '../src/repositories/providers.ts';
-import {
-  findRecommendation,
-  insertRecommendation,
-  supersedeRecommendationsOf,
-} from '../src/repositories/recommendations.ts';
+import { supersedeRecommendationsOf } from '../src/repositories/recommendation-states.ts';
+import { findRecommendation, insertRecommendation } from '../src/repositories/recommendations.ts';
 import { type ObservationState, updateObservationStates } from '../src/repositories/runtime-observations.ts';
 import { EVERYWHERE } from '../src/tenancy.ts';
 import { NOW, temporaryDatabase } from './temporary-database.ts';

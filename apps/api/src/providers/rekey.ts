@@ -16,7 +16,8 @@ import {
   setModelSubject,
 } from '@quartermaster/db/repositories/name-keys.ts';
 import { finishOperatorTask } from '@quartermaster/db/repositories/operator-tasks.ts';
-import { closeRecommendation, findOpenOfSubject } from '@quartermaster/db/repositories/recommendations.ts';
+import { closeRecommendation } from '@quartermaster/db/repositories/recommendation-states.ts';
+import { findOpenOfSubject } from '@quartermaster/db/repositories/recommendations.ts';
 import {
   addToObservationCount,
   findObservation,

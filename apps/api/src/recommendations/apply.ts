@@ -12,12 +12,14 @@ import type { SessionReference } from '@quartermaster/db/repositories/gateway-se
 import { findProvider } from '@quartermaster/db/repositories/providers.ts';
 import {
   type FormerObservations,
+  findUndone,
+  markApplied,
+} from '@quartermaster/db/repositories/recommendation-states.ts';
+import {
   findDecided,
   findOpenRecommendations,
   findRecommendation,
   findRecommendations,
-  findUndone,
-  markApplied,
 } from '@quartermaster/db/repositories/recommendations.ts';
 import { covers, scopeOf, type TenantScope } from '@quartermaster/db/tenancy.ts';
 import type { z } from 'zod';

@@ -3,7 +3,8 @@ import type { Recommendation } from '@quartermaster/contracts/recommendations.ts
 import type { Database } from '@quartermaster/db/database.ts';
 import { finishOperatorTask } from '@quartermaster/db/repositories/operator-tasks.ts';
 import { findProvider } from '@quartermaster/db/repositories/providers.ts';
-import { findRecommendation, markDismissed } from '@quartermaster/db/repositories/recommendations.ts';
+import { markDismissed } from '@quartermaster/db/repositories/recommendation-states.ts';
+import { findRecommendation } from '@quartermaster/db/repositories/recommendations.ts';
 import { EVERYWHERE, scopeOf } from '@quartermaster/db/tenancy.ts';
 import { principalName } from '../access/principal.ts';
 import { type Change as AuditedChange, write } from '../audit-events/write.ts';

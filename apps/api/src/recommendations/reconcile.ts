@@ -7,10 +7,9 @@ import { nameKey } from '@quartermaster/db/name-key.ts';
 import { findInventoryItemByKey } from '@quartermaster/db/repositories/inventory.ts';
 import { openOperatorTask } from '@quartermaster/db/repositories/operator-tasks.ts';
 import { findProviderSecret } from '@quartermaster/db/repositories/provider-secrets.ts';
+import { closeRecommendation, findDismissedCause } from '@quartermaster/db/repositories/recommendation-states.ts';
 import {
   addObservations,
-  closeRecommendation,
-  findDismissedCause,
   findOpenOfSubject,
   insertRecommendation,
   type StandingRecommendation,

@@ -4,7 +4,7 @@ import type { Database } from '@quartermaster/db/database.ts';
 import { nameKey } from '@quartermaster/db/name-key.ts';
 import { revokeSessionsOfItems, type SessionReference } from '@quartermaster/db/repositories/gateway-sessions.ts';
 import { finishOperatorTask } from '@quartermaster/db/repositories/operator-tasks.ts';
-import { supersedeRecommendationsOf } from '@quartermaster/db/repositories/recommendations.ts';
+import { supersedeRecommendationsOf } from '@quartermaster/db/repositories/recommendation-states.ts';
 import { scopeOf } from '@quartermaster/db/tenancy.ts';
 import type { Change } from '../audit-events/write.ts';
 import { settleDrift } from '../runtime-observations/drift.ts';

@@ -8,10 +8,10 @@ import { findProviderSecret } from '@quartermaster/db/repositories/provider-secr
 import { findProvider } from '@quartermaster/db/repositories/providers.ts';
 import {
   findFormerObservations,
-  findRecommendation,
   markUndone,
   reopenSuperseded,
-} from '@quartermaster/db/repositories/recommendations.ts';
+} from '@quartermaster/db/repositories/recommendation-states.ts';
+import { findRecommendation } from '@quartermaster/db/repositories/recommendations.ts';
 import { scopeOf } from '@quartermaster/db/tenancy.ts';
 import { write } from '../audit-events/write.ts';
 import { ApiError } from '../errors.ts';

@@ -7,7 +7,7 @@ import {
   openOperatorTask,
 } from '@quartermaster/db/repositories/operator-tasks.ts';
 import { findProvider } from '@quartermaster/db/repositories/providers.ts';
-import { supersedeUnfounded } from '@quartermaster/db/repositories/recommendations.ts';
+import { supersedeUnfounded } from '@quartermaster/db/repositories/recommendation-states.ts';
 import {
   addToObservationCount,
   countObservations,

@@ -7,7 +7,7 @@ import { nameKey } from '@quartermaster/db/name-key.ts';
 import { folded } from '@quartermaster/db/queries.ts';
 import { findProviderUses } from '@quartermaster/db/repositories/provider-uses.ts';
 import { findProvidersDeclared } from '@quartermaster/db/repositories/providers.ts';
-import type { FormerObservation } from '@quartermaster/db/repositories/recommendations.ts';
+import type { FormerObservation } from '@quartermaster/db/repositories/recommendation-states.ts';
 import {
   findObservationsOf,
   updateObservation,
