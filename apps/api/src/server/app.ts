@@ -55,7 +55,8 @@ export function createApp({ services, config, ready, devIdentity }: AppOptions):
   );
 
   // Whoever opens the address in a browser wants to read.
-  app.get('/', (_req, res) => res.redirect('/docs'));
+  // By its own text: Express takes `//` for it, too.
+  app.get('/', (req, res, next) => (req.path === '/' ? res.redirect('/docs') : next()));
   app.get('/healthz', (_req, res) => {
     res.json({ status: 'ok' });
   });
