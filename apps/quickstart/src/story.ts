@@ -47,7 +47,7 @@ async function openSession({ operator: client, gateway, agentSubject }: World): 
 
 async function watch(page: Page, { url, agentKey, operator: client, provider }: World): Promise<void> {
   page.section('What an agent does');
-  page.say('A LangChain.js agent runs under OpenInference, and sends its spans with a key that may do nothing else:');
+  page.say('A LangChain.js agent runs under OpenInference, and sends its spans with a key that has no other scope:');
   const traceId = await runAgent({ url, key: agentKey, mcpUrl: provider.baseUrl ?? '' });
   const { items } = await done(listTraceSpans({ client, path: { trace_id: traceId } }));
   const { lines, leftOut } = drawTrace(items);
