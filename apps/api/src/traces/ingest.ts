@@ -17,10 +17,10 @@ import { visibleName } from './visible-name.ts';
 const SPANS_OF_TURN = 500;
 
 /**
- * Spans stored and folded in one transaction, ten times what exporters send at once. A larger request takes several, so
+ * Spans stored and folded in one transaction, four times what exporters send at once. A larger request takes several, so
  * that nobody else's write waits for all of it; what is stored when one fails is not counted twice by a retry.
  */
-const SPANS_OF_TRANSACTION = 5000;
+const SPANS_OF_TRANSACTION = 2000;
 
 type Prepared = { document: NewSpan; folded: FoldedSpan | null };
 
