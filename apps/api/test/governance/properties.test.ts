@@ -225,7 +225,7 @@ async function newWorld() {
           return;
         }
         case 'declare': {
-          const found = (await tenant.items()).find(({ name }) => name === command.model);
+          const found = (await tenant.items()).find(({ name }) => name.toLowerCase() === command.model);
           const { status } = command;
           if (found) await server.ok('PUT', `${tenant.path}/inventory/${found.id}`, { as, body: { status } });
           else {
