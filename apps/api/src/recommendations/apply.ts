@@ -27,7 +27,7 @@ import { principalName } from '../access/principal.ts';
 import { type Change as AuditedChange, write } from '../audit-events/write.ts';
 import { notFound } from '../providers/service.ts';
 import type { CallerContext } from '../trpc.ts';
-import { makeChange } from './change.ts';
+import { changedNames, makeChange } from './change.ts';
 import { itemOf, subjectState } from './reconcile.ts';
 import { type Blocked, endSessions } from './settle.ts';
 
@@ -164,13 +164,6 @@ function narrowingFirst(chosen: readonly Recommendation[]): Recommendation[] {
 /** In a dry run nothing is made: what would be has no id yet. */
 function shown(before: Recommendation, { change }: Recommendation): Recommendation['change'] {
   return { ...change, target: before.change.target };
-}
-
-function changedNames({ before, after }: Recommendation['change']): string[] {
-  const all = { ...before, ...after };
-  return Object.keys(all).filter(
-    (field) => before === null || after === null || JSON.stringify(before[field]) !== JSON.stringify(after[field]),
-  );
 }
 
 /** Whether a call that names no id takes it only where somebody decided about what it rests on. */

@@ -5,6 +5,7 @@ import { nameKey } from '@quartermaster/db/name-key.ts';
 import {
   deleteInventoryItem,
   findInventoryItem,
+  type InventoryItemChange,
   insertInventoryItem,
   updateInventoryItem,
 } from '@quartermaster/db/repositories/inventory.ts';
@@ -16,6 +17,7 @@ import {
 import { updateProvider } from '@quartermaster/db/repositories/providers.ts';
 import { scopeOf } from '@quartermaster/db/tenancy.ts';
 import { z } from 'zod';
+import { changedFields } from '../audit-events/write.ts';
 import { ApiError } from '../errors.ts';
 import type { FormerStates } from '../runtime-observations/recompute.ts';
 import { itemOf } from './reconcile.ts';
@@ -60,6 +62,11 @@ export function backwards({ target, before, after }: Change): Change {
   return { target, before: after, after: before };
 }
 
+/** The names of the fields that a change sets, for the audit. */
+export function changedNames({ before, after }: Change): string[] {
+  return changedFields(before && after ? before : {}, after ?? before ?? {});
+}
+
 async function changeItem(trx: Database, provider: Provider, change: Change, now: Date): Promise<Made> {
   const scope = scopeOf(provider);
   const { id } = change.target;
@@ -91,8 +98,8 @@ async function changeItem(trx: Database, provider: Provider, change: Change, now
       },
     };
   }
-  const fields = ItemChangeSchema.strip().parse(change.after);
-  const item = await updateInventoryItem(trx, scope, id, definedOf(fields), now);
+  const fields = ItemChangeSchema.strip().parse(change.after) as InventoryItemChange;
+  const item = await updateInventoryItem(trx, scope, id, fields, now);
   if (!item) throw new Error(`the inventory item ${id} is gone`);
   return { change, settle: (former) => settleItem(trx, provider, item, now, former) };
 }
@@ -148,8 +155,4 @@ export async function targetOf(
     return current && { credentialId: current.id };
   }
   return undefined;
-}
-
-function definedOf<T extends object>(fields: T): { [K in keyof T]: Exclude<T[K], undefined> } {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as never;
 }

@@ -86,21 +86,16 @@ export async function reconcileProvider(
     subject: PROVIDER_SUBJECT,
   });
   const wanted = adoptProvider.wanted({ provider, observations: seen ? [seen] : [] }, standing !== undefined);
-  if (standing && wanted && seen) {
-    await addObservations(db, standing, [seen.id]);
-    return;
+  if (standing && wanted) {
+    if (seen) {
+      await addObservations(db, standing, [seen.id]);
+      return;
+    }
+  } else {
+    const about = { kind: adoptProvider.kind, subject: PROVIDER_SUBJECT };
+    const isOpened = await stand(db, provider, about, { standing, wanted, ending: 'superseded' }, now);
+    if (!isOpened) return;
   }
-  const stands =
-    standing && wanted
-      ? true
-      : await stand(
-          db,
-          provider,
-          { kind: adoptProvider.kind, subject: PROVIDER_SUBJECT },
-          { standing, wanted, ending: 'superseded' },
-          now,
-        );
-  if (!stands) return;
   const title = `Adopt the provider ${provider.name}, which traffic names and nobody declared, or dismiss it`;
   await openOperatorTask(db, provider, { ...adoptionTask(provider), title, priority: 'normal' }, now);
 }

@@ -16,7 +16,7 @@ import { scopeOf } from '@quartermaster/db/tenancy.ts';
 import { write } from '../audit-events/write.ts';
 import { ApiError } from '../errors.ts';
 import type { CallerContext } from '../trpc.ts';
-import { backwards, makeChange, targetOf } from './change.ts';
+import { backwards, changedNames, makeChange, targetOf } from './change.ts';
 import { notFound } from './dismiss.ts';
 import { itemOf, subjectOf } from './reconcile.ts';
 import { endSessions } from './settle.ts';
@@ -62,7 +62,7 @@ export async function undoRecommendation(ctx: CallerContext, id: string): Promis
     await endSessions(trx, record, { provider, blocked }, now);
     record({ place: recommendation, target: { type: 'recommendation', id }, changed: ['status'] });
     const { type, id: targetId } = change.target;
-    if (targetId !== null) record({ place: provider, target: { type, id: targetId }, changed: ['status'] });
+    if (targetId !== null) record({ place: provider, target: { type, id: targetId }, changed: changedNames(change) });
     return undone;
   });
 }

@@ -1,11 +1,7 @@
 import { setImmediate as breathe } from 'node:timers/promises';
 import type { Database } from '@quartermaster/db/database.ts';
 import { findEmptiedProviders } from '@quartermaster/db/repositories/emptied-providers.ts';
-import {
-  findLastOperatorTask,
-  finishOperatorTasks,
-  openOperatorTask,
-} from '@quartermaster/db/repositories/operator-tasks.ts';
+import { findLastOperatorTask, openOperatorTask } from '@quartermaster/db/repositories/operator-tasks.ts';
 import { findProvider } from '@quartermaster/db/repositories/providers.ts';
 import { supersedeUnfounded } from '@quartermaster/db/repositories/recommendation-states.ts';
 import {
@@ -17,6 +13,7 @@ import { scopeOf } from '@quartermaster/db/tenancy.ts';
 import type { Change as AuditedChange } from '../audit-events/write.ts';
 import { endProvider } from '../providers/service.ts';
 import { settleProvider } from '../recommendations/settle.ts';
+import { cancelReviewTasks } from './review-task.ts';
 
 /** How long after somebody dealt with a full table another task is opened, while it still is full. */
 const ASKED_AGAIN_MS = 24 * 3600 * 1000;
@@ -89,9 +86,7 @@ export async function pruneObservations(
   const removed = await deleteUnreviewedObservations(trx, place);
   await addToObservationCount(trx, place, -removed.length);
   for (let start = 0; start < removed.length; start += OF_TURN) {
-    const subjectIds = removed.slice(start, start + OF_TURN).map(({ id }) => id);
-    const reviews = { kind: 'review_observation', subjectType: 'runtime_observation', subjectIds } as const;
-    await finishOperatorTasks(trx, scopeOf(place), reviews, 'cancelled', now);
+    await cancelReviewTasks(trx, scopeOf(place), removed.slice(start, start + OF_TURN), now);
     await breathe();
   }
   await supersedeUnfounded(trx, place, now);

@@ -55,6 +55,7 @@ export async function foldSpans(
   now: Date,
 ): Promise<number> {
   const { batch, stored, sender, limit } = spans;
+  if (stored.length === 0) return 0;
   const budget = await observationBudget(db, place.tenantId, limit);
   const match = await providerMatcher(db, place, batch, now);
   const uses = firstUses(db, sender);

@@ -6,8 +6,10 @@ import {
   finishOperatorTasks,
   openOperatorTasks,
 } from '@quartermaster/db/repositories/operator-tasks.ts';
-import { scopeOf } from '@quartermaster/db/tenancy.ts';
+import { scopeOf, type TenantScope } from '@quartermaster/db/tenancy.ts';
 import { isRejectedAgain } from '../recommendations/rules/rule.ts';
+
+const REVIEWS = { kind: 'review_observation', subjectType: 'runtime_observation' } as const;
 
 /** Opens the review task of an open observation, and cancels that of any other. */
 export async function settleReviewTask(
@@ -26,17 +28,27 @@ export async function settleReviewTasks(
   observations: readonly RuntimeObservation[],
   now: Date,
 ): Promise<void> {
-  const about = { kind: 'review_observation', subjectType: 'runtime_observation' } as const;
   const isAsked = ({ status }: RuntimeObservation) => status === 'open' && provider.status !== 'deleted';
-  const subjectIds = observations.filter((observation) => !isAsked(observation)).map(({ id }) => id);
-  await finishOperatorTasks(db, scopeOf(provider), { ...about, subjectIds }, 'cancelled', now);
+  const ended = observations.filter((observation) => !isAsked(observation));
+  await cancelReviewTasks(db, scopeOf(provider), ended, now);
   const tasks = observations.filter(isAsked).map((observation) => ({
     ...reviewTask(observation),
     subTenantId: observation.subTenantId,
     title: titleOf(provider, observation),
     priority: observation.risk.level === 'high' ? ('high' as const) : ('normal' as const),
   }));
-  await openOperatorTasks(db, provider, { ...about, tasks }, now);
+  await openOperatorTasks(db, provider, { ...REVIEWS, tasks }, now);
+}
+
+/** Ends the review tasks of observations, some hundreds at the most: nobody needs to decide about them any more. */
+export async function cancelReviewTasks(
+  db: Database,
+  scope: TenantScope,
+  observations: readonly Pick<RuntimeObservation, 'id'>[],
+  now: Date,
+): Promise<void> {
+  const subjectIds = observations.map(({ id }) => id);
+  await finishOperatorTasks(db, scope, { ...REVIEWS, subjectIds }, 'cancelled', now);
 }
 
 /** How long after somebody cancelled a review another one is asked for, if it is still used and undecided. */

@@ -1,7 +1,9 @@
 import type { Recommendation, RecommendationKind } from '@quartermaster/contracts/recommendations.ts';
 import type { RuntimeObservation } from '@quartermaster/contracts/runtime-observations.ts';
+import type { Updateable } from 'kysely';
 import type { Database } from '../database.ts';
 import { within } from '../queries.ts';
+import type { Tables } from '../tables.ts';
 import type { TenantPlace, TenantScope } from '../tenancy.ts';
 import { findOpenOfSubject, OPEN, type StoredDismissal, withObservations } from './recommendations.ts';
 
@@ -140,15 +142,8 @@ export async function markDismissed(
   dismissal: StoredDismissal,
   now: Date,
 ): Promise<Recommendation | undefined> {
-  const rows = await db
-    .updateTable('recommendations')
-    .set({ status: 'dismissed', dismissal: JSON.stringify(dismissal), updated_at: now.toISOString() })
-    .where('id', '=', id)
-    .where(OPEN)
-    .where(within(scope))
-    .returningAll()
-    .execute();
-  return (await withObservations(db, rows))[0];
+  const to = { status: 'dismissed', dismissal: JSON.stringify(dismissal) } as const;
+  return move(db, scope, id, { from: 'open', to }, now);
 }
 
 /** Opens an applied recommendation again, as it was before. @returns undefined where it is not applied */
@@ -159,23 +154,9 @@ export async function markUndone(
   change: Recommendation['change'],
   now: Date,
 ): Promise<Recommendation | undefined> {
-  const rows = await db
-    .updateTable('recommendations')
-    .set({
-      status: 'open',
-      applied_by: null,
-      applied_at: null,
-      former: null,
-      undone_at: now.toISOString(),
-      change: JSON.stringify(change),
-      updated_at: now.toISOString(),
-    })
-    .where('id', '=', id)
-    .where('status', '=', 'applied')
-    .where(within(scope))
-    .returningAll()
-    .execute();
-  return (await withObservations(db, rows))[0];
+  const unapplied = { applied_by: null, applied_at: null, former: null, undone_at: now.toISOString() };
+  const to = { status: 'open', ...unapplied, change: JSON.stringify(change) } as const;
+  return move(db, scope, id, { from: 'applied', to }, now);
 }
 
 /**
@@ -191,22 +172,14 @@ export async function markApplied(
   now: Date,
 ): Promise<Recommendation | undefined> {
   const { appliedBy, appliedAt, change, former } = applied;
-  const rows = await db
-    .updateTable('recommendations')
-    .set({
-      status: 'applied',
-      applied_by: appliedBy,
-      applied_at: appliedAt,
-      change: JSON.stringify(change),
-      former: JSON.stringify(former),
-      updated_at: now.toISOString(),
-    })
-    .where('id', '=', id)
-    .where(OPEN)
-    .where(within(scope))
-    .returningAll()
-    .execute();
-  return (await withObservations(db, rows))[0];
+  const to = {
+    status: 'applied',
+    applied_by: appliedBy,
+    applied_at: appliedAt,
+    change: JSON.stringify(change),
+    former: JSON.stringify(former),
+  } as const;
+  return move(db, scope, id, { from: 'open', to }, now);
 }
 
 /** What the observations behind an applied recommendation were before. */
@@ -222,4 +195,23 @@ export async function findFormerObservations(
     .where(within(scope))
     .executeTakeFirst();
   return row?.former == null ? {} : (JSON.parse(row.former) as FormerObservations);
+}
+
+/** @returns undefined where it is not in the status that it comes from */
+async function move(
+  db: Database,
+  scope: TenantScope,
+  id: string,
+  { from, to }: { from: Recommendation['status']; to: Updateable<Tables['recommendations']> },
+  now: Date,
+): Promise<Recommendation | undefined> {
+  const rows = await db
+    .updateTable('recommendations')
+    .set({ ...to, updated_at: now.toISOString() })
+    .where('id', '=', id)
+    .where('status', '=', from)
+    .where(within(scope))
+    .returningAll()
+    .execute();
+  return (await withObservations(db, rows))[0];
 }
