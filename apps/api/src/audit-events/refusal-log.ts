@@ -1,6 +1,7 @@
 import type { ErrorCode } from '@quartermaster/contracts/errors.ts';
 import type { Database } from '@quartermaster/db/database.ts';
 import { insertAuditEvents, type NewAuditEvent } from '@quartermaster/db/repositories/audit-events.ts';
+import { inTransaction } from '@quartermaster/db/transaction.ts';
 import type { Principal } from '../access/principal.ts';
 import { actorOf } from './write.ts';
 
@@ -34,7 +35,7 @@ export function refusalLog(db: Database, now: () => Date, onDropped: () => void)
     waiting = new Map([...waiting].filter(([key]) => !entries.some(([taken]) => taken === key)));
     const events = entries.map(([, entry]) => entry.event);
     try {
-      await db.transaction().execute((trx) => insertAuditEvents(trx, events, now()));
+      await inTransaction(db, (trx) => insertAuditEvents(trx, events, now()));
     } catch (error) {
       // Kept for the next time, unless too many are waiting by then.
       for (const [key, entry] of entries) if (waiting.size < MOST_WAITING) waiting.set(key, entry);

@@ -4,6 +4,7 @@ import type { Operation } from '@quartermaster/contracts/operation.ts';
 import type { Database } from '@quartermaster/db/database.ts';
 import { insertAuditEvents, type NewAuditEvent } from '@quartermaster/db/repositories/audit-events.ts';
 import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
+import { inTransaction } from '@quartermaster/db/transaction.ts';
 import type { Principal } from '../access/principal.ts';
 import type { Services } from '../services.ts';
 
@@ -34,7 +35,7 @@ export async function write<T>(
   work: (trx: Database, record: (change: Change) => void, now: Date) => Promise<T>,
 ): Promise<T> {
   const now = ctx.services.now();
-  return ctx.services.db.transaction().execute(async (trx) => {
+  return inTransaction(ctx.services.db, async (trx) => {
     const changes: Change[] = [];
     const answer = await work(trx, (change) => changes.push(change), now);
     await insertAuditEvents(

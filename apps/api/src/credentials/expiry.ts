@@ -8,6 +8,7 @@ import {
 import { finishOperatorTask, openOperatorTask } from '@quartermaster/db/repositories/operator-tasks.ts';
 import { findProvider } from '@quartermaster/db/repositories/providers.ts';
 import { EVERYWHERE, scopeOf } from '@quartermaster/db/tenancy.ts';
+import { inTransaction } from '@quartermaster/db/transaction.ts';
 import { settleCredential } from '../recommendations/settle.ts';
 import type { Services } from '../services.ts';
 
@@ -21,7 +22,7 @@ const OF_BATCH = 100;
 export async function openRotations({ db, now }: Pick<Services, 'db' | 'now'>): Promise<number> {
   const time = now();
   for (let batch = OF_BATCH; batch === OF_BATCH; ) {
-    batch = await db.transaction().execute(async (trx) => {
+    batch = await inTransaction(db, async (trx) => {
       const settled = await listSettledRotations(trx, EVERYWHERE, OF_BATCH);
       for (const credential of settled) {
         const task = { kind: 'rotate_credential', subject: { type: 'credential', id: credential.id } } as const;
@@ -35,7 +36,7 @@ export async function openRotations({ db, now }: Pick<Services, 'db' | 'now'>): 
   }
   let opened = 0;
   for (let batch = OF_BATCH; batch === OF_BATCH; opened += batch) {
-    batch = await db.transaction().execute(async (trx) => {
+    batch = await inTransaction(db, async (trx) => {
       const before = new Date(time.getTime() + EXPIRING_MS);
       const ending = await listEndingCredentials(trx, EVERYWHERE, { before, limit: OF_BATCH }, time);
       for (const credential of ending) {

@@ -9,6 +9,7 @@ import {
 } from '@quartermaster/db/repositories/inventory-sync.ts';
 import { findProvider } from '@quartermaster/db/repositories/providers.ts';
 import { scopeOf, type TenantScope } from '@quartermaster/db/tenancy.ts';
+import { inTransaction } from '@quartermaster/db/transaction.ts';
 import { write, writeAsSystem } from '../audit-events/write.ts';
 import { ApiError, whenTaken } from '../errors.ts';
 import { notFound } from '../providers/service.ts';
@@ -59,17 +60,14 @@ async function begin(
   providerId: string,
 ): Promise<{ provider: SyncableProvider; taskId: string }> {
   const time = now();
-  return db
-    .transaction()
-    .execute(async (trx) => {
-      const found = await findProvider(trx, reach, providerId);
-      if (!found) throw notFound();
-      const provider = syncable(found);
-      await refuseOrTakeOver(trx, provider, time);
-      await pruneSyncTasks(trx, provider, { kept: TASKS_KEPT });
-      return { provider, taskId: await insertSyncTask(trx, provider, { leaseExpiresAt: leaseFrom(time) }, time) };
-    })
-    .catch(whenTaken('sync_running', RUNNING));
+  return inTransaction(db, async (trx) => {
+    const found = await findProvider(trx, reach, providerId);
+    if (!found) throw notFound();
+    const provider = syncable(found);
+    await refuseOrTakeOver(trx, provider, time);
+    await pruneSyncTasks(trx, provider, { kept: TASKS_KEPT });
+    return { provider, taskId: await insertSyncTask(trx, provider, { leaseExpiresAt: leaseFrom(time) }, time) };
+  }).catch(whenTaken('sync_running', RUNNING));
 }
 
 async function refuseOrTakeOver(trx: Database, provider: Provider, now: Date): Promise<void> {

@@ -3,6 +3,7 @@ import type { Operation } from '@quartermaster/contracts/operation.ts';
 import { newUserId } from '@quartermaster/db/ids.ts';
 import { insertAuditEvents } from '@quartermaster/db/repositories/audit-events.ts';
 import { deleteUnclaimedUsers, insertUser, type NewUser } from '@quartermaster/db/repositories/users.ts';
+import { inTransaction } from '@quartermaster/db/transaction.ts';
 import { write } from '../audit-events/write.ts';
 import type { Services } from '../services.ts';
 import type { Context } from '../trpc.ts';
@@ -64,7 +65,7 @@ export async function removeUnclaimedUsers(services: Pick<Services, 'db' | 'now'
   const createdBefore = new Date(now.getTime() - UNCLAIMED_AFTER_MS).toISOString();
   for (let removed = 0; ; ) {
     // In batches, since each holds the only writer.
-    const batch = await services.db.transaction().execute(async (trx) => {
+    const batch = await inTransaction(services.db, async (trx) => {
       const ids = await deleteUnclaimedUsers(trx, createdBefore, REMOVED_AT_ONCE);
       await insertAuditEvents(
         trx,

@@ -9,6 +9,7 @@ import {
   searchServiceAccounts,
 } from '@quartermaster/db/repositories/service-accounts.ts';
 import { ensurePlace } from '@quartermaster/db/repositories/tenants.ts';
+import { inTransaction } from '@quartermaster/db/transaction.ts';
 import { mintApiKey, parseApiKey } from '../access/api-key-format.ts';
 import { ConfigError } from '../config.ts';
 
@@ -28,7 +29,7 @@ export async function bootstrap(db: Database, given: string | null, now: Date): 
   if (given !== null && parseApiKey(given) === null) {
     throw new ConfigError('QM_BOOTSTRAP_API_KEY: not a well-formed API key (qm_<key id>_<secret><checksum>)');
   }
-  return db.transaction().execute(async (trx) => {
+  return inTransaction(db, async (trx) => {
     if (await hasPlatformAdministrator(trx)) return null;
     await ensurePlace(trx, BOOTSTRAP_PLACE, now);
     const accountId = await insertAdministrator(trx, now);
@@ -42,7 +43,7 @@ export async function bootstrap(db: Database, given: string | null, now: Date): 
  * account was deleted, disabled or demoted.
  */
 export async function recoverAdministrator(db: Database, now: Date): Promise<string> {
-  return db.transaction().execute(async (trx) => {
+  return inTransaction(db, async (trx) => {
     await ensurePlace(trx, BOOTSTRAP_PLACE, now);
     const [account] = await findServiceAccounts(trx, [BOOTSTRAP_PLACE], ACCOUNT_ID, now);
     const usable = account?.status === 'active' && account.platformAdministrator;

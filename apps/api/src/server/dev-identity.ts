@@ -1,6 +1,7 @@
 import { deleteIdentitiesOf } from '@quartermaster/db/repositories/identities.ts';
 import { insertMembership } from '@quartermaster/db/repositories/memberships.ts';
 import { findAccountByEmail, insertUser, NO_MARKETING } from '@quartermaster/db/repositories/users.ts';
+import { inTransaction } from '@quartermaster/db/transaction.ts';
 import { createDevIdentity, type DevIdentity } from '@quartermaster/dev-identity/provider.ts';
 import type { Config } from '../config.ts';
 import type { Services } from '../services.ts';
@@ -29,7 +30,7 @@ export async function startDevIdentity(
  */
 export async function seedDevAdministrator({ db, now: clock }: Pick<Services, 'db' | 'now'>): Promise<void> {
   const now = clock();
-  await db.transaction().execute(async (trx) => {
+  await inTransaction(db, async (trx) => {
     const former = await findAccountByEmail(trx, ADMINISTRATOR.email);
     if (former) {
       if (former.platformAdministrator) await deleteIdentitiesOf(trx, former.id);

@@ -10,6 +10,7 @@ import {
   retireSigningKeys,
   type SigningKey,
 } from '@quartermaster/db/repositories/signing-keys.ts';
+import { inTransaction } from '@quartermaster/db/transaction.ts';
 import { type CryptoKey, exportJWK, generateKeyPair, importJWK, type JWK } from 'jose';
 import { SecretUnreadableError } from '../crypto/secret-box.ts';
 import type { Services } from '../services.ts';
@@ -72,7 +73,7 @@ async function rotate(
   const now = services.now();
   const made = await newKey(now);
   try {
-    return await db.transaction().execute(async (trx) => {
+    return await inTransaction(db, async (trx) => {
       const newest = await findNewestSigningKey(trx);
       if (newest && isUsable(newest)) return newest;
       await retireSigningKeys(trx, new Date(now.getTime() + OVERLAP_MS), now);

@@ -4,6 +4,7 @@ import type { Database } from '@quartermaster/db/database.ts';
 import { findTenantSettings } from '@quartermaster/db/repositories/tenants.ts';
 import { addToTraces, insertSpans, type NewSpan, type TraceAddition } from '@quartermaster/db/repositories/traces.ts';
 import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
+import { inTransaction } from '@quartermaster/db/transaction.ts';
 import { type Principal, principalName } from '../access/principal.ts';
 import { ApiError } from '../errors.ts';
 import type { DecodedTraces, OtlpSpan, PartialSuccess } from '../otlp/span.ts';
@@ -44,7 +45,7 @@ export async function ingestSpans(
   let unobserved = 0;
   for (let start = 0; start < prepared.length; start += SPANS_OF_TRANSACTION) {
     const batch = prepared.slice(start, start + SPANS_OF_TRANSACTION);
-    const done = await db.transaction().execute((trx) => store(trx, { place, sender, batch, limit }, clock()));
+    const done = await inTransaction(db, (trx) => store(trx, { place, sender, batch, limit }, clock()));
     stored += done.stored;
     unobserved += done.unobserved;
   }

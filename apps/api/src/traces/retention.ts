@@ -1,6 +1,7 @@
 import { setImmediate as breathe } from 'node:timers/promises';
 import { listRetentions } from '@quartermaster/db/repositories/tenants.ts';
 import { deleteTracesBefore } from '@quartermaster/db/repositories/traces.ts';
+import { inTransaction } from '@quartermaster/db/transaction.ts';
 import type { Services } from '../services.ts';
 
 const DAY_MS = 24 * 3600 * 1000;
@@ -14,7 +15,7 @@ export async function removeOldTraces({ db, now }: Pick<Services, 'db' | 'now'>)
     const before = new Date(now().getTime() - days * DAY_MS).toISOString();
     for (let batch = TRACES_OF_BATCH; batch === TRACES_OF_BATCH; removed += batch) {
       // In batches, since each holds the only writer.
-      batch = await db.transaction().execute((trx) => deleteTracesBefore(trx, scope, before, TRACES_OF_BATCH));
+      batch = await inTransaction(db, (trx) => deleteTracesBefore(trx, scope, before, TRACES_OF_BATCH));
       await breathe();
     }
   }
