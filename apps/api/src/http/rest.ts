@@ -10,6 +10,7 @@ import { readBody } from './body.ts';
 import { type Answer, answerOf } from './problems.ts';
 import { QUERY_TEXT, type QueryReader, queryReader } from './query.ts';
 import { routeTable } from './routes.ts';
+import { procedureRunner } from './run-procedure.ts';
 import { defOf } from './schemas.ts';
 import { sendAnswer, sendText } from './send.ts';
 
@@ -36,6 +37,8 @@ export type RestOptions = {
   onRefused?: (error: unknown, answer: Answer, info: Refused) => void;
   /** In bytes; 1 MiB where left out. */
   bodyLimit?: number;
+  /** Whether every answer is held against its contract: see {@link procedureRunner}. For tests. */
+  checkAnswers?: boolean;
 };
 
 /** Who was refused what. */
@@ -53,7 +56,7 @@ type Call = {
   refused: Answer | null;
 };
 
-type Served = { procedure: AnyTRPCProcedure; readQuery: QueryReader; run: (call: Call) => Promise<void> };
+type Served = { readQuery: QueryReader; run: (call: Call) => Promise<void> };
 
 /**
  * Serves every procedure that has an operation at the operation's REST path, below /v1; other paths go to the next
@@ -63,7 +66,9 @@ type Served = { procedure: AnyTRPCProcedure; readQuery: QueryReader; run: (call:
 export function restHandler(options: RestOptions): RequestHandler {
   const served = new Map<Operation, Served>();
   for (const [operation, procedure] of proceduresByOperation(options.procedures)) {
-    served.set(operation, { procedure, readQuery: queryReader(operation.query), run: bridge(operation, procedure) });
+    const { operationId: path } = operation;
+    const call = procedureRunner(procedure, { path, checkAnswers: options.checkAnswers ?? false });
+    served.set(operation, { readQuery: queryReader(operation.query), run: bridge(operation, call) });
   }
   const route = routeTable([...served.keys(), ...(options.operations ?? [])]);
 
@@ -140,7 +145,20 @@ function targetOf(req: ExpressRequest): { pathname: string; search: string } {
  * alone, and a request that says the same at every call. Its caller is ours: it calls the real procedure with the
  * nested input, and turns errors into answers, so that the library never words one.
  */
-function bridge(operation: Operation, procedure: AnyTRPCProcedure): (call: Call) => Promise<void> {
+function bridge(operation: Operation, procedure: Procedure): (call: Call) => Promise<void> {
+  let handle: Handler | undefined;
+  const request = lightRequest(operation);
+  return async (call) => {
+    // Made at its first call: outside production the library makes a document of each, which is most of a start.
+    handle ??= handlerOf(operation, procedure);
+    await handle(request as never, new LightResponse(call) as never, undefined);
+  };
+}
+
+type Procedure = ReturnType<typeof procedureRunner>;
+type Handler = ReturnType<typeof createOpenApiNodeHttpHandler>;
+
+function handlerOf(operation: Operation, procedure: Procedure): Handler {
   const t = initTRPC.context<Call>().meta<OpenApiMeta>().create();
   const names = Object.keys(operation.params?.shape ?? {});
   const standIn = t.procedure
@@ -148,9 +166,9 @@ function bridge(operation: Operation, procedure: AnyTRPCProcedure): (call: Call)
     .input(z.object(Object.fromEntries(names.map((name) => [name, z.string()]))))
     .output(z.unknown());
   const router = t.router({ standIn: standIn.mutation(() => null) });
-  const createCaller = (call: Call) => ({ standIn: () => invoke(operation, procedure, call) });
+  const createCaller = (call: Call) => ({ standIn: () => invoke(procedure, call) });
 
-  const handle = createOpenApiNodeHttpHandler({
+  return createOpenApiNodeHttpHandler({
     router: { ...router, createCaller } as unknown as typeof router,
     createContext: async ({ res }) => (res as unknown as LightResponse).call,
     responseMeta: ({ ctx, errors }) => {
@@ -158,23 +176,12 @@ function bridge(operation: Operation, procedure: AnyTRPCProcedure): (call: Call)
       if (ctx && errors[0]) ctx.refused = ctx.refuse(errors[0]);
       return { status: ctx?.refused?.status ?? 200 };
     },
-  });
-  const request = lightRequest(operation);
-  return async (call) => {
-    await handle(request as never, new LightResponse(call) as never, undefined);
-  };
+  }) as unknown as Handler;
 }
 
-async function invoke(operation: Operation, procedure: AnyTRPCProcedure, call: Call): Promise<unknown> {
+async function invoke(procedure: Procedure, call: Call): Promise<unknown> {
   try {
-    return await procedure({
-      ctx: call.context,
-      getRawInput: async () => call.raw,
-      path: operation.operationId,
-      type: procedure._def.type,
-      signal: undefined,
-      batchIndex: 0,
-    });
+    return await procedure({ ctx: call.context, raw: call.raw });
   } catch (error) {
     call.refused = call.refuse(error);
     return call.refused.body;

@@ -27,13 +27,15 @@ type AppOptions = {
   ready: () => boolean;
   /** The development identity provider, mounted at /oidc. */
   devIdentity: ((req: Request, res: Response) => void) | null;
+  /** Whether every answer is held against its contract, which costs as much as making it. */
+  checkAnswers: boolean;
 };
 
 /** A request id that a caller may choose. */
 const REQUEST_ID = /^[A-Za-z0-9._-]{1,128}$/;
 
 /** The Express host: every path of the service, in the order in which they are tried. */
-export function createApp({ services, config, ready, devIdentity }: AppOptions): Express {
+export function createApp({ services, config, ready, devIdentity, checkAnswers }: AppOptions): Express {
   const app = express();
   app.disable('x-powered-by');
   app.disable('etag');
@@ -76,7 +78,7 @@ export function createApp({ services, config, ready, devIdentity }: AppOptions):
     else throw new ApiError('method_not_allowed', 'tRPC takes GET and POST.', { headers: { Allow: 'GET, POST' } });
   });
   app.use('/trpc', trpcHandler(services));
-  app.use(v1Handler(services, config));
+  app.use(v1Handler(services, { ...config, checkAnswers }));
 
   app.use((req, res) => {
     sendAnswer(req, res, answerOf(new ApiError('route_not_found', 'There is nothing at this path.'), requestIdOf(res)));
@@ -100,10 +102,11 @@ const CONTENT_SECURITY_POLICY = {
   'object-src': ["'none'"],
 };
 
-function v1Handler(services: Services, config: AppOptions['config']) {
+function v1Handler(services: Services, config: AppOptions['config'] & Pick<AppOptions, 'checkAnswers'>) {
   const receive = otlpReceiver({ services, maxBytes: config.otlpMaxBytes });
   return restHandler({
     procedures,
+    checkAnswers: config.checkAnswers,
     authenticate: (req, requestId) => authenticate(services, req, requestId),
     createContext: (req, _res, principal, requestId) => contextOf(services, req, { principal, requestId }),
     requestId: requestIdOf,

@@ -31,7 +31,14 @@ export type RunningServer = {
 };
 
 /** What tests replace. */
-export type Parts = { now?: () => Date; log?: Logger; resolver?: Resolver; syncLimits?: Partial<SyncLimits> };
+export type Parts = {
+  now?: () => Date;
+  log?: Logger;
+  resolver?: Resolver;
+  syncLimits?: Partial<SyncLimits>;
+  /** Holds every answer against its contract. */
+  checkAnswers?: boolean;
+};
 
 /** Requests in flight get so long to finish, in milliseconds. */
 const GRACE_MS = 10_000;
@@ -101,7 +108,10 @@ export async function startServer(config: Config, parts: Parts = {}): Promise<Ru
     opened.push(startHousekeeping(services));
     if (config.metricsPort !== null) opened.push(await startMetrics(services, config.metricsPort));
 
-    handle = createApp({ services, config, ready: () => ready, devIdentity: devIdentity?.handle ?? null });
+    handle = createApp({
+      ...{ services, config, ready: () => ready, devIdentity: devIdentity?.handle ?? null },
+      checkAnswers: parts.checkAnswers ?? false,
+    });
     return { url, publicUrl, services, bootstrapKey, stop: close };
   } catch (error) {
     await close();

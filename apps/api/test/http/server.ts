@@ -56,6 +56,7 @@ export async function serve(options: Partial<RestOptions> = {}): Promise<Server>
       onRefused: (error, answer) => {
         if (answer.unexpected) errors.push(error);
       },
+      checkAnswers: true,
       ...options,
     }),
   );
