@@ -1,6 +1,6 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { isOperation, type Operation } from '@quartermaster/contracts/operation.ts';
 import { type AnyTRPCProcedure, initTRPC } from '@trpc/server';
-import type { Request as ExpressRequest, Response as ExpressResponse, RequestHandler } from 'express';
 import { createOpenApiNodeHttpHandler, type OpenApiMeta } from 'trpc-to-openapi';
 import { z } from 'zod';
 import { authorise, refuseForeignTenants } from '../access/authorise.ts';
@@ -22,17 +22,19 @@ export type RestOptions = {
   /** Operations without a procedure: those of the OTLP receiver. */
   operations?: readonly Operation[];
   /** Who is calling; null where no credential was sent. May refuse: ApiError 400, 401, 403, 503. */
-  authenticate: (req: ExpressRequest, requestId: string) => Promise<Principal | null>;
+  authenticate: (req: IncomingMessage, requestId: string) => Promise<Principal | null>;
   createContext: (
-    req: ExpressRequest,
-    res: ExpressResponse,
+    req: IncomingMessage,
+    res: ServerResponse,
     principal: Principal | null,
     requestId: string,
   ) => Context | Promise<Context>;
   /** The id that the answer already carries in X-Request-Id. */
-  requestId: (res: ExpressResponse) => string;
+  requestId: (res: ServerResponse) => string;
+  /** Hears which operation a request is of. */
+  onMatched?: (res: ServerResponse, operation: Operation) => void;
   /** Answers operations with transport `otlp`, credentials, errors and all. */
-  otlp?: (req: ExpressRequest, res: ExpressResponse, operation: Operation) => Promise<void>;
+  otlp?: (req: IncomingMessage, res: ServerResponse, operation: Operation) => Promise<void>;
   /** Hears of every refusal, foreseen or not. */
   onRefused?: (error: unknown, answer: Answer, info: Refused) => void;
   /** In bytes; 1 MiB where left out. */
@@ -46,8 +48,8 @@ export type Refused = { operation: Operation | null; principal: Principal | null
 
 /** One call of a procedure on its way through trpc-to-openapi. */
 type Call = {
-  req: ExpressRequest;
-  res: ExpressResponse;
+  req: IncomingMessage;
+  res: ServerResponse;
   context: Context;
   /** `{ path, query, body }`, and the query's text. */
   raw: unknown;
@@ -63,7 +65,9 @@ type Served = { readQuery: QueryReader; run: (call: Call) => Promise<void> };
  * handler. The order of checks is part of the interface: route, credentials, scope and named tenants, then body and
  * values, so that a stranger learns nothing from how a body is refused.
  */
-export function restHandler(options: RestOptions): RequestHandler {
+export function restHandler(
+  options: RestOptions,
+): (req: IncomingMessage, res: ServerResponse, next: () => void) => Promise<void> {
   const served = new Map<Operation, Served>();
   for (const [operation, procedure] of proceduresByOperation(options.procedures)) {
     const { operationId: path } = operation;
@@ -87,10 +91,10 @@ export function restHandler(options: RestOptions): RequestHandler {
     };
     res.setHeader('Cache-Control', 'no-store');
     try {
-      const match = route(req.method, pathname);
+      const match = route(req.method ?? '', pathname);
       const { operation } = match;
       info.operation = operation;
-      res.locals.operationId = operation.operationId;
+      options.onMatched?.(res, operation);
       const target = served.get(operation);
       if (operation.transport === 'otlp' || !target) {
         if (!options.otlp) throw new Error(`Nothing serves ${operation.operationId}`);
@@ -131,8 +135,9 @@ function bodyOptions({ bodyOptional, form, body }: Operation, { bodyLimit }: Res
 }
 
 /** The request's target as it was written; absolute form (RFC 9112, section 3.2.2) without its origin. */
-function targetOf(req: ExpressRequest): { pathname: string; search: string } {
-  const target = req.originalUrl.replace(/^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i, '');
+function targetOf(req: IncomingMessage): { pathname: string; search: string } {
+  const url = req.url ?? '';
+  const target = url.startsWith('/') ? url : url.replace(/^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i, '');
   const mark = target.indexOf('?');
   return mark < 0
     ? { pathname: target, search: '' }
