@@ -14,6 +14,7 @@ import {
   timesOf,
   within,
 } from '../queries.ts';
+import { statement } from '../statement.ts';
 import type { Tables } from '../tables.ts';
 import type { TenantPlace, TenantScope } from '../tenancy.ts';
 
@@ -40,9 +41,8 @@ export type ApiKey = {
   };
 };
 
-/** Looks a key up to find out who is calling: the one read that no scope narrows. */
-export async function findApiKey(db: Database, keyId: string): Promise<ApiKey | undefined> {
-  const row = await db
+const apiKeyById = statement((db, { keyId }: { keyId: string }) =>
+  db
     .selectFrom('credentials as credential')
     .innerJoin('service_accounts as account', (join) =>
       join.onRef('account.tenant_id', '=', 'credential.tenant_id').onRef('account.id', '=', 'credential.owner_id'),
@@ -52,8 +52,12 @@ export async function findApiKey(db: Database, keyId: string): Promise<ApiKey | 
     .select(['account.id as account_id', 'account.tenant_id', 'account.sub_tenant_id'])
     .select(['account.status', 'account.platform_administrator'])
     .where('credential.id', '=', keyId)
-    .where('credential.kind', '=', 'api_key')
-    .executeTakeFirst();
+    .where('credential.kind', '=', 'api_key'),
+);
+
+/** Looks a key up to find out who is calling: the one read that no scope narrows. */
+export async function findApiKey(db: Database, keyId: string): Promise<ApiKey | undefined> {
+  const [row] = await apiKeyById(db, { keyId });
   if (!row || row.digest === null) return undefined;
   return {
     id: row.id,

@@ -2,7 +2,17 @@ import { setImmediate as breathe } from 'node:timers/promises';
 import type { Span, Trace } from '@quartermaster/contracts/traces.ts';
 import { type Selectable, sql } from 'kysely';
 import type { Database } from '../database.ts';
-import { type Page, type PageRequest, pageOf, placeColumns, placeOf, within } from '../queries.ts';
+import {
+  type Page,
+  type PageRequest,
+  type PageRows,
+  pageOf,
+  placeColumns,
+  placeOf,
+  rowsOf,
+  within,
+} from '../queries.ts';
+import { statement } from '../statement.ts';
 import type { Tables } from '../tables.ts';
 import type { TenantPlace, TenantScope } from '../tenancy.ts';
 
@@ -118,6 +128,25 @@ export async function listTraces(
   return pageOf(rows, page.limit, toTrace, (row) => [row.created_at, row.place_key]);
 }
 
+const spanRows = statement(
+  (db, { scope, traceId, after, rows }: PageRows & { scope: TenantScope; traceId: string }) => {
+    // A span may stand in several places, too.
+    const place = sql<string>`span_id || '/' || tenant_id || '/' || sub_tenant_id`;
+    let query = db
+      .selectFrom('spans')
+      .selectAll()
+      .select(place.as('place_key'))
+      .where('trace_id', '=', traceId)
+      .where(within(scope));
+    if (after !== null) {
+      query = query
+        .where('start_time', '>=', after[0])
+        .where(sql<boolean>`(start_time, ${place}) > (${after[0]}, ${after[1]})`);
+    }
+    return query.orderBy('start_time').orderBy(place).limit(rows);
+  },
+);
+
 /** The spans of a trace by start time, or undefined where nothing in the scope has the trace. */
 export async function listSpans(
   db: Database,
@@ -125,23 +154,7 @@ export async function listSpans(
   traceId: string,
   page: PageRequest,
 ): Promise<Page<Span> | undefined> {
-  // A span may stand in several places, too.
-  const place = sql<string>`span_id || '/' || tenant_id || '/' || sub_tenant_id`;
-  const rows = await db
-    .selectFrom('spans')
-    .selectAll()
-    .select(place.as('place_key'))
-    .where('trace_id', '=', traceId)
-    .where(within(scope))
-    .$if(page.after !== null, (pages) =>
-      pages
-        .where('start_time', '>=', page.after?.[0] ?? '')
-        .where(sql<boolean>`(start_time, ${place}) > (${page.after?.[0]}, ${page.after?.[1]})`),
-    )
-    .orderBy('start_time')
-    .orderBy(place)
-    .limit(page.limit + 1)
-    .execute();
+  const rows = await spanRows(db, { scope, traceId, ...rowsOf(page) });
   if (rows.length === 0 && page.after === null) return undefined;
   return pageOf(rows, page.limit, toSpan, (row) => [row.start_time, row.place_key]);
 }
