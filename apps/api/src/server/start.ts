@@ -47,7 +47,7 @@ const REQUEST_TIMEOUT_MS = 60_000;
 export async function startServer(config: Config, parts: Parts = {}): Promise<RunningServer> {
   const now = parts.now ?? (() => new Date());
   const log = parts.log ?? pino({ level: config.logLevel });
-  const db = await openDatabase(config.databaseUrl, ROOT);
+  const db = await openDatabase(config.databaseUrl, ROOT, { poolSize: config.databasePool });
   const opened: (() => Promise<void>)[] = [() => db.destroy()];
   let stopServing = async () => {};
   const close = async () => {
