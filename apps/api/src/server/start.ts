@@ -61,7 +61,7 @@ const LOG_WRITING = { sync: false, minLength: 4096, periodicFlush: 100, maxLengt
 export async function startServer(config: Config, parts: Parts = {}): Promise<RunningServer> {
   const now = parts.now ?? (() => new Date());
   const log = parts.log ?? pino({ level: config.logLevel }, pino.destination(LOG_WRITING));
-  const db = await openDatabase(config.databaseUrl, ROOT);
+  const db = await openDatabase(config.databaseUrl, ROOT, { poolSize: config.databasePool });
   const opened: (() => Promise<void>)[] = [() => db.destroy()];
   let stopServing = async () => {};
   const close = async () => {
