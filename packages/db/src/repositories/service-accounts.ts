@@ -20,6 +20,7 @@ import {
 import { statement } from '../statement.ts';
 import type { Tables } from '../tables.ts';
 import type { TenantPlace, TenantScope } from '../tenancy.ts';
+import { forgetApiKeys } from './api-keys.ts';
 
 export type NewServiceAccount = Pick<
   ServiceAccount,
@@ -140,6 +141,7 @@ export async function updateServiceAccount(
     .returningAll()
     .executeTakeFirst();
   if (!row) return undefined;
+  if (status !== undefined) forgetApiKeys(db, { tenantId: account.tenantId, accountId: account.id });
   if (metadata !== undefined) await setMetadataMembers(db, account.tenantId, account.id, metadata);
   const [updated] = await withKeys(db, [row], now);
   return updated;
