@@ -90,7 +90,12 @@ test('a builder that computes with a value fails, whatever it makes of it', asyn
 test('values that the statement binds twice, or not at all, find their places', async () => {
   const db = await databaseOf();
   const run = statement((within: Database, { a, c }: { a: string; b: string; c: number }) =>
-    within.selectNoFrom([sql`${c}`.as('first'), sql`${a}`.as('second'), sql`${c}`.as('third'), sql`${'x'}`.as('own')]),
+    within.selectNoFrom([
+      sql`cast(${c} as integer)`.as('first'),
+      sql`cast(${a} as text)`.as('second'),
+      sql`cast(${c} as integer)`.as('third'),
+      sql`cast(${'x'} as text)`.as('own'),
+    ]),
   );
   expect(await run(db, { a: 'A', b: 'B', c: 3 })).toEqual([{ first: 3, second: 'A', third: 3, own: 'x' }]);
   expect(await run(db, { a: 'D', b: 'E', c: 4 })).toEqual([{ first: 4, second: 'D', third: 4, own: 'x' }]);
