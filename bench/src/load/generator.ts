@@ -90,7 +90,7 @@ export function renewIds(request: Buffer, bodyAt: number, batch: BatchTemplate):
 }
 
 export function percentilesOf(values: readonly number[]): LoadResult['latency'] {
-  const sorted = Float64Array.from(values).sort();
+  const sorted = Float64Array.from(values).toSorted();
   const at = (share: number) => sorted[Math.max(0, Math.ceil(sorted.length * share) - 1)] ?? Number.NaN;
   return { p50: at(0.5), p90: at(0.9), p99: at(0.99), max: at(1) };
 }
