@@ -7,7 +7,11 @@ const SPAN_ID_BYTES = 8;
 
 /** Loads a server. @throws where a connection breaks: what is measured must answer */
 export async function applyLoad(plan: LoadPlan): Promise<LoadResult> {
-  const connections = await Promise.all(Array.from({ length: plan.connections }, () => openConnection(plan.port)));
+  const { ports } = plan;
+  const portOf = (index: number) => ports[index % ports.length] ?? 0;
+  const connections = await Promise.all(
+    Array.from({ length: plan.connections }, (_, index) => openConnection(portOf(index))),
+  );
   const next = requestsOf(plan.requests);
   const latencies: number[] = [];
   const statuses: Record<string, number> = {};

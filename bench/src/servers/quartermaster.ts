@@ -18,7 +18,11 @@ export type QuartermasterOptions = {
   profileFolder: string | null;
 };
 
-export type Quartermaster = MeasuredServer & { metricsPort: number; firstAnswerMs: number };
+export type Quartermaster = MeasuredServer & {
+  metricsPort: number;
+  /** From the start of its process until it said that it is ready, in milliseconds. */
+  readyMs: number;
+};
 
 /** What the session tokens name as their issuer, here and on the floors. */
 export const PUBLIC_URL = 'https://quartermaster.example';
@@ -58,7 +62,7 @@ export async function startQuartermaster(options: QuartermasterOptions): Promise
     pid: child.pid ?? 0,
     port,
     metricsPort,
-    firstAnswerMs: performance.now() - began,
+    readyMs: performance.now() - began,
     stop: async () => {
       child.kill('SIGTERM');
       await ended(child);
