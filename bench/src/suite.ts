@@ -7,16 +7,18 @@ import type { Options } from './options.ts';
 import { selfTimes } from './profile.ts';
 import { type Finding, fails, reaches, textOf } from './report.ts';
 import { create } from './workloads/create.ts';
+import { eventLoop } from './workloads/event-loop.ts';
 import { ingest, ingestMany } from './workloads/ingest.ts';
 import { list } from './workloads/list.ts';
 import { observationPages, pages } from './workloads/pages.ts';
 import { session } from './workloads/session.ts';
 import { spans } from './workloads/spans.ts';
 import { start } from './workloads/start.ts';
+import { twoProcesses } from './workloads/two-processes.ts';
 import type { Bench, Workload } from './workloads/workload.ts';
 import { makeWorld, type WorldSize } from './world/world.ts';
 
-const WORKLOADS: Record<string, Workload> = {
+export const WORKLOADS: Record<string, Workload> = {
   list,
   create,
   session,
@@ -26,6 +28,8 @@ const WORKLOADS: Record<string, Workload> = {
   pages,
   'observation-pages': observationPages,
   start,
+  'event-loop': eventLoop,
+  'two-processes': twoProcesses,
 };
 
 /** Runs workloads one after the other. @returns what they found, in their order */

@@ -83,7 +83,10 @@ async function comparePages(bench: Bench, list: List): Promise<Finding> {
         profileFolder: bench.profileFolder,
       });
       servers.push(server);
-      for (const [which, after] of [['first', null], ['last', beforeLast(file, world, list.table)]] as const) {
+      for (const [which, after] of [
+        ['first', null],
+        ['last', beforeLast(file, world, list.table)],
+      ] as const) {
         const asked = list.asked(world, after);
         await expectPage(server.port, asked, which);
         contenders.push({

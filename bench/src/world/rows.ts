@@ -6,7 +6,8 @@ import type { World } from './world.ts';
 /** A time that moves on by a millisecond a row. */
 const TIME = `strftime('%Y-%m-%dT%H:%M:%fZ', 1735689600 + number / 1000.0, 'unixepoch')`;
 
-const COUNTED = 'with recursive counted (number) as (select 1 union all select number + 1 from counted where number < ?)';
+const COUNTED =
+  'with recursive counted (number) as (select 1 union all select number + 1 from counted where number < ?)';
 
 /** Service accounts of the world's tenant, all active. */
 export function addServiceAccounts(file: string, { tenantId }: World, rows: number): void {
