@@ -27,6 +27,9 @@ export type Quartermaster = MeasuredServer & {
 /** What the session tokens name as their issuer, here and on the floors. */
 export const PUBLIC_URL = 'https://quartermaster.example';
 
+/** Counted like any limit, and never reached. */
+const REQUESTS_A_MINUTE = '1000000000';
+
 const START_TIMEOUT_MS = 60_000;
 const POLL_MS = 2;
 
@@ -48,6 +51,9 @@ export async function startQuartermaster(options: QuartermasterOptions): Promise
       QM_SECRET_KEY: options.secretKey,
       QM_PUBLIC_URL: PUBLIC_URL,
       QM_METRICS_PORT: String(metricsPort),
+      QM_RATE_LIMIT_PRINCIPAL: REQUESTS_A_MINUTE,
+      QM_RATE_LIMIT_INGEST: REQUESTS_A_MINUTE,
+      QM_RATE_LIMIT_ADDRESS: REQUESTS_A_MINUTE,
       ...(options.bootstrapApiKey !== undefined && { QM_BOOTSTRAP_API_KEY: options.bootstrapApiKey }),
     },
   });

@@ -17,7 +17,7 @@ const SPANS_OF_BATCH = 500;
 /** Requests a second, well within what one core can do: what is measured is who makes others wait, not overload. */
 const RATES = { ingest: 4, searches: 10, probes: 50 };
 
-const SIZES = { full: { accounts: 100_000, traces: 20_000 }, quick: { accounts: 10_000, traces: 2000 } };
+const SIZES = { full: { accounts: 1_000_000, traces: 20_000 }, quick: { accounts: 10_000, traces: 2000 } };
 
 /**
  * Ingest, searches and retention at once: how long the event loop stands still, and how long a small read waits. The
