@@ -7,13 +7,19 @@ import { sqliteDialect } from './dialects/sqlite.ts';
 import { initial } from './migrations/0001-initial.ts';
 import { governanceLoop } from './migrations/0002-governance-loop.ts';
 import { postgres } from './migrations/0003-postgres.ts';
+import { spanPartitions } from './migrations/0006-span-partitions.ts';
 import type { Tables } from './tables.ts';
 
 /** A connection to the database, or a transaction on it: every repository function takes either. */
 export type Database = Kysely<Tables>;
 
 /** Migrations in their order. Append only: what is merged is never edited. */
-const MIGRATIONS = { '0001-initial': initial, '0002-governance-loop': governanceLoop, '0003-postgres': postgres };
+const MIGRATIONS = {
+  '0001-initial': initial,
+  '0002-governance-loop': governanceLoop,
+  '0003-postgres': postgres,
+  '0006-span-partitions': spanPartitions,
+};
 
 /** Connections to Postgres that a process holds, unless told otherwise. */
 const POOL_SIZE = 10;
