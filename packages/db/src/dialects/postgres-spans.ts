@@ -26,12 +26,13 @@ const REST = 'spans_rest';
 type Day = { partition: string; from: string; to: string };
 
 /**
- * Makes the partitions of yesterday, today, and the next days, where they are missing.
+ * Makes the partitions of today and the next days where they are missing; shortly after midnight that of yesterday, too,
+ * since for another process it may be today still.
  *
  * @throws {DatabaseUnavailableError} where somebody reads all days for too long; until then rows go to the rest
  */
 export async function makeSpanPartitions(db: Database, now: Date): Promise<void> {
-  const days = Array.from({ length: DAYS_AHEAD + 2 }, (_, index) => dayOf(now.getTime() + (index - 1) * DAY_MS));
+  const days = Array.from({ length: DAYS_AHEAD + 1 }, (_, index) => dayOf(now.getTime() - SKEW_MS + index * DAY_MS));
   const there = new Set((await listDays(db)).map(({ partition }) => partition));
   if (days.every(({ partition }) => there.has(partition))) return;
   await db.transaction().execute(async (trx) => {
