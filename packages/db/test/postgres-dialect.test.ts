@@ -345,3 +345,36 @@ test('the other parsers of pg are as they were', async () => {
   if (template.dialect !== 'postgres') throw new Error('this suite is about Postgres');
   expect(await administer(template.serverUrl, 'select 1::bigint as one')).toEqual([{ one: '1' }]);
 });
+
+test('statements that come again are prepared once for each connection, and no more than so many', async () => {
+  const { db } = await opened({ poolSize: 1 });
+  const prepared = async () => {
+    const { rows } = await sql<{ name: string }>`select name from pg_prepared_statements where name like 'qm_%'`.execute(db);
+    return rows.length;
+  };
+  const read = (columns: number) =>
+    db
+      .selectFrom('things')
+      .select(Array.from({ length: columns }, (_, index) => sql<string>`id`.as(`c${index}`)))
+      .execute();
+  await read(1);
+  await read(1);
+  expect(await prepared()).toBe(0);
+  for (let time = 0; time < 5; time += 1) await read(1);
+  expect(await prepared()).toBe(1);
+  for (let columns = 2; columns <= 520; columns += 1) for (let time = 0; time < 3; time += 1) await read(columns);
+  expect(await prepared()).toBe(500);
+});
+
+test('a table that changes under prepared statements is read and written all the same', async () => {
+  const here = await opened({ poolSize: 2 });
+  const read = () => here.db.selectFrom('things').selectAll().execute();
+  const write = (id: string) =>
+    transaction(here, (trx) => trx.insertInto('things').values({ id, count: 1 }).returningAll().execute());
+  for (const id of ['a', 'b', 'c', 'd']) await write(id);
+  for (let time = 0; time < 4; time += 1) await Promise.all([read(), read()]);
+  await administer(here.url, 'alter table things add column more text');
+  expect(await read()).toHaveLength(4);
+  expect(await write('e')).toEqual([{ id: 'e', count: 1, more: null }]);
+  expect(await Promise.all([read(), read()])).toMatchObject([{ length: 5 }, { length: 5 }]);
+});
