@@ -36,7 +36,7 @@ export type TestServer = RunningServer & {
 };
 
 /** Where the database is no file, no key stands beside it. */
-const SECRET_KEY = Buffer.alloc(32, 'k').toString('base64');
+export const SECRET_KEY = Buffer.alloc(32, 'k').toString('base64');
 
 /**
  * Starts the whole service on a free port and a new database, or one that is named, with the development identity
