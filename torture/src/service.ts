@@ -35,7 +35,7 @@ process.on('exit', () => {
 /** Starts the service as its users do, on a free port, and waits until it listens. */
 export async function startService({ databaseUrl, environment = {}, wrapper = [] }: Starting): Promise<Service> {
   const { PATH = '' } = process.env;
-  const [program = '', ...args] = [...wrapper, process.execPath, MAIN];
+  const [program, ...args] = [...wrapper, process.execPath, MAIN];
   const child = spawn(program, args, {
     env: {
       PATH,
