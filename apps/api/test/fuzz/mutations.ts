@@ -1,4 +1,5 @@
-import fc, { type Arbitrary } from 'fast-check';
+import type { Arbitrary } from 'fast-check';
+import * as fc from 'fast-check';
 
 /** What is done to one place of a value. */
 export type Mutation =

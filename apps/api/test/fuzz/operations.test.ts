@@ -1,5 +1,5 @@
 import { Agent } from 'node:http';
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { LOOPBACK } from '../inventory-sync/peers.ts';
 import { OPERATIONS } from '../support/records.ts';

@@ -1,5 +1,6 @@
 import type { Operation } from '@quartermaster/contracts/operation.ts';
-import fc, { type Arbitrary } from 'fast-check';
+import type { Arbitrary } from 'fast-check';
+import * as fc from 'fast-check';
 import { document } from '../support/contract-check.ts';
 import { junkTexts, type Mutation, mutations } from './mutations.ts';
 import { type Schema, valuesOf } from './schema-values.ts';
@@ -109,10 +110,7 @@ function headersOf(parameters: Parameter[]): Arbitrary<Record<string, string>> {
     'x-http-method-override': fc.constantFrom('DELETE', 'PUT'),
   };
   const some = fc.record({ ...declared, ...others }, { requiredKeys: [] });
-  return fc.oneof(
-    { weight: 4, arbitrary: fc.constant({}) },
-    { weight: 1, arbitrary: some as Arbitrary<Record<string, string>> },
-  );
+  return fc.oneof({ weight: 4, arbitrary: fc.constant({}) }, { weight: 1, arbitrary: some });
 }
 
 const JSON_TYPE = 'application/json';

@@ -1,4 +1,5 @@
-import fc, { type Arbitrary } from 'fast-check';
+import type { Arbitrary } from 'fast-check';
+import * as fc from 'fast-check';
 import { document } from '../support/contract-check.ts';
 
 /** JSON Schema, as far as the document uses it. */
@@ -107,7 +108,7 @@ function textsOf({ format, pattern, minLength = 0, maxLength = Infinity }: Schem
 function resolved(reference: string): Schema {
   const schema = document.components.schemas[reference.replace('#/components/schemas/', '')];
   if (!schema) throw new Error(`the document has no ${reference}`);
-  return schema as Schema;
+  return schema;
 }
 
 /** Stands in a value for the id of a record that is there when the request is sent. */

@@ -30,8 +30,11 @@ const OTHERWISE: Record<string, Record<string, number>> = {
 };
 
 /** What a platform administrator asks of a deleted record, or of something in it. */
-function uses({ path }: Operation): Operation[] {
-  return operations.filter((one) => one.path === path || one.path.startsWith(`${path}/`));
+function uses({ path, operationId }: Operation): Operation[] {
+  const within = operations.filter((one) => one.path === path || one.path.startsWith(`${path}/`));
+  // What succeeds may make the record anew: it comes last.
+  const expected = (use: Operation) => OTHERWISE[operationId]?.[use.operationId] ?? 404;
+  return within.toSorted((a, b) => expected(b) - expected(a));
 }
 
 test.each(deletions.map((deletion) => [deletion.operationId, deletion] as const))(
