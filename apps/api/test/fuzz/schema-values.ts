@@ -122,7 +122,7 @@ function knownIds(name: string): Arbitrary<Known> | null {
     .replace(/Ids?$/, '_id')
     .replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
     .replace(/^owner_id$/, 'service_account_id');
-  if (!/_id$/.test(parameter) || parameter === 'sub_tenant_id') return null;
+  if (!parameter.endsWith('_id') || parameter === 'sub_tenant_id') return null;
   return fc.nat({ max: 999 }).map((index): Known => `@${parameter}#${index}`);
 }
 
