@@ -23,6 +23,8 @@ const ONCE = [
 const SQLITE = [
   'test/config.test.ts',
   'test/durability.test.ts',
+  // It looks for changes by triggers.
+  'test/fuzz/**/*.test.ts',
   'test/lost-secret-key.test.ts',
   'test/secret-key-rotation.test.ts',
   'test/unavailable-database.test.ts',

@@ -1,3 +1,4 @@
+import { sqlitePath } from '@quartermaster/db/database.ts';
 import SqliteDatabase from 'better-sqlite3';
 import type { TestServer } from '../support/server.ts';
 
@@ -11,8 +12,8 @@ export class Changes {
   readonly #newest: SqliteDatabase.Statement;
   readonly #since: SqliteDatabase.Statement;
 
-  constructor({ databasePath }: TestServer) {
-    this.#db = new SqliteDatabase(databasePath);
+  constructor({ databaseUrl }: TestServer) {
+    this.#db = new SqliteDatabase(sqlitePath(databaseUrl, '/'));
     this.#db.exec('create table noted_changes (number integer primary key autoincrement, change text)');
     const names = this.#db.prepare(`select name from sqlite_master where type = 'table'`).pluck().all() as string[];
     for (const name of names.filter((one) => !/^(sqlite_|kysely_|noted_changes)/.test(one))) this.#watch(name);
