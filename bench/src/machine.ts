@@ -71,10 +71,11 @@ export function cpuTimeOf(pid: number): number {
   }
 }
 
-/** The memory that a process occupies, in MiB. NaN where the system has no /proc. */
-export function residentMiB(pid: number): number {
+/** The memory that a process occupies, in millions of bytes. NaN where the system has no /proc. */
+export function residentMegabytes(pid: number): number {
   try {
-    return Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024;
+    const kibibytes = /VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
+    return (Number(kibibytes) * 1024) / 1e6;
   } catch {
     return Number.NaN;
   }

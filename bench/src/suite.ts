@@ -7,14 +7,30 @@ import type { Options } from './options.ts';
 import { selfTimes } from './profile.ts';
 import { type Finding, fails, reaches, textOf } from './report.ts';
 import { create } from './workloads/create.ts';
+import { eventLoop } from './workloads/event-loop.ts';
 import { ingest, ingestMany } from './workloads/ingest.ts';
 import { list } from './workloads/list.ts';
+import { observationPages, pages } from './workloads/pages.ts';
 import { session } from './workloads/session.ts';
 import { spans } from './workloads/spans.ts';
+import { start } from './workloads/start.ts';
+import { twoProcesses } from './workloads/two-processes.ts';
 import type { Bench, Workload } from './workloads/workload.ts';
 import { makeWorld, type WorldSize } from './world/world.ts';
 
-const WORKLOADS: Record<string, Workload> = { list, create, session, ingest, 'ingest-many': ingestMany, spans };
+export const WORKLOADS: Record<string, Workload> = {
+  list,
+  create,
+  session,
+  ingest,
+  'ingest-many': ingestMany,
+  spans,
+  pages,
+  'observation-pages': observationPages,
+  start,
+  'event-loop': eventLoop,
+  'two-processes': twoProcesses,
+};
 
 /** Runs workloads one after the other. @returns what they found, in their order */
 export async function runSuite(options: Options, size: WorldSize, print: (text: string) => void): Promise<Finding[]> {
@@ -27,7 +43,7 @@ export async function runSuite(options: Options, size: WorldSize, print: (text: 
   const load = startLoad(cores.load);
   print(`${machineText()}\n${cores.note}; ${options.rounds} rounds of ${options.seconds} s each, interleaved\n\n`);
   try {
-    const world = await makeWorld(folder, size);
+    const world = await makeWorld(folder, `sqlite:${join(folder, 'world.db')}`, size);
     const findings: Finding[] = [];
     for (const name of chosen) {
       const profileFolder = options.profile ? join(folder, `profile-${name}`) : null;

@@ -1,6 +1,4 @@
-import { rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { secretBox } from '@quartermaster/api/src/crypto/secret-box.ts';
 import { type Answer, type Asked, ask, differences, ownHeaders } from '../answers.ts';
 import type { FloorSettings } from '../floors/floor.ts';
 import type { LoadPlan } from '../load/plan.ts';
@@ -10,7 +8,8 @@ import { cpuRatioOf, type Measured, measure, ratioOf } from '../rounds.ts';
 import { startFloor } from '../servers/floor.ts';
 import type { MeasuredServer } from '../servers/measured-server.ts';
 import { PUBLIC_URL, startQuartermaster } from '../servers/quartermaster.ts';
-import { copyOf } from '../world/world.ts';
+import { cursorKeyOf } from '../world/cursors.ts';
+import { copyOf, removeCopy } from '../world/world.ts';
 import type { Bench } from './workload.ts';
 
 /** One operation that this API and the floors do under the same load. */
@@ -63,12 +62,12 @@ export async function compareWithFloors(bench: Bench, comparison: Comparison): P
     const contenders = servers.map(({ name, pid, port }) => ({
       name,
       pids: [pid],
-      plan: { port, requests, connections, rate: null },
+      plan: { ports: [port], requests, connections, rate: null },
     }));
     return findingOf(comparison, await measure(contenders, { load, rounds, seconds }));
   } finally {
     await Promise.all(servers.map((server) => server.stop()));
-    for (const file of files) for (const end of ['', '-wal', '-shm']) rmSync(file + end, { force: true });
+    for (const file of files) removeCopy(file);
   }
 }
 
@@ -80,7 +79,7 @@ function settingsOf(bench: Bench, { name, asked }: Comparison, answer: Answer, d
     path: asked.path,
     headers: ownHeaders(answer),
     publicUrl: PUBLIC_URL,
-    cursorKey: secretBox(Buffer.from(bench.world.secretKey, 'base64')).derive('cursors'),
+    cursorKey: cursorKeyOf(bench.world),
   };
 }
 
