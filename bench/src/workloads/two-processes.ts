@@ -11,9 +11,6 @@ import type { Workload } from './workload.ts';
 const DATABASE = 'bench';
 const AGREED = 1.8;
 
-/** Two API processes, the database and the load want a core each. */
-const CORES_WANTED = 4;
-
 /** Reads from one process and from two, on one PostgreSQL server. */
 export const twoProcesses: Workload = async (bench) => {
   const postgres = await startPostgres({ durable: true });
@@ -22,8 +19,10 @@ export const twoProcesses: Workload = async (bench) => {
     await createDatabase(postgres.urlOf('postgres'), DATABASE);
     const databaseUrl = postgres.urlOf(DATABASE);
     const world = await makeWorld(bench.world.folder, databaseUrl, { providers: 100, tenants: 0, spansOfTrace: 10 });
-    const enough = availableParallelism() >= CORES_WANTED;
-    for (const core of enough ? [2, 3] : [null, null]) {
+    // Two API processes, the database and the load want a core each.
+    const { server, others } = bench.cores;
+    const enough = others.length >= 2;
+    for (const core of enough ? [server, ...others.slice(0, 1)] : [null, null]) {
       const logPath = join(world.folder, 'two-processes.log');
       const { secretKey } = world;
       servers.push(

@@ -74,11 +74,16 @@ export function addOldTraces(file: string, { tenantId }: World, traces: number):
   });
 }
 
-export function countTraces(file: string, { tenantId }: World): number {
+/** How many rows a table has. @param tenantId of one tenant alone, where it is given */
+export function countRows(file: string, table: string, tenantId?: string): number {
   const db = new SqliteDatabase(file, { readonly: true });
   try {
-    const row = db.prepare<[string], { traces: number }>('select count(*) as traces from traces where tenant_id = ?');
-    return row.get(tenantId)?.traces ?? 0;
+    const count = `select count(*) as counted from ${table}`;
+    const row =
+      tenantId === undefined
+        ? db.prepare<[], { counted: number }>(count).get()
+        : db.prepare<[string], { counted: number }>(`${count} where tenant_id = ?`).get(tenantId);
+    return row?.counted ?? 0;
   } finally {
     db.close();
   }
