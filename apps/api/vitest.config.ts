@@ -23,6 +23,8 @@ const ONCE = [
 const SQLITE = [
   'test/config.test.ts',
   'test/durability.test.ts',
+  // It looks for changes by triggers.
+  'test/fuzz/**/*.test.ts',
   'test/lost-secret-key.test.ts',
   'test/secret-key-rotation.test.ts',
   'test/unavailable-database.test.ts',
@@ -38,6 +40,8 @@ export default defineConfig({
   test: {
     reporters: ['default', 'json'],
     outputFile: { json: 'reports/vitest.json' },
+    // Two projects share the processor with the database server of one of them.
+    testTimeout: 20_000,
     projects: [
       { test: { name: 'sqlite', include, exclude: POSTGRES, globalSetup } },
       { test: { name: 'postgres', include, exclude: [...ONCE, ...SQLITE], globalSetup } },

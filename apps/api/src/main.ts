@@ -1,3 +1,4 @@
+import { DatabaseUnavailableError } from '@quartermaster/db/errors.ts';
 import { type Config, ConfigError, readConfig } from './config.ts';
 import { startServer } from './server/start.ts';
 
@@ -31,12 +32,22 @@ try {
   if (error instanceof ConfigError) {
     process.stderr.write(`${error.message}\n`);
     process.exitCode = 2;
+  } else if (error instanceof DatabaseUnavailableError) {
+    process.stderr.write(`DATABASE_URL: the database cannot be used: ${causeOf(error)}\n`);
+    process.exitCode = 1;
   } else if (isAddressInUse(error)) {
     process.stderr.write(
       `PORT: ${error.address}:${error.port} is in use. Stop what listens there, or set another PORT.\n`,
     );
     process.exitCode = 1;
   } else throw error;
+}
+
+/** The driver's words: they name hosts and users, never passwords. */
+function causeOf({ cause }: Error): string {
+  if (!(cause instanceof Error)) return String(cause);
+  // Of a host with several addresses each attempt has an error of its own.
+  return cause.message || (cause instanceof AggregateError ? cause.errors.map(String).join('; ') : cause.name);
 }
 
 function isAddressInUse(error: unknown): error is Error & { address: string; port: number } {

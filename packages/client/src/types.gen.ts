@@ -725,7 +725,7 @@ export type Problem = {
     /**
      * The stable reason, for programs.
      */
-    code: 'credentials_ambiguous' | 'request_malformed' | 'credentials_missing' | 'credentials_invalid' | 'scope_missing' | 'tenant_forbidden' | 'self_service_off' | 'user_required' | 'platform_administrator_required' | 'grant_exceeds_own' | 'registration_required' | 'email_unverified' | 'identity_conflict' | 'terms_required' | 'user_disabled' | 'user_out_of_reach' | 'ingest_tenant_ambiguous' | 'route_not_found' | 'audit_event_not_found' | 'gateway_not_found' | 'gateway_session_not_found' | 'inventory_item_not_found' | 'key_not_found' | 'manifest_not_found' | 'membership_not_found' | 'operator_task_not_found' | 'provider_not_found' | 'provider_credential_not_found' | 'recommendation_not_found' | 'runtime_observation_not_found' | 'service_account_not_found' | 'tenant_not_found' | 'trace_not_found' | 'user_not_found' | 'method_not_allowed' | 'ambiguous_id' | 'id_taken' | 'name_taken' | 'gateway_not_active' | 'key_not_active' | 'last_owner' | 'manifest_in_use' | 'membership_accepted' | 'membership_exists' | 'operator_task_claimed' | 'operator_task_not_open' | 'operator_task_not_done' | 'organization_exists' | 'provider_in_use' | 'provider_not_syncable' | 'sync_running' | 'recommendation_not_open' | 'recommendation_not_applied' | 'recommendation_built_on' | 'service_account_not_active' | 'user_not_active' | 'body_too_large' | 'media_type_unsupported' | 'rate_limited' | 'internal_error' | 'sync_failed' | 'database_unavailable' | 'identity_provider_unavailable';
+    code: 'credentials_ambiguous' | 'request_malformed' | 'credentials_missing' | 'credentials_invalid' | 'scope_missing' | 'tenant_forbidden' | 'self_service_off' | 'user_required' | 'platform_administrator_required' | 'grant_exceeds_own' | 'registration_required' | 'email_unverified' | 'identity_conflict' | 'terms_required' | 'user_disabled' | 'user_out_of_reach' | 'ingest_tenant_ambiguous' | 'route_not_found' | 'audit_event_not_found' | 'gateway_not_found' | 'gateway_session_not_found' | 'inventory_item_not_found' | 'key_not_found' | 'manifest_not_found' | 'membership_not_found' | 'operator_task_not_found' | 'provider_not_found' | 'provider_credential_not_found' | 'recommendation_not_found' | 'runtime_observation_not_found' | 'service_account_not_found' | 'tenant_not_found' | 'trace_not_found' | 'user_not_found' | 'method_not_allowed' | 'ambiguous_id' | 'id_taken' | 'name_taken' | 'gateway_not_active' | 'key_not_active' | 'last_owner' | 'manifest_in_use' | 'membership_accepted' | 'membership_exists' | 'operator_task_claimed' | 'operator_task_not_open' | 'operator_task_not_done' | 'organization_exists' | 'provider_in_use' | 'provider_not_syncable' | 'sync_running' | 'recommendation_not_open' | 'recommendation_not_applied' | 'recommendation_built_on' | 'service_account_not_active' | 'user_not_active' | 'body_too_large' | 'media_type_unsupported' | 'rate_limited' | 'internal_error' | 'sync_failed' | 'database_unavailable' | 'outcome_unknown' | 'identity_provider_unavailable';
     /**
      * The scope that is missing (403 `scope_missing`).
      */
@@ -2327,7 +2327,7 @@ export type ListAuditEventsErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -2380,7 +2380,7 @@ export type SearchCredentialsErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -2446,7 +2446,7 @@ export type ListGatewaysErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -2503,7 +2503,7 @@ export type CreateGatewayErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -2557,7 +2557,7 @@ export type DeleteGatewayErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -2611,7 +2611,7 @@ export type GetGatewayErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -2677,7 +2677,7 @@ export type UpdateGatewayErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -2748,7 +2748,7 @@ export type ListGatewaySessionsErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -2814,7 +2814,7 @@ export type CreateGatewaySessionErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -2876,7 +2876,7 @@ export type IntrospectGatewaySessionErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -2934,7 +2934,7 @@ export type RevokeGatewaySessionErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -2992,7 +2992,7 @@ export type GetGatewaySessionErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -3066,7 +3066,7 @@ export type ListManifestsErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -3119,7 +3119,7 @@ export type CreateManifestErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -3173,7 +3173,7 @@ export type GetManifestSchemaErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -3231,7 +3231,7 @@ export type DeleteManifestErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -3285,7 +3285,7 @@ export type GetManifestErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -3348,7 +3348,7 @@ export type AcceptMembershipErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -3401,7 +3401,7 @@ export type UpdateMyProfileErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -3462,7 +3462,7 @@ export type CreateOrganizationErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -3507,7 +3507,7 @@ export type RegisterUserErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown).
      */
     503: Problem;
 };
@@ -3585,7 +3585,7 @@ export type ListOperatorTasksErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -3639,7 +3639,7 @@ export type GetOperatorTaskErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -3705,7 +3705,7 @@ export type CancelOperatorTaskErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -3771,7 +3771,7 @@ export type ClaimOperatorTaskErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -3837,7 +3837,7 @@ export type CompleteOperatorTaskErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -3911,7 +3911,7 @@ export type ListProvidersErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -3968,7 +3968,7 @@ export type CreateProviderErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -4026,7 +4026,7 @@ export type DeleteProviderErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -4080,7 +4080,7 @@ export type GetProviderErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -4146,7 +4146,7 @@ export type UpdateProviderErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -4200,7 +4200,7 @@ export type DeleteProviderCredentialErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -4262,7 +4262,7 @@ export type PutProviderCredentialErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -4333,7 +4333,7 @@ export type GetProviderInventoryErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -4399,7 +4399,7 @@ export type CreateInventoryItemErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -4457,7 +4457,7 @@ export type DeleteInventoryItemErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -4523,7 +4523,7 @@ export type UpdateInventoryItemErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -4602,7 +4602,7 @@ export type ListProviderRuntimeObservationsErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -4673,7 +4673,7 @@ export type ListProviderRecommendationsErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -4735,7 +4735,7 @@ export type ApplyProviderRecommendationsErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -4801,7 +4801,7 @@ export type SyncProviderInventoryErrors = {
      */
     502: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -4867,7 +4867,7 @@ export type DismissRecommendationErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -4925,7 +4925,7 @@ export type UndoRecommendationErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -5007,7 +5007,7 @@ export type ListRuntimeObservationsErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -5069,7 +5069,7 @@ export type UpdateRuntimeObservationErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -5131,7 +5131,7 @@ export type ReviewRuntimeObservationErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -5188,7 +5188,7 @@ export type CreateServiceAccountErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -5241,7 +5241,7 @@ export type SearchServiceAccountsErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -5308,7 +5308,7 @@ export type DeleteServiceAccountErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -5375,7 +5375,7 @@ export type GetServiceAccountErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -5450,7 +5450,7 @@ export type UpdateServiceAccountErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -5517,7 +5517,7 @@ export type DisableServiceAccountErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -5584,7 +5584,7 @@ export type EnableServiceAccountErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -5663,7 +5663,7 @@ export type ListServiceAccountKeysErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -5738,7 +5738,7 @@ export type CreateServiceAccountKeyErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -5809,7 +5809,7 @@ export type RevokeServiceAccountKeyErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -5888,7 +5888,7 @@ export type RotateServiceAccountKeyErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -5942,7 +5942,7 @@ export type ListTenantsErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -5999,7 +5999,7 @@ export type CreateTenantErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -6053,7 +6053,7 @@ export type GetTenantErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -6115,7 +6115,7 @@ export type UpdateTenantErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -6190,7 +6190,7 @@ export type ListMembershipsErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -6256,7 +6256,7 @@ export type CreateMembershipErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -6323,7 +6323,7 @@ export type DeleteMembershipErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -6398,7 +6398,7 @@ export type UpdateMembershipErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -6464,7 +6464,7 @@ export type ListTracesErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -6518,7 +6518,7 @@ export type IngestTracesErrors = {
      */
     500: Status;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Status;
 };
@@ -6589,7 +6589,7 @@ export type ListTraceSpansErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -6659,7 +6659,7 @@ export type ListUsersErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -6717,7 +6717,7 @@ export type DeleteUserErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -6771,7 +6771,7 @@ export type GetUserErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -6829,7 +6829,7 @@ export type DisableUserErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -6883,7 +6883,7 @@ export type EnableUserErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };

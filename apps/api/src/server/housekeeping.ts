@@ -1,9 +1,10 @@
+import { exclusively } from '@quartermaster/db/exclusively.ts';
 import { openRotations } from '../credentials/expiry.ts';
 import { syncSchedule } from '../inventory-sync/schedule.ts';
 import { removeUnclaimedUsers } from '../onboarding/service.ts';
 import { eraseFormer } from '../provider-credentials/service.ts';
 import type { Services } from '../services.ts';
-import { removeOldTraces } from '../traces/retention.ts';
+import { makeDays, removeOldTraces } from '../traces/retention.ts';
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
@@ -11,15 +12,30 @@ const HOUR_MS = 60 * MINUTE_MS;
 /** How often due syncs are looked for, in milliseconds. */
 const SYNC_CHECK_MS = 2000;
 
+/** Also done at every start. */
+const HOURLY: Record<string, (services: Services) => Promise<unknown>> = {
+  'making the days of spans': makeDays,
+  'removing unclaimed users': removeUnclaimedUsers,
+  'removing old traces': removeOldTraces,
+  'erasing former secrets': eraseFormer,
+  'looking for expiring credentials': openRotations,
+};
+
 /** What the service does without being asked. @returns what ends it */
 export function startHousekeeping(services: Services): () => Promise<void> {
-  const { log, refusals } = services;
+  const { db, log, refusals } = services;
   let running: Promise<void> = Promise.resolve();
   const run = (name: string, work: () => Promise<unknown>) => {
     running = running
       .then(work)
       .then(() => {})
       .catch((error: unknown) => log.error({ err: error }, `${name} failed; it is tried again`));
+  };
+  /** What is done for the whole database: by one process at a time, whichever comes first. */
+  const keepHouse = () => {
+    for (const [name, work] of Object.entries(HOURLY)) {
+      run(name, () => exclusively(db, name, () => work(services)));
+    }
   };
   const syncs = syncSchedule(services);
   const timers = [
@@ -28,16 +44,10 @@ export function startHousekeeping(services: Services): () => Promise<void> {
       syncs.startDue().catch((error: unknown) => log.error({ err: error }, 'looking for due syncs failed'));
     }, SYNC_CHECK_MS),
     setInterval(() => run('writing refusals', () => refusals.flush('over')), MINUTE_MS),
-    setInterval(() => run('removing unclaimed users', () => removeUnclaimedUsers(services)), HOUR_MS),
-    setInterval(() => run('removing old traces', () => removeOldTraces(services)), HOUR_MS),
-    setInterval(() => run('erasing former secrets', () => eraseFormer(services)), HOUR_MS),
-    setInterval(() => run('looking for expiring credentials', () => openRotations(services)), HOUR_MS),
+    setInterval(keepHouse, HOUR_MS),
   ];
   for (const timer of timers) timer.unref();
-  run('removing unclaimed users', () => removeUnclaimedUsers(services));
-  run('removing old traces', () => removeOldTraces(services));
-  run('erasing former secrets', () => eraseFormer(services));
-  run('looking for expiring credentials', () => openRotations(services));
+  keepHouse();
   return async () => {
     for (const timer of timers) clearInterval(timer);
     await Promise.all([running, syncs.ended()]);
