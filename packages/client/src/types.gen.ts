@@ -629,7 +629,7 @@ export type UpdateMembershipInput = {
 export type AuditEventPage = {
     items: Array<AuditEvent>;
     /**
-     * Hand it in as `cursor` for the next page; null on the last.
+     * Hand it in as `cursor` for the next page; null on the last. Filters look at many records: a page may be short, even empty, though there are more.
      */
     nextCursor: string | null;
 };
@@ -770,7 +770,7 @@ export type ValidationError = {
 export type CredentialPage = {
     items: Array<Credential>;
     /**
-     * Hand it in as `cursor` for the next page; null on the last.
+     * Hand it in as `cursor` for the next page; null on the last. Filters look at many records: a page may be short, even empty, though there are more.
      */
     nextCursor: string | null;
 };
@@ -845,7 +845,7 @@ export type Credential = {
 export type GatewayPage = {
     items: Array<Gateway>;
     /**
-     * Hand it in as `cursor` for the next page; null on the last.
+     * Hand it in as `cursor` for the next page; null on the last. Filters look at many records: a page may be short, even empty, though there are more.
      */
     nextCursor: string | null;
 };
@@ -898,7 +898,7 @@ export type Gateway = {
 export type GatewaySessionPage = {
     items: Array<GatewaySession>;
     /**
-     * Hand it in as `cursor` for the next page; null on the last.
+     * Hand it in as `cursor` for the next page; null on the last. Filters look at many records: a page may be short, even empty, though there are more.
      */
     nextCursor: string | null;
 };
@@ -1099,7 +1099,7 @@ export type ActiveGatewaySession = {
 export type ManifestPage = {
     items: Array<Manifest>;
     /**
-     * Hand it in as `cursor` for the next page; null on the last.
+     * Hand it in as `cursor` for the next page; null on the last. Filters look at many records: a page may be short, even empty, though there are more.
      */
     nextCursor: string | null;
 };
@@ -1438,7 +1438,7 @@ export type Registration = {
 export type OperatorTaskPage = {
     items: Array<OperatorTask>;
     /**
-     * Hand it in as `cursor` for the next page; null on the last.
+     * Hand it in as `cursor` for the next page; null on the last. Filters look at many records: a page may be short, even empty, though there are more.
      */
     nextCursor: string | null;
 };
@@ -1511,7 +1511,7 @@ export type OperatorTask = {
 export type ProviderPage = {
     items: Array<Provider>;
     /**
-     * Hand it in as `cursor` for the next page; null on the last.
+     * Hand it in as `cursor` for the next page; null on the last. Filters look at many records: a page may be short, even empty, though there are more.
      */
     nextCursor: string | null;
 };
@@ -1662,7 +1662,7 @@ export type Drift = {
 export type RuntimeObservationPage = {
     items: Array<RuntimeObservation>;
     /**
-     * Hand it in as `cursor` for the next page; null on the last.
+     * Hand it in as `cursor` for the next page; null on the last. Filters look at many records: a page may be short, even empty, though there are more.
      */
     nextCursor: string | null;
 };
@@ -1805,7 +1805,7 @@ export type Definition = {
 export type RecommendationPage = {
     items: Array<Recommendation>;
     /**
-     * Hand it in as `cursor` for the next page; null on the last.
+     * Hand it in as `cursor` for the next page; null on the last. Filters look at many records: a page may be short, even empty, though there are more.
      */
     nextCursor: string | null;
 };
@@ -1962,7 +1962,7 @@ export type InventorySync = {
 export type ServiceAccountPage = {
     items: Array<ServiceAccount>;
     /**
-     * Hand it in as `cursor` for the next page; null on the last.
+     * Hand it in as `cursor` for the next page; null on the last. Filters look at many records: a page may be short, even empty, though there are more.
      */
     nextCursor: string | null;
 };
@@ -1973,7 +1973,7 @@ export type ServiceAccountPage = {
 export type ServiceAccountKeyPage = {
     items: Array<Credential>;
     /**
-     * Hand it in as `cursor` for the next page; null on the last.
+     * Hand it in as `cursor` for the next page; null on the last. Filters look at many records: a page may be short, even empty, though there are more.
      */
     nextCursor: string | null;
 };
@@ -2052,7 +2052,7 @@ export type CreatedKey = {
 export type TenantPage = {
     items: Array<Tenant>;
     /**
-     * Hand it in as `cursor` for the next page; null on the last.
+     * Hand it in as `cursor` for the next page; null on the last. Filters look at many records: a page may be short, even empty, though there are more.
      */
     nextCursor: string | null;
 };
@@ -2063,7 +2063,7 @@ export type TenantPage = {
 export type MembershipPage = {
     items: Array<Membership>;
     /**
-     * Hand it in as `cursor` for the next page; null on the last.
+     * Hand it in as `cursor` for the next page; null on the last. Filters look at many records: a page may be short, even empty, though there are more.
      */
     nextCursor: string | null;
 };
@@ -2074,7 +2074,7 @@ export type MembershipPage = {
 export type TracePage = {
     items: Array<Trace>;
     /**
-     * Hand it in as `cursor` for the next page; null on the last.
+     * Hand it in as `cursor` for the next page; null on the last. Filters look at many records: a page may be short, even empty, though there are more.
      */
     nextCursor: string | null;
 };
@@ -2147,7 +2147,7 @@ export type Status = {
 export type SpanPage = {
     items: Array<Span>;
     /**
-     * Hand it in as `cursor` for the next page; null on the last.
+     * Hand it in as `cursor` for the next page; null on the last. Filters look at many records: a page may be short, even empty, though there are more.
      */
     nextCursor: string | null;
 };
@@ -2252,7 +2252,7 @@ export type Span = {
 export type UserPage = {
     items: Array<User>;
     /**
-     * Hand it in as `cursor` for the next page; null on the last.
+     * Hand it in as `cursor` for the next page; null on the last. Filters look at many records: a page may be short, even empty, though there are more.
      */
     nextCursor: string | null;
 };

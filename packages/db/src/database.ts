@@ -9,6 +9,7 @@ import { initial } from './migrations/0001-initial.ts';
 import { governanceLoop } from './migrations/0002-governance-loop.ts';
 import { postgres } from './migrations/0003-postgres.ts';
 import { spanPartitions } from './migrations/0006-span-partitions.ts';
+import { placeIndexes } from './migrations/0007-place-indexes.ts';
 import type { Tables } from './tables.ts';
 
 /** A connection to the database, or a transaction on it: every repository function takes either. */
@@ -20,6 +21,7 @@ const MIGRATIONS = {
   '0002-governance-loop': governanceLoop,
   '0003-postgres': postgres,
   '0006-span-partitions': spanPartitions,
+  '0007-place-indexes': placeIndexes,
 };
 
 /** Connections to Postgres that a process holds, unless told otherwise. */
