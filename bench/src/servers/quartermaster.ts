@@ -79,7 +79,9 @@ export async function startQuartermaster(options: QuartermasterOptions): Promise
 /** Nothing of the caller's own configuration: a bench measures the same everywhere. */
 function environment(): Record<string, string | undefined> {
   const { PATH, HOME, TMPDIR } = process.env;
-  return { PATH, HOME, TMPDIR, NODE_ENV: 'production' };
+  // What `npm start` sets, too.
+  const NODE_COMPILE_CACHE = join(ROOT, 'node_modules/.cache/quartermaster');
+  return { PATH, HOME, TMPDIR, NODE_ENV: 'production', NODE_COMPILE_CACHE };
 }
 
 /** The status at a path; null where nothing listens yet. */

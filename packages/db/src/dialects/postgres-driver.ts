@@ -215,7 +215,8 @@ function streamOf(client: pg.PoolClient): { destroy: () => void } {
 /** What both dialects bind; anything else would be stored in another form here than there. */
 function bindable(value: unknown): unknown {
   if (typeof value === 'boolean') return value ? 1 : 0;
-  if (value === null || typeof value === 'string' || typeof value === 'number' || typeof value === 'bigint') return value;
+  if (value === null || typeof value === 'string' || typeof value === 'number' || typeof value === 'bigint')
+    return value;
   if (value instanceof Uint8Array) return value;
   throw new TypeError(`${value === undefined ? 'undefined' : typeof value} cannot be bound to a query`);
 }
