@@ -31,8 +31,8 @@ export const eventLoop: Workload = async (bench) => {
   const loads: Load[] = [];
   let server: Quartermaster | null = null;
   try {
-    addServiceAccounts(file, world, accounts);
-    addOldTraces(file, world, traces);
+    await addServiceAccounts(file, world, accounts);
+    await addOldTraces(file, world, traces);
     const before = countRows(file, 'traces', world.tenantId);
     // It looks for old traces as soon as it runs.
     server = await startQuartermaster({
