@@ -765,6 +765,83 @@ export type ValidationError = {
 };
 
 /**
+ * Whether the audit events of a tenant are as they were sealed.
+ */
+export type AuditVerification = {
+    /**
+     * Whose chain it is; null: the platform's own.
+     */
+    tenantId: string | null;
+    /**
+     * Of all that was checked since the first call. It is the verdict once `nextCursor` is null.
+     */
+    status: 'intact' | 'broken';
+    /**
+     * How many events the newest head signs.
+     */
+    size: number;
+    /**
+     * The newest signed head (JWS): keep it elsewhere, and hand it in later. Null before the first event.
+     */
+    head: string | null;
+    /**
+     * When that head was signed.
+     */
+    sealedAt: string | null;
+    /**
+     * Events that wait to be sealed, usually for less than a second; counted up to 10,000.
+     */
+    unsealed: number;
+    /**
+     * Events of the chain that were checked since the first call.
+     */
+    checked: number;
+    /**
+     * Older heads whose key was lost with a former QM_SECRET_KEY: the newer ones stand for them.
+     */
+    unverifiableHeads: number;
+    /**
+     * What was found by this call.
+     */
+    faults: Array<AuditFault>;
+    /**
+     * Hand it in as `cursor` to go on; null once all is checked.
+     */
+    nextCursor: string | null;
+};
+
+/**
+ * What is wrong with the audit events of a tenant, or with their chain.
+ */
+export type AuditFault = {
+    /**
+     * `changed`: the event is not as it was sealed.
+     * `removed`: the event, or its link, is gone.
+     * `inserted`: the event was never sealed, and does not wait to be.
+     * `swapped`: two rows stand in each other's place; each of them is named.
+     * `tail_removed`: the chain ends before a head that was signed.
+     * `recomputed`: the chain has another hash than the one that was signed.
+     * `link_changed`: a link does not follow from the one before it.
+     * `unsigned`: links, or a whole chain, that no head signs.
+     * `head_forged`: a head that was not signed by this service, or not for this place.
+     * `head_unverifiable`: the newest head was signed by a key that QM_SECRET_KEY does not open.
+     */
+    kind: 'changed' | 'removed' | 'inserted' | 'swapped' | 'tail_removed' | 'recomputed' | 'link_changed' | 'unsigned' | 'head_forged' | 'head_unverifiable';
+    /**
+     * Where in the chain, from 1 on; null where the fault is in no place of it.
+     */
+    position: number | null;
+    /**
+     * The audit event, where it is known.
+     */
+    eventId: string | null;
+    /**
+     * What was found, for people.
+     */
+    detail: string;
+};
+
+/**
  * One page of a list.
  */
 export type CredentialPage = {
@@ -2342,6 +2419,72 @@ export type ListAuditEventsResponses = {
 };
 
 export type ListAuditEventsResponse = ListAuditEventsResponses[keyof ListAuditEventsResponses];
+
+export type VerifyAuditEventsData = {
+    body?: never;
+    path?: never;
+    query?: {
+        /**
+         * Whose events. Left out or empty: the caller's one tenant; for platform administrators the platform's own chain.
+         */
+        tenant_id?: string | null;
+        /**
+         * A head that was kept elsewhere. The chain has to hold it: so a removed end is found with its heads.
+         */
+        head?: string | null;
+        /**
+         * How many events are checked by this call, at the most: 1 to 100,000.
+         */
+        limit?: number;
+        /**
+         * The `nextCursor` of the page before, with the same filters. Opaque.
+         */
+        cursor?: string | null;
+    };
+    url: '/v1/audit-events/verify';
+};
+
+export type VerifyAuditEventsErrors = {
+    /**
+     * `credentials_ambiguous` (More than one credential).
+     */
+    400: Problem;
+    /**
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid).
+     */
+    401: Problem;
+    /**
+     * `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant out of reach).
+     */
+    403: Problem;
+    /**
+     * `tenant_not_found` (Tenant not found).
+     */
+    404: Problem;
+    /**
+     * A value breaks the contract.
+     */
+    422: HttpValidationError;
+    /**
+     * `internal_error` (Internal error).
+     */
+    500: Problem;
+    /**
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
+     */
+    503: Problem;
+};
+
+export type VerifyAuditEventsError = VerifyAuditEventsErrors[keyof VerifyAuditEventsErrors];
+
+export type VerifyAuditEventsResponses = {
+    /**
+     * Whether the audit events of a tenant are as they were sealed.
+     */
+    200: AuditVerification;
+};
+
+export type VerifyAuditEventsResponse = VerifyAuditEventsResponses[keyof VerifyAuditEventsResponses];
 
 export type SearchCredentialsData = {
     body?: SearchCredentialsInput | null;

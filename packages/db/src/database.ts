@@ -8,6 +8,7 @@ import { DatabaseUnavailableError } from './errors.ts';
 import { initial } from './migrations/0001-initial.ts';
 import { governanceLoop } from './migrations/0002-governance-loop.ts';
 import { postgres } from './migrations/0003-postgres.ts';
+import { auditChain } from './migrations/0005-audit-chain.ts';
 import { spanPartitions } from './migrations/0006-span-partitions.ts';
 import type { Tables } from './tables.ts';
 
@@ -19,6 +20,7 @@ const MIGRATIONS = {
   '0001-initial': initial,
   '0002-governance-loop': governanceLoop,
   '0003-postgres': postgres,
+  '0005-audit-chain': auditChain,
   '0006-span-partitions': spanPartitions,
 };
 

@@ -12,6 +12,9 @@ const HOUR_MS = 60 * MINUTE_MS;
 /** How often due syncs are looked for, in milliseconds. */
 const SYNC_CHECK_MS = 2000;
 
+/** How often events are sealed, in milliseconds: with the pass itself they are a second behind at the most. */
+const SEAL_MS = 500;
+
 /** Also done at every start. */
 const HOURLY: Record<string, (services: Services) => Promise<unknown>> = {
   'making the days of spans': makeDays,
@@ -23,7 +26,7 @@ const HOURLY: Record<string, (services: Services) => Promise<unknown>> = {
 
 /** What the service does without being asked. @returns what ends it */
 export function startHousekeeping(services: Services): () => Promise<void> {
-  const { db, log, refusals } = services;
+  const { db, log, refusals, sealer } = services;
   let running: Promise<void> = Promise.resolve();
   const run = (name: string, work: () => Promise<unknown>) => {
     running = running
@@ -38,7 +41,10 @@ export function startHousekeeping(services: Services): () => Promise<void> {
     }
   };
   const syncs = syncSchedule(services);
+  const sealing = sealEvents(services);
   const timers = [
+    // Apart from the others, too: what they do must not keep events from being sealed.
+    setInterval(sealing, SEAL_MS),
     // Apart from the others: what is started here takes as long as providers take to answer.
     setInterval(() => {
       syncs.startDue().catch((error: unknown) => log.error({ err: error }, 'looking for due syncs failed'));
@@ -50,6 +56,29 @@ export function startHousekeeping(services: Services): () => Promise<void> {
   keepHouse();
   return async () => {
     for (const timer of timers) clearInterval(timer);
-    await Promise.all([running, syncs.ended()]);
+    await Promise.all([running, sealer.stop(), syncs.ended()]);
+  };
+}
+
+/** A pass of the sealer, unless one is under way. A failure is told when it begins, not twice a second while it lasts. */
+function sealEvents({ log, sealer }: Services): () => void {
+  let underWay = false;
+  let failing = false;
+  return () => {
+    if (underWay) return;
+    underWay = true;
+    sealer
+      .pass()
+      .then(() => {
+        if (failing) log.info('audit events are sealed again');
+        failing = false;
+      })
+      .catch((error: unknown) => {
+        if (!failing) log.error({ err: error }, 'sealing audit events failed; it is tried again');
+        failing = true;
+      })
+      .finally(() => {
+        underWay = false;
+      });
   };
 }

@@ -62,7 +62,8 @@ export async function startTestServer(
   });
   let shift = 0;
   let frozenAt: number | null = null;
-  const server = await startServer(config, { ...parts, now: () => new Date((frozenAt ?? Date.now()) + shift) });
+  const now = () => new Date((frozenAt ?? Date.now()) + shift);
+  const server = await startServer(config, { ...parts, checkAnswers: true, now });
   const call = (method: string, path: string, sent: Sent = {}) => send(server.url, method, path, sent);
   return {
     ...server,
