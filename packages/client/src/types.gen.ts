@@ -725,7 +725,7 @@ export type Problem = {
     /**
      * The stable reason, for programs.
      */
-    code: 'credentials_ambiguous' | 'request_malformed' | 'credentials_missing' | 'credentials_invalid' | 'scope_missing' | 'tenant_forbidden' | 'self_service_off' | 'user_required' | 'platform_administrator_required' | 'grant_exceeds_own' | 'registration_required' | 'email_unverified' | 'identity_conflict' | 'terms_required' | 'user_disabled' | 'user_out_of_reach' | 'ingest_tenant_ambiguous' | 'route_not_found' | 'audit_event_not_found' | 'gateway_not_found' | 'gateway_session_not_found' | 'inventory_item_not_found' | 'key_not_found' | 'manifest_not_found' | 'membership_not_found' | 'operator_task_not_found' | 'provider_not_found' | 'provider_credential_not_found' | 'recommendation_not_found' | 'runtime_observation_not_found' | 'service_account_not_found' | 'tenant_not_found' | 'trace_not_found' | 'user_not_found' | 'method_not_allowed' | 'ambiguous_id' | 'id_taken' | 'name_taken' | 'gateway_not_active' | 'key_not_active' | 'last_owner' | 'manifest_in_use' | 'membership_accepted' | 'membership_exists' | 'operator_task_claimed' | 'operator_task_not_open' | 'operator_task_not_done' | 'organization_exists' | 'provider_in_use' | 'provider_not_syncable' | 'sync_running' | 'recommendation_not_open' | 'recommendation_not_applied' | 'recommendation_built_on' | 'service_account_not_active' | 'user_not_active' | 'body_too_large' | 'media_type_unsupported' | 'rate_limited' | 'internal_error' | 'sync_failed' | 'database_unavailable' | 'identity_provider_unavailable';
+    code: 'credentials_ambiguous' | 'request_malformed' | 'credentials_missing' | 'credentials_invalid' | 'scope_missing' | 'tenant_forbidden' | 'self_service_off' | 'user_required' | 'platform_administrator_required' | 'grant_exceeds_own' | 'registration_required' | 'email_unverified' | 'identity_conflict' | 'terms_required' | 'user_disabled' | 'user_out_of_reach' | 'ingest_tenant_ambiguous' | 'route_not_found' | 'audit_event_not_found' | 'gateway_not_found' | 'gateway_session_not_found' | 'inventory_item_not_found' | 'key_not_found' | 'manifest_not_found' | 'membership_not_found' | 'operator_task_not_found' | 'provider_not_found' | 'provider_credential_not_found' | 'recommendation_not_found' | 'runtime_observation_not_found' | 'service_account_not_found' | 'tenant_not_found' | 'trace_not_found' | 'user_not_found' | 'method_not_allowed' | 'ambiguous_id' | 'id_taken' | 'name_taken' | 'gateway_not_active' | 'key_not_active' | 'last_owner' | 'manifest_in_use' | 'idempotency_answer_unreadable' | 'idempotency_key_in_use' | 'membership_accepted' | 'membership_exists' | 'operator_task_claimed' | 'operator_task_not_open' | 'operator_task_not_done' | 'organization_exists' | 'provider_in_use' | 'provider_not_syncable' | 'sync_running' | 'recommendation_not_open' | 'recommendation_not_applied' | 'recommendation_built_on' | 'service_account_not_active' | 'user_not_active' | 'precondition_failed' | 'body_too_large' | 'media_type_unsupported' | 'rate_limited' | 'internal_error' | 'sync_failed' | 'database_unavailable' | 'identity_provider_unavailable';
     /**
      * The scope that is missing (403 `scope_missing`).
      */
@@ -2323,6 +2323,10 @@ export type ListAuditEventsErrors = {
      */
     422: HttpValidationError;
     /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
+    /**
      * `internal_error` (Internal error).
      */
     500: Problem;
@@ -2375,6 +2379,10 @@ export type SearchCredentialsErrors = {
      * A value breaks the contract.
      */
     422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
     /**
      * `internal_error` (Internal error).
      */
@@ -2442,6 +2450,10 @@ export type ListGatewaysErrors = {
      */
     422: HttpValidationError;
     /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
+    /**
      * `internal_error` (Internal error).
      */
     500: Problem;
@@ -2464,6 +2476,12 @@ export type ListGatewaysResponse = ListGatewaysResponses[keyof ListGatewaysRespo
 
 export type CreateGatewayData = {
     body: CreateGatewayInput;
+    headers?: {
+        /**
+         * Names this very request: sent again with the same key by the same caller within 24 hours, it is answered as it was the first time, and done once. 422 for a key that was used for another request, 409 while the first one is in flight. Refusals are not kept. 1 to 255 characters of printable ASCII; a UUID will do.
+         */
+        'Idempotency-Key'?: string;
+    };
     path?: never;
     query?: never;
     url: '/v1/gateways';
@@ -2483,7 +2501,7 @@ export type CreateGatewayErrors = {
      */
     403: Problem;
     /**
-     * `name_taken` (Name taken).
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `name_taken` (Name taken).
      */
     409: Problem;
     /**
@@ -2498,6 +2516,10 @@ export type CreateGatewayErrors = {
      * A value breaks the contract.
      */
     422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
     /**
      * `internal_error` (Internal error).
      */
@@ -2521,6 +2543,16 @@ export type CreateGatewayResponse = CreateGatewayResponses[keyof CreateGatewayRe
 
 export type DeleteGatewayData = {
     body?: never;
+    headers?: {
+        /**
+         * Names this very request: sent again with the same key by the same caller within 24 hours, it is answered as it was the first time, and done once. 422 for a key that was used for another request, 409 while the first one is in flight. Refusals are not kept. 1 to 255 characters of printable ASCII; a UUID will do.
+         */
+        'Idempotency-Key'?: string;
+        /**
+         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         */
+        'If-Match'?: string;
+    };
     path: {
         /**
          * The gateway's id.
@@ -2549,9 +2581,21 @@ export type DeleteGatewayErrors = {
      */
     404: Problem;
     /**
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key).
+     */
+    409: Problem;
+    /**
+     * `precondition_failed` (The record is not as it was).
+     */
+    412: Problem;
+    /**
      * A value breaks the contract.
      */
     422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
     /**
      * `internal_error` (Internal error).
      */
@@ -2575,6 +2619,12 @@ export type DeleteGatewayResponse = DeleteGatewayResponses[keyof DeleteGatewayRe
 
 export type GetGatewayData = {
     body?: never;
+    headers?: {
+        /**
+         * 304 where the record still has one of these entity tags.
+         */
+        'If-None-Match'?: string;
+    };
     path: {
         /**
          * The gateway's id.
@@ -2607,6 +2657,10 @@ export type GetGatewayErrors = {
      */
     422: HttpValidationError;
     /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
+    /**
      * `internal_error` (Internal error).
      */
     500: Problem;
@@ -2629,6 +2683,16 @@ export type GetGatewayResponse = GetGatewayResponses[keyof GetGatewayResponses];
 
 export type UpdateGatewayData = {
     body: UpdateGatewayInput;
+    headers?: {
+        /**
+         * Names this very request: sent again with the same key by the same caller within 24 hours, it is answered as it was the first time, and done once. 422 for a key that was used for another request, 409 while the first one is in flight. Refusals are not kept. 1 to 255 characters of printable ASCII; a UUID will do.
+         */
+        'Idempotency-Key'?: string;
+        /**
+         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         */
+        'If-Match'?: string;
+    };
     path: {
         /**
          * The gateway's id.
@@ -2657,9 +2721,13 @@ export type UpdateGatewayErrors = {
      */
     404: Problem;
     /**
-     * `name_taken` (Name taken).
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `name_taken` (Name taken).
      */
     409: Problem;
+    /**
+     * `precondition_failed` (The record is not as it was).
+     */
+    412: Problem;
     /**
      * `body_too_large` (Body too large).
      */
@@ -2672,6 +2740,10 @@ export type UpdateGatewayErrors = {
      * A value breaks the contract.
      */
     422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
     /**
      * `internal_error` (Internal error).
      */
@@ -2744,6 +2816,10 @@ export type ListGatewaySessionsErrors = {
      */
     422: HttpValidationError;
     /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
+    /**
      * `internal_error` (Internal error).
      */
     500: Problem;
@@ -2766,6 +2842,12 @@ export type ListGatewaySessionsResponse = ListGatewaySessionsResponses[keyof Lis
 
 export type CreateGatewaySessionData = {
     body?: CreateGatewaySessionInput | null;
+    headers?: {
+        /**
+         * Names this very request: sent again with the same key by the same caller within 24 hours, it is answered as it was the first time, and done once. 422 for a key that was used for another request, 409 while the first one is in flight. Refusals are not kept. 1 to 255 characters of printable ASCII; a UUID will do.
+         */
+        'Idempotency-Key'?: string;
+    };
     path: {
         /**
          * The gateway's id.
@@ -2794,7 +2876,7 @@ export type CreateGatewaySessionErrors = {
      */
     404: Problem;
     /**
-     * `gateway_not_active` (Gateway not active).
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `gateway_not_active` (Gateway not active).
      */
     409: Problem;
     /**
@@ -2809,6 +2891,10 @@ export type CreateGatewaySessionErrors = {
      * A value breaks the contract.
      */
     422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
     /**
      * `internal_error` (Internal error).
      */
@@ -2872,6 +2958,10 @@ export type IntrospectGatewaySessionErrors = {
      */
     422: HttpValidationError;
     /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
+    /**
      * `internal_error` (Internal error).
      */
     500: Problem;
@@ -2894,6 +2984,16 @@ export type IntrospectGatewaySessionResponse = IntrospectGatewaySessionResponses
 
 export type RevokeGatewaySessionData = {
     body?: never;
+    headers?: {
+        /**
+         * Names this very request: sent again with the same key by the same caller within 24 hours, it is answered as it was the first time, and done once. 422 for a key that was used for another request, 409 while the first one is in flight. Refusals are not kept. 1 to 255 characters of printable ASCII; a UUID will do.
+         */
+        'Idempotency-Key'?: string;
+        /**
+         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         */
+        'If-Match'?: string;
+    };
     path: {
         /**
          * The gateway's id.
@@ -2926,9 +3026,21 @@ export type RevokeGatewaySessionErrors = {
      */
     404: Problem;
     /**
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key).
+     */
+    409: Problem;
+    /**
+     * `precondition_failed` (The record is not as it was).
+     */
+    412: Problem;
+    /**
      * A value breaks the contract.
      */
     422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
     /**
      * `internal_error` (Internal error).
      */
@@ -2952,6 +3064,12 @@ export type RevokeGatewaySessionResponse = RevokeGatewaySessionResponses[keyof R
 
 export type GetGatewaySessionData = {
     body?: never;
+    headers?: {
+        /**
+         * 304 where the record still has one of these entity tags.
+         */
+        'If-None-Match'?: string;
+    };
     path: {
         /**
          * The gateway's id.
@@ -2987,6 +3105,10 @@ export type GetGatewaySessionErrors = {
      * A value breaks the contract.
      */
     422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
     /**
      * `internal_error` (Internal error).
      */
@@ -3062,6 +3184,10 @@ export type ListManifestsErrors = {
      */
     422: HttpValidationError;
     /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
+    /**
      * `internal_error` (Internal error).
      */
     500: Problem;
@@ -3084,6 +3210,12 @@ export type ListManifestsResponse = ListManifestsResponses[keyof ListManifestsRe
 
 export type CreateManifestData = {
     body: CreateManifestInput;
+    headers?: {
+        /**
+         * Names this very request: sent again with the same key by the same caller within 24 hours, it is answered as it was the first time, and done once. 422 for a key that was used for another request, 409 while the first one is in flight. Refusals are not kept. 1 to 255 characters of printable ASCII; a UUID will do.
+         */
+        'Idempotency-Key'?: string;
+    };
     path?: never;
     query?: never;
     url: '/v1/manifests';
@@ -3103,6 +3235,10 @@ export type CreateManifestErrors = {
      */
     403: Problem;
     /**
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key).
+     */
+    409: Problem;
+    /**
      * `body_too_large` (Body too large).
      */
     413: Problem;
@@ -3114,6 +3250,10 @@ export type CreateManifestErrors = {
      * A value breaks the contract.
      */
     422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
     /**
      * `internal_error` (Internal error).
      */
@@ -3137,6 +3277,12 @@ export type CreateManifestResponse = CreateManifestResponses[keyof CreateManifes
 
 export type GetManifestSchemaData = {
     body?: never;
+    headers?: {
+        /**
+         * 304 where the record still has one of these entity tags.
+         */
+        'If-None-Match'?: string;
+    };
     path: {
         /**
          * The kind of manifest.
@@ -3169,6 +3315,10 @@ export type GetManifestSchemaErrors = {
      */
     422: HttpValidationError;
     /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
+    /**
      * `internal_error` (Internal error).
      */
     500: Problem;
@@ -3191,6 +3341,16 @@ export type GetManifestSchemaResponse = GetManifestSchemaResponses[keyof GetMani
 
 export type DeleteManifestData = {
     body?: never;
+    headers?: {
+        /**
+         * Names this very request: sent again with the same key by the same caller within 24 hours, it is answered as it was the first time, and done once. 422 for a key that was used for another request, 409 while the first one is in flight. Refusals are not kept. 1 to 255 characters of printable ASCII; a UUID will do.
+         */
+        'Idempotency-Key'?: string;
+        /**
+         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         */
+        'If-Match'?: string;
+    };
     path: {
         /**
          * The manifest's id.
@@ -3219,13 +3379,21 @@ export type DeleteManifestErrors = {
      */
     404: Problem;
     /**
-     * `manifest_in_use` (Manifest in use).
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `manifest_in_use` (Manifest in use).
      */
     409: Problem;
+    /**
+     * `precondition_failed` (The record is not as it was).
+     */
+    412: Problem;
     /**
      * A value breaks the contract.
      */
     422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
     /**
      * `internal_error` (Internal error).
      */
@@ -3249,6 +3417,12 @@ export type DeleteManifestResponse = DeleteManifestResponses[keyof DeleteManifes
 
 export type GetManifestData = {
     body?: never;
+    headers?: {
+        /**
+         * 304 where the record still has one of these entity tags.
+         */
+        'If-None-Match'?: string;
+    };
     path: {
         /**
          * The manifest's id.
@@ -3281,6 +3455,10 @@ export type GetManifestErrors = {
      */
     422: HttpValidationError;
     /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
+    /**
      * `internal_error` (Internal error).
      */
     500: Problem;
@@ -3303,6 +3481,16 @@ export type GetManifestResponse = GetManifestResponses[keyof GetManifestResponse
 
 export type AcceptMembershipData = {
     body?: never;
+    headers?: {
+        /**
+         * Names this very request: sent again with the same key by the same caller within 24 hours, it is answered as it was the first time, and done once. 422 for a key that was used for another request, 409 while the first one is in flight. Refusals are not kept. 1 to 255 characters of printable ASCII; a UUID will do.
+         */
+        'Idempotency-Key'?: string;
+        /**
+         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         */
+        'If-Match'?: string;
+    };
     path: {
         /**
          * The tenant's id.
@@ -3336,13 +3524,21 @@ export type AcceptMembershipErrors = {
      */
     404: Problem;
     /**
-     * `membership_accepted` (Membership accepted already).
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `membership_accepted` (Membership accepted already).
      */
     409: Problem;
+    /**
+     * `precondition_failed` (The record is not as it was).
+     */
+    412: Problem;
     /**
      * A value breaks the contract.
      */
     422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
     /**
      * `internal_error` (Internal error).
      */
@@ -3366,6 +3562,16 @@ export type AcceptMembershipResponse = AcceptMembershipResponses[keyof AcceptMem
 
 export type UpdateMyProfileData = {
     body: UpdateProfileInput;
+    headers?: {
+        /**
+         * Names this very request: sent again with the same key by the same caller within 24 hours, it is answered as it was the first time, and done once. 422 for a key that was used for another request, 409 while the first one is in flight. Refusals are not kept. 1 to 255 characters of printable ASCII; a UUID will do.
+         */
+        'Idempotency-Key'?: string;
+        /**
+         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         */
+        'If-Match'?: string;
+    };
     path?: never;
     query?: never;
     url: '/v1/me/profile';
@@ -3385,6 +3591,14 @@ export type UpdateMyProfileErrors = {
      */
     403: Problem;
     /**
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key).
+     */
+    409: Problem;
+    /**
+     * `precondition_failed` (The record is not as it was).
+     */
+    412: Problem;
+    /**
      * `body_too_large` (Body too large).
      */
     413: Problem;
@@ -3396,6 +3610,10 @@ export type UpdateMyProfileErrors = {
      * A value breaks the contract.
      */
     422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
     /**
      * `internal_error` (Internal error).
      */
@@ -3419,6 +3637,12 @@ export type UpdateMyProfileResponse = UpdateMyProfileResponses[keyof UpdateMyPro
 
 export type CreateOrganizationData = {
     body: CreateOrganizationInput;
+    headers?: {
+        /**
+         * Names this very request: sent again with the same key by the same caller within 24 hours, it is answered as it was the first time, and done once. 422 for a key that was used for another request, 409 while the first one is in flight. Refusals are not kept. 1 to 255 characters of printable ASCII; a UUID will do.
+         */
+        'Idempotency-Key'?: string;
+    };
     path?: never;
     query?: never;
     url: '/v1/onboarding/organization';
@@ -3438,7 +3662,7 @@ export type CreateOrganizationErrors = {
      */
     403: Problem;
     /**
-     * `organization_exists` (Organization exists), `id_taken` (Id taken).
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `organization_exists` (Organization exists), `id_taken` (Id taken).
      */
     409: Problem;
     /**
@@ -3480,12 +3704,22 @@ export type CreateOrganizationResponse = CreateOrganizationResponses[keyof Creat
 
 export type RegisterUserData = {
     body: RegisterInput;
+    headers?: {
+        /**
+         * Names this very request: sent again with the same key by the same caller within 24 hours, it is answered as it was the first time, and done once. 422 for a key that was used for another request, 409 while the first one is in flight. Refusals are not kept. 1 to 255 characters of printable ASCII; a UUID will do.
+         */
+        'Idempotency-Key'?: string;
+    };
     path?: never;
     query?: never;
     url: '/v1/onboarding/register';
 };
 
 export type RegisterUserErrors = {
+    /**
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key).
+     */
+    409: Problem;
     /**
      * `body_too_large` (Body too large).
      */
@@ -3581,6 +3815,10 @@ export type ListOperatorTasksErrors = {
      */
     422: HttpValidationError;
     /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
+    /**
      * `internal_error` (Internal error).
      */
     500: Problem;
@@ -3603,6 +3841,12 @@ export type ListOperatorTasksResponse = ListOperatorTasksResponses[keyof ListOpe
 
 export type GetOperatorTaskData = {
     body?: never;
+    headers?: {
+        /**
+         * 304 where the record still has one of these entity tags.
+         */
+        'If-None-Match'?: string;
+    };
     path: {
         /**
          * The task's id.
@@ -3635,6 +3879,10 @@ export type GetOperatorTaskErrors = {
      */
     422: HttpValidationError;
     /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
+    /**
      * `internal_error` (Internal error).
      */
     500: Problem;
@@ -3657,6 +3905,16 @@ export type GetOperatorTaskResponse = GetOperatorTaskResponses[keyof GetOperator
 
 export type CancelOperatorTaskData = {
     body?: CancelOperatorTaskInput | null;
+    headers?: {
+        /**
+         * Names this very request: sent again with the same key by the same caller within 24 hours, it is answered as it was the first time, and done once. 422 for a key that was used for another request, 409 while the first one is in flight. Refusals are not kept. 1 to 255 characters of printable ASCII; a UUID will do.
+         */
+        'Idempotency-Key'?: string;
+        /**
+         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         */
+        'If-Match'?: string;
+    };
     path: {
         /**
          * The task's id.
@@ -3685,9 +3943,13 @@ export type CancelOperatorTaskErrors = {
      */
     404: Problem;
     /**
-     * `operator_task_claimed` (Operator task claimed by somebody else), `operator_task_not_open` (Operator task not open).
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `operator_task_claimed` (Operator task claimed by somebody else), `operator_task_not_open` (Operator task not open).
      */
     409: Problem;
+    /**
+     * `precondition_failed` (The record is not as it was).
+     */
+    412: Problem;
     /**
      * `body_too_large` (Body too large).
      */
@@ -3700,6 +3962,10 @@ export type CancelOperatorTaskErrors = {
      * A value breaks the contract.
      */
     422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
     /**
      * `internal_error` (Internal error).
      */
@@ -3723,6 +3989,16 @@ export type CancelOperatorTaskResponse = CancelOperatorTaskResponses[keyof Cance
 
 export type ClaimOperatorTaskData = {
     body?: ClaimOperatorTaskInput | null;
+    headers?: {
+        /**
+         * Names this very request: sent again with the same key by the same caller within 24 hours, it is answered as it was the first time, and done once. 422 for a key that was used for another request, 409 while the first one is in flight. Refusals are not kept. 1 to 255 characters of printable ASCII; a UUID will do.
+         */
+        'Idempotency-Key'?: string;
+        /**
+         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         */
+        'If-Match'?: string;
+    };
     path: {
         /**
          * The task's id.
@@ -3751,9 +4027,13 @@ export type ClaimOperatorTaskErrors = {
      */
     404: Problem;
     /**
-     * `operator_task_claimed` (Operator task claimed by somebody else), `operator_task_not_open` (Operator task not open).
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `operator_task_claimed` (Operator task claimed by somebody else), `operator_task_not_open` (Operator task not open).
      */
     409: Problem;
+    /**
+     * `precondition_failed` (The record is not as it was).
+     */
+    412: Problem;
     /**
      * `body_too_large` (Body too large).
      */
@@ -3766,6 +4046,10 @@ export type ClaimOperatorTaskErrors = {
      * A value breaks the contract.
      */
     422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
     /**
      * `internal_error` (Internal error).
      */
@@ -3789,6 +4073,16 @@ export type ClaimOperatorTaskResponse = ClaimOperatorTaskResponses[keyof ClaimOp
 
 export type CompleteOperatorTaskData = {
     body: CompleteOperatorTaskInput;
+    headers?: {
+        /**
+         * Names this very request: sent again with the same key by the same caller within 24 hours, it is answered as it was the first time, and done once. 422 for a key that was used for another request, 409 while the first one is in flight. Refusals are not kept. 1 to 255 characters of printable ASCII; a UUID will do.
+         */
+        'Idempotency-Key'?: string;
+        /**
+         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         */
+        'If-Match'?: string;
+    };
     path: {
         /**
          * The task's id.
@@ -3817,9 +4111,13 @@ export type CompleteOperatorTaskErrors = {
      */
     404: Problem;
     /**
-     * `operator_task_claimed` (Operator task claimed by somebody else), `operator_task_not_open` (Operator task not open), `operator_task_not_done` (Operator task not done yet).
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `operator_task_claimed` (Operator task claimed by somebody else), `operator_task_not_open` (Operator task not open), `operator_task_not_done` (Operator task not done yet).
      */
     409: Problem;
+    /**
+     * `precondition_failed` (The record is not as it was).
+     */
+    412: Problem;
     /**
      * `body_too_large` (Body too large).
      */
@@ -3832,6 +4130,10 @@ export type CompleteOperatorTaskErrors = {
      * A value breaks the contract.
      */
     422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
     /**
      * `internal_error` (Internal error).
      */
@@ -3907,6 +4209,10 @@ export type ListProvidersErrors = {
      */
     422: HttpValidationError;
     /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
+    /**
      * `internal_error` (Internal error).
      */
     500: Problem;
@@ -3929,6 +4235,12 @@ export type ListProvidersResponse = ListProvidersResponses[keyof ListProvidersRe
 
 export type CreateProviderData = {
     body: CreateProviderInput;
+    headers?: {
+        /**
+         * Names this very request: sent again with the same key by the same caller within 24 hours, it is answered as it was the first time, and done once. 422 for a key that was used for another request, 409 while the first one is in flight. Refusals are not kept. 1 to 255 characters of printable ASCII; a UUID will do.
+         */
+        'Idempotency-Key'?: string;
+    };
     path?: never;
     query?: never;
     url: '/v1/providers';
@@ -3948,7 +4260,7 @@ export type CreateProviderErrors = {
      */
     403: Problem;
     /**
-     * `name_taken` (Name taken).
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `name_taken` (Name taken).
      */
     409: Problem;
     /**
@@ -3963,6 +4275,10 @@ export type CreateProviderErrors = {
      * A value breaks the contract.
      */
     422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
     /**
      * `internal_error` (Internal error).
      */
@@ -3986,6 +4302,16 @@ export type CreateProviderResponse = CreateProviderResponses[keyof CreateProvide
 
 export type DeleteProviderData = {
     body?: never;
+    headers?: {
+        /**
+         * Names this very request: sent again with the same key by the same caller within 24 hours, it is answered as it was the first time, and done once. 422 for a key that was used for another request, 409 while the first one is in flight. Refusals are not kept. 1 to 255 characters of printable ASCII; a UUID will do.
+         */
+        'Idempotency-Key'?: string;
+        /**
+         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         */
+        'If-Match'?: string;
+    };
     path: {
         /**
          * The provider's id.
@@ -4014,13 +4340,21 @@ export type DeleteProviderErrors = {
      */
     404: Problem;
     /**
-     * `provider_in_use` (Provider in use).
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `provider_in_use` (Provider in use).
      */
     409: Problem;
+    /**
+     * `precondition_failed` (The record is not as it was).
+     */
+    412: Problem;
     /**
      * A value breaks the contract.
      */
     422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
     /**
      * `internal_error` (Internal error).
      */
@@ -4044,6 +4378,12 @@ export type DeleteProviderResponse = DeleteProviderResponses[keyof DeleteProvide
 
 export type GetProviderData = {
     body?: never;
+    headers?: {
+        /**
+         * 304 where the record still has one of these entity tags.
+         */
+        'If-None-Match'?: string;
+    };
     path: {
         /**
          * The provider's id.
@@ -4076,6 +4416,10 @@ export type GetProviderErrors = {
      */
     422: HttpValidationError;
     /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
+    /**
      * `internal_error` (Internal error).
      */
     500: Problem;
@@ -4098,6 +4442,16 @@ export type GetProviderResponse = GetProviderResponses[keyof GetProviderResponse
 
 export type UpdateProviderData = {
     body: UpdateProviderInput;
+    headers?: {
+        /**
+         * Names this very request: sent again with the same key by the same caller within 24 hours, it is answered as it was the first time, and done once. 422 for a key that was used for another request, 409 while the first one is in flight. Refusals are not kept. 1 to 255 characters of printable ASCII; a UUID will do.
+         */
+        'Idempotency-Key'?: string;
+        /**
+         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         */
+        'If-Match'?: string;
+    };
     path: {
         /**
          * The provider's id.
@@ -4126,9 +4480,13 @@ export type UpdateProviderErrors = {
      */
     404: Problem;
     /**
-     * `name_taken` (Name taken).
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `name_taken` (Name taken).
      */
     409: Problem;
+    /**
+     * `precondition_failed` (The record is not as it was).
+     */
+    412: Problem;
     /**
      * `body_too_large` (Body too large).
      */
@@ -4141,6 +4499,10 @@ export type UpdateProviderErrors = {
      * A value breaks the contract.
      */
     422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
     /**
      * `internal_error` (Internal error).
      */
@@ -4164,6 +4526,16 @@ export type UpdateProviderResponse = UpdateProviderResponses[keyof UpdateProvide
 
 export type DeleteProviderCredentialData = {
     body?: never;
+    headers?: {
+        /**
+         * Names this very request: sent again with the same key by the same caller within 24 hours, it is answered as it was the first time, and done once. 422 for a key that was used for another request, 409 while the first one is in flight. Refusals are not kept. 1 to 255 characters of printable ASCII; a UUID will do.
+         */
+        'Idempotency-Key'?: string;
+        /**
+         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         */
+        'If-Match'?: string;
+    };
     path: {
         /**
          * The provider's id.
@@ -4192,9 +4564,21 @@ export type DeleteProviderCredentialErrors = {
      */
     404: Problem;
     /**
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key).
+     */
+    409: Problem;
+    /**
+     * `precondition_failed` (The record is not as it was).
+     */
+    412: Problem;
+    /**
      * A value breaks the contract.
      */
     422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
     /**
      * `internal_error` (Internal error).
      */
@@ -4218,6 +4602,16 @@ export type DeleteProviderCredentialResponse = DeleteProviderCredentialResponses
 
 export type PutProviderCredentialData = {
     body: PutProviderCredentialInput;
+    headers?: {
+        /**
+         * Names this very request: sent again with the same key by the same caller within 24 hours, it is answered as it was the first time, and done once. 422 for a key that was used for another request, 409 while the first one is in flight. Refusals are not kept. 1 to 255 characters of printable ASCII; a UUID will do.
+         */
+        'Idempotency-Key'?: string;
+        /**
+         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         */
+        'If-Match'?: string;
+    };
     path: {
         /**
          * The provider's id.
@@ -4246,6 +4640,14 @@ export type PutProviderCredentialErrors = {
      */
     404: Problem;
     /**
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key).
+     */
+    409: Problem;
+    /**
+     * `precondition_failed` (The record is not as it was).
+     */
+    412: Problem;
+    /**
      * `body_too_large` (Body too large).
      */
     413: Problem;
@@ -4257,6 +4659,10 @@ export type PutProviderCredentialErrors = {
      * A value breaks the contract.
      */
     422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
     /**
      * `internal_error` (Internal error).
      */
@@ -4329,6 +4735,10 @@ export type GetProviderInventoryErrors = {
      */
     422: HttpValidationError;
     /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
+    /**
      * `internal_error` (Internal error).
      */
     500: Problem;
@@ -4351,6 +4761,12 @@ export type GetProviderInventoryResponse = GetProviderInventoryResponses[keyof G
 
 export type CreateInventoryItemData = {
     body: CreateInventoryItemInput;
+    headers?: {
+        /**
+         * Names this very request: sent again with the same key by the same caller within 24 hours, it is answered as it was the first time, and done once. 422 for a key that was used for another request, 409 while the first one is in flight. Refusals are not kept. 1 to 255 characters of printable ASCII; a UUID will do.
+         */
+        'Idempotency-Key'?: string;
+    };
     path: {
         /**
          * The provider's id.
@@ -4379,7 +4795,7 @@ export type CreateInventoryItemErrors = {
      */
     404: Problem;
     /**
-     * `name_taken` (Name taken).
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `name_taken` (Name taken).
      */
     409: Problem;
     /**
@@ -4394,6 +4810,10 @@ export type CreateInventoryItemErrors = {
      * A value breaks the contract.
      */
     422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
     /**
      * `internal_error` (Internal error).
      */
@@ -4417,6 +4837,16 @@ export type CreateInventoryItemResponse = CreateInventoryItemResponses[keyof Cre
 
 export type DeleteInventoryItemData = {
     body?: never;
+    headers?: {
+        /**
+         * Names this very request: sent again with the same key by the same caller within 24 hours, it is answered as it was the first time, and done once. 422 for a key that was used for another request, 409 while the first one is in flight. Refusals are not kept. 1 to 255 characters of printable ASCII; a UUID will do.
+         */
+        'Idempotency-Key'?: string;
+        /**
+         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         */
+        'If-Match'?: string;
+    };
     path: {
         /**
          * The provider's id.
@@ -4449,9 +4879,21 @@ export type DeleteInventoryItemErrors = {
      */
     404: Problem;
     /**
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key).
+     */
+    409: Problem;
+    /**
+     * `precondition_failed` (The record is not as it was).
+     */
+    412: Problem;
+    /**
      * A value breaks the contract.
      */
     422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
     /**
      * `internal_error` (Internal error).
      */
@@ -4475,6 +4917,16 @@ export type DeleteInventoryItemResponse = DeleteInventoryItemResponses[keyof Del
 
 export type UpdateInventoryItemData = {
     body: UpdateInventoryItemInput;
+    headers?: {
+        /**
+         * Names this very request: sent again with the same key by the same caller within 24 hours, it is answered as it was the first time, and done once. 422 for a key that was used for another request, 409 while the first one is in flight. Refusals are not kept. 1 to 255 characters of printable ASCII; a UUID will do.
+         */
+        'Idempotency-Key'?: string;
+        /**
+         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         */
+        'If-Match'?: string;
+    };
     path: {
         /**
          * The provider's id.
@@ -4507,6 +4959,14 @@ export type UpdateInventoryItemErrors = {
      */
     404: Problem;
     /**
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key).
+     */
+    409: Problem;
+    /**
+     * `precondition_failed` (The record is not as it was).
+     */
+    412: Problem;
+    /**
      * `body_too_large` (Body too large).
      */
     413: Problem;
@@ -4518,6 +4978,10 @@ export type UpdateInventoryItemErrors = {
      * A value breaks the contract.
      */
     422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
     /**
      * `internal_error` (Internal error).
      */
@@ -4598,6 +5062,10 @@ export type ListProviderRuntimeObservationsErrors = {
      */
     422: HttpValidationError;
     /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
+    /**
      * `internal_error` (Internal error).
      */
     500: Problem;
@@ -4669,6 +5137,10 @@ export type ListProviderRecommendationsErrors = {
      */
     422: HttpValidationError;
     /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
+    /**
      * `internal_error` (Internal error).
      */
     500: Problem;
@@ -4691,6 +5163,16 @@ export type ListProviderRecommendationsResponse = ListProviderRecommendationsRes
 
 export type ApplyProviderRecommendationsData = {
     body?: ApplyRecommendationsInput | null;
+    headers?: {
+        /**
+         * Names this very request: sent again with the same key by the same caller within 24 hours, it is answered as it was the first time, and done once. 422 for a key that was used for another request, 409 while the first one is in flight. Refusals are not kept. 1 to 255 characters of printable ASCII; a UUID will do.
+         */
+        'Idempotency-Key'?: string;
+        /**
+         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         */
+        'If-Match'?: string;
+    };
     path: {
         /**
          * The provider's id.
@@ -4719,6 +5201,14 @@ export type ApplyProviderRecommendationsErrors = {
      */
     404: Problem;
     /**
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key).
+     */
+    409: Problem;
+    /**
+     * `precondition_failed` (The record is not as it was).
+     */
+    412: Problem;
+    /**
      * `body_too_large` (Body too large).
      */
     413: Problem;
@@ -4730,6 +5220,10 @@ export type ApplyProviderRecommendationsErrors = {
      * A value breaks the contract.
      */
     422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
     /**
      * `internal_error` (Internal error).
      */
@@ -4753,6 +5247,12 @@ export type ApplyProviderRecommendationsResponse = ApplyProviderRecommendationsR
 
 export type SyncProviderInventoryData = {
     body?: never;
+    headers?: {
+        /**
+         * Names this very request: sent again with the same key by the same caller within 24 hours, it is answered as it was the first time. Where the service ended between the effect and the answer, it is done again, a minute later at the earliest. 422 for a key that was used for another request, 409 while the first one is in flight. 1 to 255 characters of printable ASCII; a UUID will do.
+         */
+        'Idempotency-Key'?: string;
+    };
     path: {
         /**
          * The provider's id.
@@ -4781,7 +5281,7 @@ export type SyncProviderInventoryErrors = {
      */
     404: Problem;
     /**
-     * `provider_not_syncable` (Provider cannot be synced), `sync_running` (A sync is running).
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `provider_not_syncable` (Provider cannot be synced), `sync_running` (A sync is running).
      */
     409: Problem;
     /**
@@ -4819,6 +5319,16 @@ export type SyncProviderInventoryResponse = SyncProviderInventoryResponses[keyof
 
 export type DismissRecommendationData = {
     body: DismissRecommendationInput;
+    headers?: {
+        /**
+         * Names this very request: sent again with the same key by the same caller within 24 hours, it is answered as it was the first time, and done once. 422 for a key that was used for another request, 409 while the first one is in flight. Refusals are not kept. 1 to 255 characters of printable ASCII; a UUID will do.
+         */
+        'Idempotency-Key'?: string;
+        /**
+         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         */
+        'If-Match'?: string;
+    };
     path: {
         /**
          * The recommendation's id.
@@ -4847,9 +5357,13 @@ export type DismissRecommendationErrors = {
      */
     404: Problem;
     /**
-     * `recommendation_not_open` (Recommendation not open).
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `recommendation_not_open` (Recommendation not open).
      */
     409: Problem;
+    /**
+     * `precondition_failed` (The record is not as it was).
+     */
+    412: Problem;
     /**
      * `body_too_large` (Body too large).
      */
@@ -4862,6 +5376,10 @@ export type DismissRecommendationErrors = {
      * A value breaks the contract.
      */
     422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
     /**
      * `internal_error` (Internal error).
      */
@@ -4885,6 +5403,16 @@ export type DismissRecommendationResponse = DismissRecommendationResponses[keyof
 
 export type UndoRecommendationData = {
     body?: never;
+    headers?: {
+        /**
+         * Names this very request: sent again with the same key by the same caller within 24 hours, it is answered as it was the first time, and done once. 422 for a key that was used for another request, 409 while the first one is in flight. Refusals are not kept. 1 to 255 characters of printable ASCII; a UUID will do.
+         */
+        'Idempotency-Key'?: string;
+        /**
+         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         */
+        'If-Match'?: string;
+    };
     path: {
         /**
          * The recommendation's id.
@@ -4913,13 +5441,21 @@ export type UndoRecommendationErrors = {
      */
     404: Problem;
     /**
-     * `recommendation_not_applied` (Recommendation not applied), `recommendation_built_on` (Something was built on the change).
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `recommendation_not_applied` (Recommendation not applied), `recommendation_built_on` (Something was built on the change).
      */
     409: Problem;
+    /**
+     * `precondition_failed` (The record is not as it was).
+     */
+    412: Problem;
     /**
      * A value breaks the contract.
      */
     422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
     /**
      * `internal_error` (Internal error).
      */
@@ -5003,6 +5539,10 @@ export type ListRuntimeObservationsErrors = {
      */
     422: HttpValidationError;
     /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
+    /**
      * `internal_error` (Internal error).
      */
     500: Problem;
@@ -5025,6 +5565,16 @@ export type ListRuntimeObservationsResponse = ListRuntimeObservationsResponses[k
 
 export type UpdateRuntimeObservationData = {
     body: UpdateRuntimeObservationInput;
+    headers?: {
+        /**
+         * Names this very request: sent again with the same key by the same caller within 24 hours, it is answered as it was the first time, and done once. 422 for a key that was used for another request, 409 while the first one is in flight. Refusals are not kept. 1 to 255 characters of printable ASCII; a UUID will do.
+         */
+        'Idempotency-Key'?: string;
+        /**
+         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         */
+        'If-Match'?: string;
+    };
     path: {
         /**
          * The observation's id.
@@ -5053,6 +5603,14 @@ export type UpdateRuntimeObservationErrors = {
      */
     404: Problem;
     /**
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key).
+     */
+    409: Problem;
+    /**
+     * `precondition_failed` (The record is not as it was).
+     */
+    412: Problem;
+    /**
      * `body_too_large` (Body too large).
      */
     413: Problem;
@@ -5064,6 +5622,10 @@ export type UpdateRuntimeObservationErrors = {
      * A value breaks the contract.
      */
     422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
     /**
      * `internal_error` (Internal error).
      */
@@ -5087,6 +5649,16 @@ export type UpdateRuntimeObservationResponse = UpdateRuntimeObservationResponses
 
 export type ReviewRuntimeObservationData = {
     body: ReviewRuntimeObservationInput;
+    headers?: {
+        /**
+         * Names this very request: sent again with the same key by the same caller within 24 hours, it is answered as it was the first time, and done once. 422 for a key that was used for another request, 409 while the first one is in flight. Refusals are not kept. 1 to 255 characters of printable ASCII; a UUID will do.
+         */
+        'Idempotency-Key'?: string;
+        /**
+         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         */
+        'If-Match'?: string;
+    };
     path: {
         /**
          * The observation's id.
@@ -5115,6 +5687,14 @@ export type ReviewRuntimeObservationErrors = {
      */
     404: Problem;
     /**
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key).
+     */
+    409: Problem;
+    /**
+     * `precondition_failed` (The record is not as it was).
+     */
+    412: Problem;
+    /**
      * `body_too_large` (Body too large).
      */
     413: Problem;
@@ -5126,6 +5706,10 @@ export type ReviewRuntimeObservationErrors = {
      * A value breaks the contract.
      */
     422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
     /**
      * `internal_error` (Internal error).
      */
@@ -5149,6 +5733,12 @@ export type ReviewRuntimeObservationResponse = ReviewRuntimeObservationResponses
 
 export type CreateServiceAccountData = {
     body: CreateServiceAccountInput;
+    headers?: {
+        /**
+         * Names this very request: sent again with the same key by the same caller within 24 hours, it is answered as it was the first time, and done once. 422 for a key that was used for another request, 409 while the first one is in flight. Refusals are not kept. 1 to 255 characters of printable ASCII; a UUID will do.
+         */
+        'Idempotency-Key'?: string;
+    };
     path?: never;
     query?: never;
     url: '/v1/service-accounts';
@@ -5168,7 +5758,7 @@ export type CreateServiceAccountErrors = {
      */
     403: Problem;
     /**
-     * `id_taken` (Id taken).
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `id_taken` (Id taken).
      */
     409: Problem;
     /**
@@ -5183,6 +5773,10 @@ export type CreateServiceAccountErrors = {
      * A value breaks the contract.
      */
     422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
     /**
      * `internal_error` (Internal error).
      */
@@ -5237,6 +5831,10 @@ export type SearchServiceAccountsErrors = {
      */
     422: HttpValidationError;
     /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
+    /**
      * `internal_error` (Internal error).
      */
     500: Problem;
@@ -5259,6 +5857,16 @@ export type SearchServiceAccountsResponse = SearchServiceAccountsResponses[keyof
 
 export type DeleteServiceAccountData = {
     body?: never;
+    headers?: {
+        /**
+         * Names this very request: sent again with the same key by the same caller within 24 hours, it is answered as it was the first time, and done once. 422 for a key that was used for another request, 409 while the first one is in flight. Refusals are not kept. 1 to 255 characters of printable ASCII; a UUID will do.
+         */
+        'Idempotency-Key'?: string;
+        /**
+         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         */
+        'If-Match'?: string;
+    };
     path: {
         /**
          * The account's id.
@@ -5296,13 +5904,21 @@ export type DeleteServiceAccountErrors = {
      */
     404: Problem;
     /**
-     * `ambiguous_id` (Id stands in several tenants).
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `ambiguous_id` (Id stands in several tenants).
      */
     409: Problem;
+    /**
+     * `precondition_failed` (The record is not as it was).
+     */
+    412: Problem;
     /**
      * A value breaks the contract.
      */
     422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
     /**
      * `internal_error` (Internal error).
      */
@@ -5326,6 +5942,12 @@ export type DeleteServiceAccountResponse = DeleteServiceAccountResponses[keyof D
 
 export type GetServiceAccountData = {
     body?: never;
+    headers?: {
+        /**
+         * 304 where the record still has one of these entity tags.
+         */
+        'If-None-Match'?: string;
+    };
     path: {
         /**
          * The account's id.
@@ -5371,6 +5993,10 @@ export type GetServiceAccountErrors = {
      */
     422: HttpValidationError;
     /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
+    /**
      * `internal_error` (Internal error).
      */
     500: Problem;
@@ -5393,6 +6019,16 @@ export type GetServiceAccountResponse = GetServiceAccountResponses[keyof GetServ
 
 export type UpdateServiceAccountData = {
     body: UpdateServiceAccountInput;
+    headers?: {
+        /**
+         * Names this very request: sent again with the same key by the same caller within 24 hours, it is answered as it was the first time, and done once. 422 for a key that was used for another request, 409 while the first one is in flight. Refusals are not kept. 1 to 255 characters of printable ASCII; a UUID will do.
+         */
+        'Idempotency-Key'?: string;
+        /**
+         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         */
+        'If-Match'?: string;
+    };
     path: {
         /**
          * The account's id.
@@ -5430,9 +6066,13 @@ export type UpdateServiceAccountErrors = {
      */
     404: Problem;
     /**
-     * `ambiguous_id` (Id stands in several tenants).
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `ambiguous_id` (Id stands in several tenants).
      */
     409: Problem;
+    /**
+     * `precondition_failed` (The record is not as it was).
+     */
+    412: Problem;
     /**
      * `body_too_large` (Body too large).
      */
@@ -5445,6 +6085,10 @@ export type UpdateServiceAccountErrors = {
      * A value breaks the contract.
      */
     422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
     /**
      * `internal_error` (Internal error).
      */
@@ -5468,6 +6112,16 @@ export type UpdateServiceAccountResponse = UpdateServiceAccountResponses[keyof U
 
 export type DisableServiceAccountData = {
     body?: never;
+    headers?: {
+        /**
+         * Names this very request: sent again with the same key by the same caller within 24 hours, it is answered as it was the first time, and done once. 422 for a key that was used for another request, 409 while the first one is in flight. Refusals are not kept. 1 to 255 characters of printable ASCII; a UUID will do.
+         */
+        'Idempotency-Key'?: string;
+        /**
+         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         */
+        'If-Match'?: string;
+    };
     path: {
         /**
          * The account's id.
@@ -5505,13 +6159,21 @@ export type DisableServiceAccountErrors = {
      */
     404: Problem;
     /**
-     * `ambiguous_id` (Id stands in several tenants).
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `ambiguous_id` (Id stands in several tenants).
      */
     409: Problem;
+    /**
+     * `precondition_failed` (The record is not as it was).
+     */
+    412: Problem;
     /**
      * A value breaks the contract.
      */
     422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
     /**
      * `internal_error` (Internal error).
      */
@@ -5535,6 +6197,16 @@ export type DisableServiceAccountResponse = DisableServiceAccountResponses[keyof
 
 export type EnableServiceAccountData = {
     body?: never;
+    headers?: {
+        /**
+         * Names this very request: sent again with the same key by the same caller within 24 hours, it is answered as it was the first time, and done once. 422 for a key that was used for another request, 409 while the first one is in flight. Refusals are not kept. 1 to 255 characters of printable ASCII; a UUID will do.
+         */
+        'Idempotency-Key'?: string;
+        /**
+         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         */
+        'If-Match'?: string;
+    };
     path: {
         /**
          * The account's id.
@@ -5572,13 +6244,21 @@ export type EnableServiceAccountErrors = {
      */
     404: Problem;
     /**
-     * `ambiguous_id` (Id stands in several tenants).
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `ambiguous_id` (Id stands in several tenants).
      */
     409: Problem;
+    /**
+     * `precondition_failed` (The record is not as it was).
+     */
+    412: Problem;
     /**
      * A value breaks the contract.
      */
     422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
     /**
      * `internal_error` (Internal error).
      */
@@ -5659,6 +6339,10 @@ export type ListServiceAccountKeysErrors = {
      */
     422: HttpValidationError;
     /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
+    /**
      * `internal_error` (Internal error).
      */
     500: Problem;
@@ -5681,6 +6365,12 @@ export type ListServiceAccountKeysResponse = ListServiceAccountKeysResponses[key
 
 export type CreateServiceAccountKeyData = {
     body: CreateKeyInput;
+    headers?: {
+        /**
+         * Names this very request: sent again with the same key by the same caller within 24 hours, it is answered as it was the first time, and done once. 422 for a key that was used for another request, 409 while the first one is in flight. Refusals are not kept. 1 to 255 characters of printable ASCII; a UUID will do.
+         */
+        'Idempotency-Key'?: string;
+    };
     path: {
         /**
          * The account's id.
@@ -5718,7 +6408,7 @@ export type CreateServiceAccountKeyErrors = {
      */
     404: Problem;
     /**
-     * `ambiguous_id` (Id stands in several tenants), `service_account_not_active` (Service account not active).
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `ambiguous_id` (Id stands in several tenants), `service_account_not_active` (Service account not active).
      */
     409: Problem;
     /**
@@ -5733,6 +6423,10 @@ export type CreateServiceAccountKeyErrors = {
      * A value breaks the contract.
      */
     422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
     /**
      * `internal_error` (Internal error).
      */
@@ -5756,6 +6450,16 @@ export type CreateServiceAccountKeyResponse = CreateServiceAccountKeyResponses[k
 
 export type RevokeServiceAccountKeyData = {
     body?: never;
+    headers?: {
+        /**
+         * Names this very request: sent again with the same key by the same caller within 24 hours, it is answered as it was the first time, and done once. 422 for a key that was used for another request, 409 while the first one is in flight. Refusals are not kept. 1 to 255 characters of printable ASCII; a UUID will do.
+         */
+        'Idempotency-Key'?: string;
+        /**
+         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         */
+        'If-Match'?: string;
+    };
     path: {
         /**
          * The account's id.
@@ -5797,13 +6501,21 @@ export type RevokeServiceAccountKeyErrors = {
      */
     404: Problem;
     /**
-     * `ambiguous_id` (Id stands in several tenants).
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `ambiguous_id` (Id stands in several tenants).
      */
     409: Problem;
+    /**
+     * `precondition_failed` (The record is not as it was).
+     */
+    412: Problem;
     /**
      * A value breaks the contract.
      */
     422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
     /**
      * `internal_error` (Internal error).
      */
@@ -5827,6 +6539,16 @@ export type RevokeServiceAccountKeyResponse = RevokeServiceAccountKeyResponses[k
 
 export type RotateServiceAccountKeyData = {
     body?: RotateKeyInput | null;
+    headers?: {
+        /**
+         * Names this very request: sent again with the same key by the same caller within 24 hours, it is answered as it was the first time, and done once. 422 for a key that was used for another request, 409 while the first one is in flight. Refusals are not kept. 1 to 255 characters of printable ASCII; a UUID will do.
+         */
+        'Idempotency-Key'?: string;
+        /**
+         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         */
+        'If-Match'?: string;
+    };
     path: {
         /**
          * The account's id.
@@ -5868,9 +6590,13 @@ export type RotateServiceAccountKeyErrors = {
      */
     404: Problem;
     /**
-     * `ambiguous_id` (Id stands in several tenants), `key_not_active` (Key not active), `service_account_not_active` (Service account not active).
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `ambiguous_id` (Id stands in several tenants), `key_not_active` (Key not active), `service_account_not_active` (Service account not active).
      */
     409: Problem;
+    /**
+     * `precondition_failed` (The record is not as it was).
+     */
+    412: Problem;
     /**
      * `body_too_large` (Body too large).
      */
@@ -5883,6 +6609,10 @@ export type RotateServiceAccountKeyErrors = {
      * A value breaks the contract.
      */
     422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
     /**
      * `internal_error` (Internal error).
      */
@@ -5938,6 +6668,10 @@ export type ListTenantsErrors = {
      */
     422: HttpValidationError;
     /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
+    /**
      * `internal_error` (Internal error).
      */
     500: Problem;
@@ -5960,6 +6694,12 @@ export type ListTenantsResponse = ListTenantsResponses[keyof ListTenantsResponse
 
 export type CreateTenantData = {
     body?: CreateTenantInput | null;
+    headers?: {
+        /**
+         * Names this very request: sent again with the same key by the same caller within 24 hours, it is answered as it was the first time, and done once. 422 for a key that was used for another request, 409 while the first one is in flight. Refusals are not kept. 1 to 255 characters of printable ASCII; a UUID will do.
+         */
+        'Idempotency-Key'?: string;
+    };
     path?: never;
     query?: never;
     url: '/v1/tenants';
@@ -5979,7 +6719,7 @@ export type CreateTenantErrors = {
      */
     403: Problem;
     /**
-     * `id_taken` (Id taken).
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `id_taken` (Id taken).
      */
     409: Problem;
     /**
@@ -5994,6 +6734,10 @@ export type CreateTenantErrors = {
      * A value breaks the contract.
      */
     422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
     /**
      * `internal_error` (Internal error).
      */
@@ -6017,6 +6761,12 @@ export type CreateTenantResponse = CreateTenantResponses[keyof CreateTenantRespo
 
 export type GetTenantData = {
     body?: never;
+    headers?: {
+        /**
+         * 304 where the record still has one of these entity tags.
+         */
+        'If-None-Match'?: string;
+    };
     path: {
         /**
          * The tenant's id.
@@ -6049,6 +6799,10 @@ export type GetTenantErrors = {
      */
     422: HttpValidationError;
     /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
+    /**
      * `internal_error` (Internal error).
      */
     500: Problem;
@@ -6071,6 +6825,16 @@ export type GetTenantResponse = GetTenantResponses[keyof GetTenantResponses];
 
 export type UpdateTenantData = {
     body: UpdateTenantInput;
+    headers?: {
+        /**
+         * Names this very request: sent again with the same key by the same caller within 24 hours, it is answered as it was the first time, and done once. 422 for a key that was used for another request, 409 while the first one is in flight. Refusals are not kept. 1 to 255 characters of printable ASCII; a UUID will do.
+         */
+        'Idempotency-Key'?: string;
+        /**
+         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         */
+        'If-Match'?: string;
+    };
     path: {
         /**
          * The tenant's id.
@@ -6099,6 +6863,14 @@ export type UpdateTenantErrors = {
      */
     404: Problem;
     /**
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key).
+     */
+    409: Problem;
+    /**
+     * `precondition_failed` (The record is not as it was).
+     */
+    412: Problem;
+    /**
      * `body_too_large` (Body too large).
      */
     413: Problem;
@@ -6110,6 +6882,10 @@ export type UpdateTenantErrors = {
      * A value breaks the contract.
      */
     422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
     /**
      * `internal_error` (Internal error).
      */
@@ -6186,6 +6962,10 @@ export type ListMembershipsErrors = {
      */
     422: HttpValidationError;
     /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
+    /**
      * `internal_error` (Internal error).
      */
     500: Problem;
@@ -6208,6 +6988,12 @@ export type ListMembershipsResponse = ListMembershipsResponses[keyof ListMembers
 
 export type CreateMembershipData = {
     body: CreateMembershipInput;
+    headers?: {
+        /**
+         * Names this very request: sent again with the same key by the same caller within 24 hours, it is answered as it was the first time, and done once. 422 for a key that was used for another request, 409 while the first one is in flight. Refusals are not kept. 1 to 255 characters of printable ASCII; a UUID will do.
+         */
+        'Idempotency-Key'?: string;
+    };
     path: {
         /**
          * The tenant's id.
@@ -6236,7 +7022,7 @@ export type CreateMembershipErrors = {
      */
     404: Problem;
     /**
-     * `membership_exists` (Membership exists).
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `membership_exists` (Membership exists).
      */
     409: Problem;
     /**
@@ -6251,6 +7037,10 @@ export type CreateMembershipErrors = {
      * A value breaks the contract.
      */
     422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
     /**
      * `internal_error` (Internal error).
      */
@@ -6274,6 +7064,16 @@ export type CreateMembershipResponse = CreateMembershipResponses[keyof CreateMem
 
 export type DeleteMembershipData = {
     body?: never;
+    headers?: {
+        /**
+         * Names this very request: sent again with the same key by the same caller within 24 hours, it is answered as it was the first time, and done once. 422 for a key that was used for another request, 409 while the first one is in flight. Refusals are not kept. 1 to 255 characters of printable ASCII; a UUID will do.
+         */
+        'Idempotency-Key'?: string;
+        /**
+         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         */
+        'If-Match'?: string;
+    };
     path: {
         /**
          * The tenant's id.
@@ -6311,13 +7111,21 @@ export type DeleteMembershipErrors = {
      */
     404: Problem;
     /**
-     * `last_owner` (Last owner of a tenant).
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `last_owner` (Last owner of a tenant).
      */
     409: Problem;
+    /**
+     * `precondition_failed` (The record is not as it was).
+     */
+    412: Problem;
     /**
      * A value breaks the contract.
      */
     422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
     /**
      * `internal_error` (Internal error).
      */
@@ -6341,6 +7149,16 @@ export type DeleteMembershipResponse = DeleteMembershipResponses[keyof DeleteMem
 
 export type UpdateMembershipData = {
     body: UpdateMembershipInput;
+    headers?: {
+        /**
+         * Names this very request: sent again with the same key by the same caller within 24 hours, it is answered as it was the first time, and done once. 422 for a key that was used for another request, 409 while the first one is in flight. Refusals are not kept. 1 to 255 characters of printable ASCII; a UUID will do.
+         */
+        'Idempotency-Key'?: string;
+        /**
+         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         */
+        'If-Match'?: string;
+    };
     path: {
         /**
          * The tenant's id.
@@ -6378,9 +7196,13 @@ export type UpdateMembershipErrors = {
      */
     404: Problem;
     /**
-     * `last_owner` (Last owner of a tenant).
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `last_owner` (Last owner of a tenant).
      */
     409: Problem;
+    /**
+     * `precondition_failed` (The record is not as it was).
+     */
+    412: Problem;
     /**
      * `body_too_large` (Body too large).
      */
@@ -6393,6 +7215,10 @@ export type UpdateMembershipErrors = {
      * A value breaks the contract.
      */
     422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
     /**
      * `internal_error` (Internal error).
      */
@@ -6460,6 +7286,10 @@ export type ListTracesErrors = {
      */
     422: HttpValidationError;
     /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
+    /**
      * `internal_error` (Internal error).
      */
     500: Problem;
@@ -6513,6 +7343,10 @@ export type IngestTracesErrors = {
      * `media_type_unsupported` (Media type not supported).
      */
     415: Status;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Status;
     /**
      * `internal_error` (Internal error).
      */
@@ -6585,6 +7419,10 @@ export type ListTraceSpansErrors = {
      */
     422: HttpValidationError;
     /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
+    /**
      * `internal_error` (Internal error).
      */
     500: Problem;
@@ -6655,6 +7493,10 @@ export type ListUsersErrors = {
      */
     422: HttpValidationError;
     /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
+    /**
      * `internal_error` (Internal error).
      */
     500: Problem;
@@ -6677,6 +7519,16 @@ export type ListUsersResponse = ListUsersResponses[keyof ListUsersResponses];
 
 export type DeleteUserData = {
     body?: never;
+    headers?: {
+        /**
+         * Names this very request: sent again with the same key by the same caller within 24 hours, it is answered as it was the first time, and done once. 422 for a key that was used for another request, 409 while the first one is in flight. Refusals are not kept. 1 to 255 characters of printable ASCII; a UUID will do.
+         */
+        'Idempotency-Key'?: string;
+        /**
+         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         */
+        'If-Match'?: string;
+    };
     path: {
         /**
          * The user's id.
@@ -6705,13 +7557,21 @@ export type DeleteUserErrors = {
      */
     404: Problem;
     /**
-     * `last_owner` (Last owner of a tenant).
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `last_owner` (Last owner of a tenant).
      */
     409: Problem;
+    /**
+     * `precondition_failed` (The record is not as it was).
+     */
+    412: Problem;
     /**
      * A value breaks the contract.
      */
     422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
     /**
      * `internal_error` (Internal error).
      */
@@ -6735,6 +7595,12 @@ export type DeleteUserResponse = DeleteUserResponses[keyof DeleteUserResponses];
 
 export type GetUserData = {
     body?: never;
+    headers?: {
+        /**
+         * 304 where the record still has one of these entity tags.
+         */
+        'If-None-Match'?: string;
+    };
     path: {
         /**
          * The user's id.
@@ -6767,6 +7633,10 @@ export type GetUserErrors = {
      */
     422: HttpValidationError;
     /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
+    /**
      * `internal_error` (Internal error).
      */
     500: Problem;
@@ -6789,6 +7659,16 @@ export type GetUserResponse = GetUserResponses[keyof GetUserResponses];
 
 export type DisableUserData = {
     body?: never;
+    headers?: {
+        /**
+         * Names this very request: sent again with the same key by the same caller within 24 hours, it is answered as it was the first time, and done once. 422 for a key that was used for another request, 409 while the first one is in flight. Refusals are not kept. 1 to 255 characters of printable ASCII; a UUID will do.
+         */
+        'Idempotency-Key'?: string;
+        /**
+         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         */
+        'If-Match'?: string;
+    };
     path: {
         /**
          * The user's id.
@@ -6817,13 +7697,21 @@ export type DisableUserErrors = {
      */
     404: Problem;
     /**
-     * `last_owner` (Last owner of a tenant).
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `last_owner` (Last owner of a tenant).
      */
     409: Problem;
+    /**
+     * `precondition_failed` (The record is not as it was).
+     */
+    412: Problem;
     /**
      * A value breaks the contract.
      */
     422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
     /**
      * `internal_error` (Internal error).
      */
@@ -6847,6 +7735,16 @@ export type DisableUserResponse = DisableUserResponses[keyof DisableUserResponse
 
 export type EnableUserData = {
     body?: never;
+    headers?: {
+        /**
+         * Names this very request: sent again with the same key by the same caller within 24 hours, it is answered as it was the first time, and done once. 422 for a key that was used for another request, 409 while the first one is in flight. Refusals are not kept. 1 to 255 characters of printable ASCII; a UUID will do.
+         */
+        'Idempotency-Key'?: string;
+        /**
+         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         */
+        'If-Match'?: string;
+    };
     path: {
         /**
          * The user's id.
@@ -6875,9 +7773,21 @@ export type EnableUserErrors = {
      */
     404: Problem;
     /**
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key).
+     */
+    409: Problem;
+    /**
+     * `precondition_failed` (The record is not as it was).
+     */
+    412: Problem;
+    /**
      * A value breaks the contract.
      */
     422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
     /**
      * `internal_error` (Internal error).
      */

@@ -5,13 +5,18 @@ import { Migrator } from 'kysely/migration';
 import { sqliteDialect } from './dialects/sqlite.ts';
 import { initial } from './migrations/0001-initial.ts';
 import { governanceLoop } from './migrations/0002-governance-loop.ts';
+import { idempotencyAndRateLimits } from './migrations/0004-idempotency-rate-limits.ts';
 import type { Tables } from './tables.ts';
 
 /** A connection to the database, or a transaction on it: every repository function takes either. */
 export type Database = Kysely<Tables>;
 
 /** Migrations in their order. Append only: what is merged is never edited. */
-const MIGRATIONS = { '0001-initial': initial, '0002-governance-loop': governanceLoop };
+const MIGRATIONS = {
+  '0001-initial': initial,
+  '0002-governance-loop': governanceLoop,
+  '0004-idempotency-rate-limits': idempotencyAndRateLimits,
+};
 
 /**
  * Opens a database.

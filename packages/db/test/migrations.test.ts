@@ -17,9 +17,10 @@ async function tablesOf(db: Database): Promise<string[]> {
 test('from empty the migrations make every table', async () => {
   const db = await temporaryDatabase();
   expect((await tablesOf(db)).toSorted()).toEqual([
-    ...['audit_events', 'credentials', 'gateway_providers', 'gateway_sessions', 'gateways', 'identities'],
+    ...['audit_events', 'credentials', 'gateway_providers', 'gateway_sessions', 'gateways'],
+    ...['idempotency_keys', 'identities'],
     ...['inventory_items', 'manifest_declarations', 'manifests', 'memberships', 'operator_tasks', 'provider_uses'],
-    ...['providers'],
+    ...['providers', 'rate_limit_windows'],
     ...['recommendation_observations', 'recommendations', 'runtime_observations', 'service_account_metadata'],
     ...['service_accounts', 'spans', 'sub_tenants', 'tenants', 'traces', 'users'],
   ]);
@@ -41,6 +42,7 @@ test('two that start at once do not get in each other’s way', async () => {
   expect(await rows(db, 'select name from kysely_migration')).toEqual([
     { name: '0001-initial' },
     { name: '0002-governance-loop' },
+    { name: '0004-idempotency-rate-limits' },
   ]);
 });
 

@@ -5,6 +5,11 @@ import { createOpenApiNodeHttpHandler, type OpenApiMeta } from 'trpc-to-openapi'
 import { z } from 'zod';
 import { authorise, refuseForeignTenants } from '../access/authorise.ts';
 import type { Principal } from '../access/principal.ts';
+import { idempotencyKeyOf } from '../idempotency/key-header.ts';
+import { performOnce } from '../idempotency/once.ts';
+import { refuseUnusableIfMatch } from '../preconditions/require-match.ts';
+import { tagAnswer } from '../preconditions/tag-answer.ts';
+import type { Services } from '../services.ts';
 import type { Context } from '../trpc.ts';
 import { readBody } from './body.ts';
 import { type Answer, answerOf } from './problems.ts';
@@ -46,11 +51,13 @@ type Call = {
   req: ExpressRequest;
   res: ExpressResponse;
   context: Context;
-  /** `{ path, query, body }`, and the query's text. */
-  raw: unknown;
+  /** And the query's text. */
+  raw: { path: unknown; query: unknown; body: unknown };
   refuse: (error: unknown) => Answer;
   /** Set where the call failed. */
   refused: Answer | null;
+  /** Whether the caller has the record already, as it is. */
+  notModified: boolean;
 };
 
 type Served = { procedure: AnyTRPCProcedure; readQuery: QueryReader; run: (call: Call) => Promise<void> };
@@ -99,7 +106,8 @@ export function restHandler(options: RestOptions): RequestHandler {
       const body = operation.body && (await readBody(req, bodyOptions(operation, options)));
       const raw = { path: match.path, query, body, [QUERY_TEXT]: text };
       const context = await options.createContext(req, res, principal, requestId);
-      await target.run({ req, res, context, raw, refuse, refused: null });
+      refuseUnusableIfMatch(operation, context.ifMatch);
+      await target.run({ req, res, context, raw, refuse, refused: null, notModified: false });
     } catch (error) {
       sendAnswer(req, res, refuse(error));
     }
@@ -167,18 +175,33 @@ function bridge(operation: Operation, procedure: AnyTRPCProcedure): (call: Call)
 
 async function invoke(operation: Operation, procedure: AnyTRPCProcedure, call: Call): Promise<unknown> {
   try {
-    return await procedure({
-      ctx: call.context,
-      getRawInput: async () => call.raw,
+    const output = await perform(operation, procedure, call);
+    call.notModified = tagAnswer({ operation, req: call.req, res: call.res }, output);
+    return output;
+  } catch (error) {
+    call.refused = call.refuse(error);
+    return call.refused.body;
+  }
+}
+
+/** Calls the procedure; for a write with an Idempotency-Key once, in a transaction that also keeps the answer. */
+async function perform(operation: Operation, procedure: AnyTRPCProcedure, call: Call): Promise<unknown> {
+  const { req, res, context, raw } = call;
+  const run = (services: Services) =>
+    procedure({
+      ctx: services === context.services ? context : { ...context, services },
+      getRawInput: async () => raw,
       path: operation.operationId,
       type: procedure._def.type,
       signal: undefined,
       batchIndex: 0,
     });
-  } catch (error) {
-    call.refused = call.refuse(error);
-    return call.refused.body;
-  }
+  const key = operation.idempotency === 'none' ? undefined : idempotencyKeyOf(req);
+  if (key === undefined) return run(context.services);
+  const { services, principal } = context;
+  const { output, replayed } = await performOnce({ services, operation, principal, key, raw }, run);
+  if (replayed) res.setHeader('Idempotency-Replayed', 'true');
+  return output;
 }
 
 /**
@@ -211,8 +234,13 @@ class LightResponse {
   }
 
   end(text: string): void {
-    const { req, res, refused } = this.call;
+    const { req, res, refused, notModified } = this.call;
     if (refused) sendAnswer(req, res, refused);
+    else if (notModified) {
+      res.removeHeader('Content-Type');
+      res.statusCode = 304;
+      res.end();
+    }
     else {
       res.statusCode = this.statusCode;
       sendText(req, res, text);

@@ -12,6 +12,7 @@ import { openApiDocument } from '../http/openapi.ts';
 import { answerOf } from '../http/problems.ts';
 import { restHandler } from '../http/rest.ts';
 import { sendAnswer } from '../http/send.ts';
+import { keyFailure } from '../idempotency/key-header.ts';
 import { otlpReceiver } from '../otlp/receiver.ts';
 import { appRouter, procedures } from '../router.ts';
 import type { Services } from '../services.ts';
@@ -75,6 +76,11 @@ export function createApp({ services, config, ready, devIdentity }: AppOptions):
     if (req.method === 'GET' || req.method === 'POST') next();
     else throw new ApiError('method_not_allowed', 'tRPC takes GET and POST.', { headers: { Allow: 'GET, POST' } });
   });
+  app.use('/trpc', (req, _res, next) => {
+    // What looks protected must be.
+    if (req.headers['idempotency-key'] === undefined) next();
+    else throw keyFailure('keys are for REST: tRPC takes none');
+  });
   app.use('/trpc', trpcHandler(services));
   app.use(v1Handler(services, config));
 
@@ -133,9 +139,9 @@ function trpcHandler(services: Services) {
       try {
         const principal = await authenticate(services, req, requestId);
         return contextOf(services, req, { principal, requestId });
-      } catch (refusedCredentials) {
+      } catch (refused) {
         // Whether the operation asks for credentials at all is known only later.
-        return { ...contextOf(services, req, { principal: null, requestId }), refusedCredentials };
+        return { ...contextOf(services, req, { principal: null, requestId }), refused };
       }
     },
     responseMeta: ({ errors, ctx }) => {
@@ -155,7 +161,7 @@ function contextOf(
   req: Request,
   { principal, requestId }: Pick<Context, 'principal' | 'requestId'>,
 ): Context {
-  return { services, requestId, principal, address: req.ip ?? '' };
+  return { services, requestId, principal, address: req.ip ?? '', ifMatch: req.headers['if-match'] };
 }
 
 function requestIdOf(res: Response): string {

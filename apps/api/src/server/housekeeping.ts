@@ -1,4 +1,5 @@
 import { openRotations } from '../credentials/expiry.ts';
+import { removeExpiredKeys } from '../idempotency/expiry.ts';
 import { syncSchedule } from '../inventory-sync/schedule.ts';
 import { removeUnclaimedUsers } from '../onboarding/service.ts';
 import { eraseFormer } from '../provider-credentials/service.ts';
@@ -31,12 +32,14 @@ export function startHousekeeping(services: Services): () => Promise<void> {
     setInterval(() => run('removing unclaimed users', () => removeUnclaimedUsers(services)), HOUR_MS),
     setInterval(() => run('removing old traces', () => removeOldTraces(services)), HOUR_MS),
     setInterval(() => run('erasing former secrets', () => eraseFormer(services)), HOUR_MS),
+    setInterval(() => run('removing expired idempotency keys', () => removeExpiredKeys(services)), 10 * MINUTE_MS),
     setInterval(() => run('looking for expiring credentials', () => openRotations(services)), HOUR_MS),
   ];
   for (const timer of timers) timer.unref();
   run('removing unclaimed users', () => removeUnclaimedUsers(services));
   run('removing old traces', () => removeOldTraces(services));
   run('erasing former secrets', () => eraseFormer(services));
+  run('removing expired idempotency keys', () => removeExpiredKeys(services));
   run('looking for expiring credentials', () => openRotations(services));
   return async () => {
     for (const timer of timers) clearInterval(timer);

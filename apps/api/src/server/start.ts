@@ -6,6 +6,7 @@ import { createTokenVerifier } from '../access/bearer.ts';
 import { refusalLog } from '../audit-events/refusal-log.ts';
 import { type Config, ROOT } from '../config.ts';
 import { resealSecrets } from '../crypto/reseal.ts';
+import { dropUnreadableAnswers } from '../idempotency/reseal.ts';
 import { SYNC_LIMITS, type SyncLimits, syncRuns } from '../inventory-sync/runs.ts';
 import { createMetrics } from '../metrics.ts';
 import { type Resolver, resolveAll } from '../outbound/outbound.ts';
@@ -93,7 +94,10 @@ export async function startServer(config: Config, parts: Parts = {}): Promise<Ru
       organizations: organizationLimiter(config.rateLimits),
       tokens: issuer === null ? null : createTokenVerifier({ ...config.oidc, issuer, now }),
     };
-    if (config.secretKeyLost) await replaceLostKey(services);
+    if (config.secretKeyLost) {
+      await replaceLostKey(services);
+      await dropUnreadableAnswers(services);
+    }
     // Once nothing can fail any more: a key that was made must also be shown.
     const bootstrapKey = await bootstrap(db, config.bootstrapApiKey, now());
     if (devIdentity) await seedDevAdministrator(services);
