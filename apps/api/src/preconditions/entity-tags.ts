@@ -1,10 +1,10 @@
+import { createHash } from 'node:crypto';
 import type { TaggedRecord } from '@quartermaster/contracts/entity-tags.ts';
 import canonicalize from 'canonicalize';
-import { createHash } from 'node:crypto';
 import { valueError } from '../errors.ts';
 
 /** A list of entity tags as If-Match and If-None-Match have it; `*` stands for whatever there is. */
-type EntityTags = '*' | readonly { weak: boolean; opaque: string }[];
+export type EntityTags = '*' | readonly { weak: boolean; opaque: string }[];
 
 /** Half of a SHA-256 in hex: nobody gains by a collision of their own record's. */
 const TAG_LENGTH = 32;
@@ -24,19 +24,17 @@ export function entityTagOf(record: object, { untagged }: TaggedRecord): string 
 }
 
 /** Whether If-Match holds: by the strong comparison, where weak tags never match (RFC 9110, sections 8.8.3.2 and 13.1.1). */
-export function satisfiesIfMatch(header: string, tag: string): boolean {
-  const tags = tagsIn('If-Match', header);
+export function matchesStrongly(tags: EntityTags, tag: string): boolean {
   return tags === '*' || tags.some(({ weak, opaque }) => !weak && opaque === tag);
 }
 
 /** Whether If-None-Match names the tag: by the weak comparison (RFC 9110, section 13.1.2). */
-export function namedByIfNoneMatch(header: string, tag: string): boolean {
-  const tags = tagsIn('If-None-Match', header);
+export function matchesWeakly(tags: EntityTags, tag: string): boolean {
   return tags === '*' || tags.some(({ opaque }) => opaque === tag);
 }
 
-/** @throws ValidationFailure for what is no list of entity tags */
-function tagsIn(name: string, header: string): EntityTags {
+/** Reads the header `name`. @throws ValidationFailure for what is no list of entity tags */
+export function entityTagsIn(name: 'If-Match' | 'If-None-Match', header: string): EntityTags {
   if (header.trim() === '*') return '*';
   const tags: { weak: boolean; opaque: string }[] = [];
   for (TAG.lastIndex = 0; TAG.lastIndex < header.length; ) {

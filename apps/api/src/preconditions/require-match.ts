@@ -2,7 +2,7 @@ import type { Operation } from '@quartermaster/contracts/operation.ts';
 import { ApiError, ValidationFailure, valueError } from '../errors.ts';
 import { inOneTransaction } from '../one-transaction.ts';
 import type { CallerContext } from '../trpc.ts';
-import { entityTagOf, satisfiesIfMatch } from './entity-tags.ts';
+import { entityTagOf, entityTagsIn, matchesStrongly } from './entity-tags.ts';
 
 /** Reads the record that a write is about to change, as it is; null where there is none yet. May refuse: 404. */
 export type CurrentRecord<Input> = (ctx: CallerContext, input: Input) => Promise<object | null>;
@@ -26,10 +26,11 @@ export function performIfMatch<Input, T>(
 ): Promise<T> {
   const { ifMatch } = ctx.operation;
   if (ifMatch === undefined) throw unusable();
+  const tags = entityTagsIn('If-Match', header);
   return inOneTransaction(ctx.services, async (services) => {
     const inside = { ...ctx, services };
     const record = await current(inside, input);
-    if (record === null || !satisfiesIfMatch(header, entityTagOf(record, ifMatch))) {
+    if (record === null || !matchesStrongly(tags, entityTagOf(record, ifMatch))) {
       throw new ApiError('precondition_failed', 'If-Match names another state of the record: read it again.');
     }
     return perform(inside);

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Operation } from '@quartermaster/contracts/operation.ts';
-import { entityTagOf, namedByIfNoneMatch } from './entity-tags.ts';
+import { entityTagOf, entityTagsIn, matchesWeakly } from './entity-tags.ts';
 
 type Answering = { operation: Operation; req: IncomingMessage; res: ServerResponse };
 
@@ -14,7 +14,7 @@ export function tagAnswer({ operation, req, res }: Answering, output: unknown): 
   if (operation.record === undefined || typeof output !== 'object' || output === null) return false;
   const tag = entityTagOf(output, operation.record);
   const known = operation.method === 'GET' ? req.headers['if-none-match'] : undefined;
-  const isKnown = known !== undefined && namedByIfNoneMatch(known, tag);
+  const isKnown = known !== undefined && matchesWeakly(entityTagsIn('If-None-Match', known), tag);
   res.setHeader('ETag', tag);
   return isKnown;
 }
