@@ -2,6 +2,7 @@ import { DuplicateKeyError } from '@quartermaster/db/errors.ts';
 import { inTransaction } from '@quartermaster/db/transaction.ts';
 import { TRPCError } from '@trpc/server';
 import { ApiError, ValidationFailure } from './errors.ts';
+import type { OnboardingLimit } from './rate-limits/limits.ts';
 import type { Services } from './services.ts';
 
 /** How often work is tried again that found a unique key taken which it had not seen. */
@@ -33,7 +34,7 @@ function rethrowCause(error: unknown): never {
   throw error instanceof TRPCError && !isOurs && error.cause !== undefined ? error.cause : error;
 }
 
-function countedOnce(limit: Services['registrations']): Services['registrations'] {
+function countedOnce(limit: OnboardingLimit): OnboardingLimit {
   const counted = new Map<string, Promise<void>>();
   return {
     consume(caller) {

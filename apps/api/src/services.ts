@@ -7,7 +7,7 @@ import type { SyncRuns } from './inventory-sync/runs.ts';
 import type { Metrics } from './metrics.ts';
 import type { OutboundPolicy } from './outbound/outbound.ts';
 import type { CursorCodec } from './pages.ts';
-import type { OnboardingLimiter } from './server/onboarding-limiters.ts';
+import type { OnboardingLimit } from './rate-limits/limits.ts';
 
 /** What the procedures work with; one set for each running server. */
 export type Services = {
@@ -24,8 +24,8 @@ export type Services = {
   /** The syncs that run. */
   syncs: SyncRuns;
   refusals: RefusalLog;
-  registrations: OnboardingLimiter;
-  organizations: OnboardingLimiter;
+  registrations: OnboardingLimit;
+  organizations: OnboardingLimit;
   /** Verifies bearer tokens; null where no issuer is configured. */
   tokens: TokenVerifier | null;
   /** Whether users make tenants of their own. */

@@ -25,8 +25,15 @@ export type RestOptions = {
   procedures: Procedures;
   /** Operations without a procedure: those of the OTLP receiver. */
   operations?: readonly Operation[];
-  /** Who is calling; null where no credential was sent. May refuse: ApiError 400, 401, 403, 503. */
-  authenticate: (req: ExpressRequest, requestId: string) => Promise<Principal | null>;
+  /**
+   * Who is calling; null where no credential was sent, or the operation asks for none. May refuse: ApiError 400, 401, 403,
+   * 429, 503.
+   */
+  identify: (
+    req: ExpressRequest,
+    res: ExpressResponse,
+    asked: { operation: Operation; requestId: string },
+  ) => Promise<Principal | null>;
   createContext: (
     req: ExpressRequest,
     res: ExpressResponse,
@@ -100,7 +107,7 @@ export function restHandler(options: RestOptions): RequestHandler {
         return;
       }
       const { query, text } = target.readQuery(search);
-      const principal = operation.scope === 'public' ? null : await options.authenticate(req, requestId);
+      const principal = await options.identify(req, res, { operation, requestId });
       info.principal = principal;
       if (operation.scope !== 'public') admit(operation, principal, { path: match.path, query });
       const body = operation.body && (await readBody(req, bodyOptions(operation, options)));

@@ -3,7 +3,6 @@ import { createExpressMiddleware } from '@trpc/server/adapters/express';
 import express, { type Express, type Request, type Response } from 'express';
 import helmet from 'helmet';
 import { sql } from 'kysely';
-import { authenticate } from '../access/authenticate.ts';
 import { type Config, VERSION } from '../config.ts';
 import { ApiError } from '../errors.ts';
 import { BODY_LIMIT } from '../http/body.ts';
@@ -14,6 +13,7 @@ import { restHandler } from '../http/rest.ts';
 import { sendAnswer } from '../http/send.ts';
 import { keyFailure } from '../idempotency/key-header.ts';
 import { otlpReceiver } from '../otlp/receiver.ts';
+import type { Identify } from '../rate-limits/identify.ts';
 import { appRouter, procedures } from '../router.ts';
 import type { Services } from '../services.ts';
 import { jwksHandler } from '../signing-keys/jwks-handler.ts';
@@ -26,6 +26,8 @@ type AppOptions = {
   config: Pick<Config, 'trustedProxies' | 'otlpMaxBytes'>;
   /** Whether new requests are welcome: not while shutting down. */
   ready: () => boolean;
+  /** Who is calling, counted against their limit. */
+  identify: Identify;
   /** The development identity provider, mounted at /oidc. */
   devIdentity: ((req: Request, res: Response) => void) | null;
 };
@@ -34,7 +36,7 @@ type AppOptions = {
 const REQUEST_ID = /^[A-Za-z0-9._-]{1,128}$/;
 
 /** The Express host: every path of the service, in the order in which they are tried. */
-export function createApp({ services, config, ready, devIdentity }: AppOptions): Express {
+export function createApp({ services, config, ready, identify, devIdentity }: AppOptions): Express {
   const app = express();
   app.disable('x-powered-by');
   app.disable('etag');
@@ -81,8 +83,8 @@ export function createApp({ services, config, ready, devIdentity }: AppOptions):
     if (req.headers['idempotency-key'] === undefined) next();
     else throw keyFailure('keys are for REST: tRPC takes none');
   });
-  app.use('/trpc', trpcHandler(services));
-  app.use(v1Handler(services, config));
+  app.use('/trpc', trpcHandler(services, identify));
+  app.use(v1Handler(services, identify, config));
 
   app.use((req, res) => {
     sendAnswer(req, res, answerOf(new ApiError('route_not_found', 'There is nothing at this path.'), requestIdOf(res)));
@@ -106,11 +108,11 @@ const CONTENT_SECURITY_POLICY = {
   'object-src': ["'none'"],
 };
 
-function v1Handler(services: Services, config: AppOptions['config']) {
-  const receive = otlpReceiver({ services, maxBytes: config.otlpMaxBytes });
+function v1Handler(services: Services, identify: Identify, config: AppOptions['config']) {
+  const receive = otlpReceiver({ services, identify, maxBytes: config.otlpMaxBytes });
   return restHandler({
     procedures,
-    authenticate: (req, requestId) => authenticate(services, req, requestId),
+    identify,
     createContext: (req, _res, principal, requestId) => contextOf(services, req, { principal, requestId }),
     requestId: requestIdOf,
     otlp: async (req, res, operation) => {
@@ -128,19 +130,20 @@ function v1Handler(services: Services, config: AppOptions['config']) {
 }
 
 /** The same procedures for typed callers. One call a request: batches would get round limits and the audit. */
-function trpcHandler(services: Services) {
+function trpcHandler(services: Services, identify: Identify) {
   return createExpressMiddleware({
     router: appRouter,
     allowBatching: false,
     maxBodySize: BODY_LIMIT,
     createContext: async ({ req, res, info }): Promise<Context> => {
-      res.locals.operationId = operationOf(info.calls[0]?.path)?.operationId;
+      const operation = operationOf(info.calls[0]?.path);
+      res.locals.operationId = operation?.operationId;
       const requestId = requestIdOf(res);
       try {
-        const principal = await authenticate(services, req, requestId);
+        const principal = await identify(req, res, { operation, requestId });
         return contextOf(services, req, { principal, requestId });
       } catch (refused) {
-        // Whether the operation asks for credentials at all is known only later.
+        // Thrown here, it would be answered without the request's id.
         return { ...contextOf(services, req, { principal: null, requestId }), refused };
       }
     },

@@ -4,6 +4,7 @@ import { syncSchedule } from '../inventory-sync/schedule.ts';
 import { removeUnclaimedUsers } from '../onboarding/service.ts';
 import { eraseFormer } from '../provider-credentials/service.ts';
 import type { Services } from '../services.ts';
+import { removePastWindows } from '../rate-limits/shared-points.ts';
 import { removeOldTraces } from '../traces/retention.ts';
 
 const MINUTE_MS = 60_000;
@@ -29,6 +30,7 @@ export function startHousekeeping(services: Services): () => Promise<void> {
       syncs.startDue().catch((error: unknown) => log.error({ err: error }, 'looking for due syncs failed'));
     }, SYNC_CHECK_MS),
     setInterval(() => run('writing refusals', () => refusals.flush('over')), MINUTE_MS),
+    setInterval(() => run('removing past rate limits', () => removePastWindows(services)), MINUTE_MS),
     setInterval(() => run('removing unclaimed users', () => removeUnclaimedUsers(services)), HOUR_MS),
     setInterval(() => run('removing old traces', () => removeOldTraces(services)), HOUR_MS),
     setInterval(() => run('erasing former secrets', () => eraseFormer(services)), HOUR_MS),

@@ -11,13 +11,15 @@ import { SYNC_LIMITS, type SyncLimits, syncRuns } from '../inventory-sync/runs.t
 import { createMetrics } from '../metrics.ts';
 import { type Resolver, resolveAll } from '../outbound/outbound.ts';
 import { cursorCodec } from '../pages.ts';
+import { createIdentify } from '../rate-limits/identify.ts';
+import { createLimits } from '../rate-limits/limits.ts';
+import { sharedPoints } from '../rate-limits/shared-points.ts';
 import type { Services } from '../services.ts';
 import { replaceLostKey } from '../signing-keys/service.ts';
 import { createApp } from './app.ts';
 import { bootstrap } from './bootstrap.ts';
 import { seedDevAdministrator, startDevIdentity } from './dev-identity.ts';
 import { startHousekeeping } from './housekeeping.ts';
-import { organizationLimiter, registrationLimiter } from './onboarding-limiters.ts';
 import { openSecretBox } from './secret-key.ts';
 
 export type RunningServer = {
@@ -32,7 +34,14 @@ export type RunningServer = {
 };
 
 /** What tests replace. */
-export type Parts = { now?: () => Date; log?: Logger; resolver?: Resolver; syncLimits?: Partial<SyncLimits> };
+export type Parts = {
+  now?: () => Date;
+  log?: Logger;
+  resolver?: Resolver;
+  syncLimits?: Partial<SyncLimits>;
+  /** Whether rate limits are shared by way of the database; on Postgres they are. */
+  sharedLimits?: boolean;
+};
 
 /** Requests in flight get so long to finish, in milliseconds. */
 const GRACE_MS = 10_000;
@@ -81,6 +90,10 @@ export async function startServer(config: Config, parts: Parts = {}): Promise<Ru
     const devIdentity = config.devIdentity ? await startDevIdentity(config, { publicUrl: url, port }) : null;
     const issuer = devIdentity?.issuer ?? config.oidc.issuer;
     const metrics = createMetrics();
+    // Another process serves the same database on Postgres alone.
+    const isShared = parts.sharedLimits ?? config.databaseUrl.startsWith('postgres');
+    const takePoints = isShared ? sharedPoints({ db, log, secrets }) : null;
+    const { requests, registrations, organizations } = createLimits({ rateLimits: config.rateLimits, now, takePoints });
     const services: Services = {
       ...{ db, log, now, secrets, publicUrl, issuer },
       selfService: config.selfService,
@@ -90,8 +103,7 @@ export async function startServer(config: Config, parts: Parts = {}): Promise<Ru
       outbound: { allowed: config.allowedNetworks, resolver: parts.resolver ?? resolveAll },
       cursors: cursorCodec(secrets.derive('cursors')),
       refusals: refusalLog(db, now, () => metrics.refusalsDropped.inc()),
-      registrations: registrationLimiter(config.rateLimits),
-      organizations: organizationLimiter(config.rateLimits),
+      ...{ registrations, organizations },
       tokens: issuer === null ? null : createTokenVerifier({ ...config.oidc, issuer, now }),
     };
     if (config.secretKeyLost) {
@@ -105,7 +117,8 @@ export async function startServer(config: Config, parts: Parts = {}): Promise<Ru
     opened.push(startHousekeeping(services));
     if (config.metricsPort !== null) opened.push(await startMetrics(services, config.metricsPort));
 
-    handle = createApp({ services, config, ready: () => ready, devIdentity: devIdentity?.handle ?? null });
+    const identify = createIdentify(services, requests);
+    handle = createApp({ services, config, identify, ready: () => ready, devIdentity: devIdentity?.handle ?? null });
     return { url, publicUrl, services, bootstrapKey, stop: close };
   } catch (error) {
     await close();
