@@ -51,7 +51,7 @@ export function openApiDocument(options: DocumentOptions): object {
     tags: Object.entries(TAGS)
       .filter(([name]) => used.has(name))
       .map(([name, description]) => ({ name, description })),
-    components: { ...document.components, headers: HEADERS },
+    components: { ...document.components, headers: usedHeaders(document) },
   };
 }
 
@@ -146,6 +146,12 @@ function responsesOf(operation: Operation): ZodOpenApiResponsesObject {
     responses[`${status as 400}`] = { description, headers: responseHeadersOf(operation, status), content };
   }
   return responses;
+}
+
+/** Redocly warns of those that nothing refers to. */
+function usedHeaders(document: object): object {
+  const text = JSON.stringify(document);
+  return Object.fromEntries(Object.entries(HEADERS).filter(([name]) => text.includes(`#/components/headers/${name}"`)));
 }
 
 function json(schema: Schema) {

@@ -5,8 +5,8 @@ import helmet from 'helmet';
 import { sql } from 'kysely';
 import { type Config, VERSION } from '../config.ts';
 import { ApiError } from '../errors.ts';
-import { BODY_LIMIT } from '../http/body.ts';
 import { docsRouter } from '../http/docs.ts';
+import { BODY_LIMIT } from '../http/limits.ts';
 import { openApiDocument } from '../http/openapi.ts';
 import { answerOf } from '../http/problems.ts';
 import { restHandler } from '../http/rest.ts';
@@ -35,6 +35,9 @@ type AppOptions = {
 /** A request id that a caller may choose. */
 const REQUEST_ID = /^[A-Za-z0-9._-]{1,128}$/;
 
+/** The paths that are there to be read, and nothing else. */
+const READABLE = /^\/(healthz|readyz|openapi\.json|\.well-known\/jwks\.json|docs(\/.*)?)?$/;
+
 /** The Express host: every path of the service, in the order in which they are tried. */
 export function createApp({ services, config, ready, identify, devIdentity }: AppOptions): Express {
   const app = express();
@@ -56,6 +59,11 @@ export function createApp({ services, config, ready, identify, devIdentity }: Ap
       contentSecurityPolicy: { directives: CONTENT_SECURITY_POLICY, useDefaults: false },
     }),
   );
+
+  app.use((req, _res, next) => {
+    if (req.method === 'GET' || req.method === 'HEAD' || !READABLE.test(req.path)) next();
+    else throw new ApiError('method_not_allowed', 'This path takes GET, HEAD.', { headers: { Allow: 'GET, HEAD' } });
+  });
 
   // Whoever opens the address in a browser wants to read.
   // By its own text: Express takes `//` for it, too.

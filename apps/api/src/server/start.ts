@@ -1,4 +1,4 @@
-import { createServer, type RequestListener, type Server } from 'node:http';
+import type { RequestListener, Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { migrate, openDatabase } from '@quartermaster/db/database.ts';
 import pino, { type Logger } from 'pino';
@@ -6,6 +6,7 @@ import { createTokenVerifier } from '../access/bearer.ts';
 import { refusalLog } from '../audit-events/refusal-log.ts';
 import { type Config, ROOT } from '../config.ts';
 import { resealSecrets } from '../crypto/reseal.ts';
+import { CONNECTION_LIMITS, type ConnectionLimits } from '../http/limits.ts';
 import { dropUnreadableAnswers } from '../idempotency/reseal.ts';
 import { SYNC_LIMITS, type SyncLimits, syncRuns } from '../inventory-sync/runs.ts';
 import { createMetrics } from '../metrics.ts';
@@ -20,6 +21,7 @@ import { createApp } from './app.ts';
 import { bootstrap } from './bootstrap.ts';
 import { seedDevAdministrator, startDevIdentity } from './dev-identity.ts';
 import { startHousekeeping } from './housekeeping.ts';
+import { createHttpServer } from './http-server.ts';
 import { openSecretBox } from './secret-key.ts';
 
 export type RunningServer = {
@@ -39,6 +41,7 @@ export type Parts = {
   log?: Logger;
   resolver?: Resolver;
   syncLimits?: Partial<SyncLimits>;
+  connectionLimits?: Partial<ConnectionLimits>;
   /** Whether rate limits are shared by way of the database; on Postgres they are. */
   sharedLimits?: boolean;
 };
@@ -48,10 +51,6 @@ const GRACE_MS = 10_000;
 
 /** How often connections without a request are looked for meanwhile, in milliseconds. */
 const IDLE_CHECK_MS = 50;
-
-/** A request's head has to arrive within this time, and all of it within the next, in milliseconds. */
-const HEADERS_TIMEOUT_MS = 10_000;
-const REQUEST_TIMEOUT_MS = 60_000;
 
 /** Opens the database, brings it up to date, and listens. @param parts what tests replace */
 export async function startServer(config: Config, parts: Parts = {}): Promise<RunningServer> {
@@ -72,10 +71,8 @@ export async function startServer(config: Config, parts: Parts = {}): Promise<Ru
 
     // The address is known once it listens; the app is built from it.
     let handle: RequestListener = (_req, res) => res.writeHead(503, { 'Retry-After': '1' }).end();
-    const server = createServer(
-      { requestTimeout: REQUEST_TIMEOUT_MS, headersTimeout: HEADERS_TIMEOUT_MS },
-      (req, res) => handle(req, res),
-    );
+    const limits = { ...CONNECTION_LIMITS, ...parts.connectionLimits };
+    const server = createHttpServer(limits, (req, res) => handle(req, res));
     const port = await listen(server, config.port, config.host);
     let ready = true;
     const syncs = syncRuns({ ...SYNC_LIMITS, ...parts.syncLimits });
@@ -150,7 +147,11 @@ async function drained(server: Server): Promise<void> {
 
 /** Metrics on loopback alone, on a port of their own. A port that is taken costs the metrics, not the service. */
 async function startMetrics({ metrics, log }: Services, port: number): Promise<() => Promise<void>> {
-  const server = createServer(async (req, res) => {
+  const server = createHttpServer(CONNECTION_LIMITS, async (req, res) => {
+    if (req.url === '/metrics' && req.method !== 'GET' && req.method !== 'HEAD') {
+      res.writeHead(405, { Allow: 'GET, HEAD' }).end();
+      return;
+    }
     if (req.url !== '/metrics') {
       res.writeHead(404).end();
       return;

@@ -72,7 +72,7 @@ test('OTLP operations share the route table, and are answered by their own handl
 
 test('failures around the procedure are 500 too, and are reported once', async () => {
   for (const broken of [
-    { authenticate: () => Promise.reject(new Error('hunter2')) },
+    { identify: () => Promise.reject(new Error('hunter2')) },
     {
       createContext: () => {
         throw new Error('hunter2');

@@ -40,11 +40,11 @@ export type TestServer = RunningServer & {
 /**
  * Starts the whole service on a new database and a free port, with the development identity provider.
  *
- * @param parts what it works with in the place of the usual: a log to read, DNS, shorter limits of syncs
+ * @param parts what it works with in the place of the usual: a log to read, DNS, shorter limits of syncs and connections
  */
 export async function startTestServer(
   environment: Record<string, string> = {},
-  parts: Pick<Parts, 'log' | 'resolver' | 'syncLimits'> = {},
+  parts: Pick<Parts, 'log' | 'resolver' | 'syncLimits' | 'connectionLimits' | 'sharedLimits'> = {},
 ): Promise<TestServer> {
   const folder = await mkdtemp(join(tmpdir(), 'quartermaster-'));
   const config = readConfig({
