@@ -36,7 +36,9 @@ function limited(authenticated: Identify, { principal: ofPrincipal, ingest, addr
   const known = new KnownCredentials();
   return async (req, res, asked) => {
     const address = callerAt(req.ip ?? '');
-    if (ofAddress.isExhausted(address) && !known.has(req)) await counted(ofAddress, address, res);
+    // Most addresses have nothing against them: all the rest is for those that do.
+    const isNoted = ofAddress.hasCounted(address);
+    if (isNoted && ofAddress.isExhausted(address) && !known.has(req)) await counted(ofAddress, address, res);
     let principal: Principal | null;
     try {
       principal = await authenticated(req, res, asked);
@@ -51,8 +53,7 @@ function limited(authenticated: Identify, { principal: ofPrincipal, ingest, addr
       await counted(ofAddress, address, res);
       return null;
     }
-    // Only there does it matter who was good before.
-    if (ofAddress.hasCounted(address)) known.remember(req);
+    if (isNoted) known.remember(req);
     const limit = asked.operation?.transport === 'otlp' ? ingest : ofPrincipal;
     await counted(limit, callerOf(principal), res);
     return principal;
