@@ -1,9 +1,50 @@
+import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
+
+/** Suites that no database has a part in, or only as what every server needs: once is enough. */
+const ONCE = [
+  'test/api-keys-format.test.ts',
+  'test/bad-input-*.test.ts',
+  'test/bearer.test.ts',
+  'test/connection-limits.test.ts',
+  'test/cursors.test.ts',
+  'test/document*.test.ts',
+  'test/http/**/*.test.ts',
+  'test/instrumentations/**/*.test.ts',
+  'test/inventory-sync/compare.test.ts',
+  'test/jwks.test.ts',
+  'test/logs.test.ts',
+  'test/manifest-schemas.test.ts',
+  'test/otlp/**/*.test.ts',
+  'test/outbound*.test.ts',
+  'test/quickstart.test.ts',
+  'test/rate-limits/rate-limit.test.ts',
+  'test/token-email.test.ts',
+];
+
+/** What embedded databases have of their own: files, keys beside them, locks. */
+const SQLITE = [
+  'test/config.test.ts',
+  'test/durability.test.ts',
+  'test/idempotency/killed.test.ts',
+  'test/lost-secret-key.test.ts',
+  'test/secret-key-rotation.test.ts',
+  'test/unavailable-database.test.ts',
+];
+
+/** What several processes on one server have of their own, and servers that go away. */
+const POSTGRES = ['test/postgres/**/*.test.ts'];
+
+const globalSetup = [fileURLToPath(import.meta.resolve('@quartermaster/db/testing/database-setup.ts'))];
+const include = ['test/**/*.test.ts'];
 
 export default defineConfig({
   test: {
-    include: ['test/**/*.test.ts'],
     reporters: ['default', 'json'],
     outputFile: { json: 'reports/vitest.json' },
+    projects: [
+      { test: { name: 'sqlite', include, exclude: POSTGRES, globalSetup } },
+      { test: { name: 'postgres', include, exclude: [...ONCE, ...SQLITE], globalSetup } },
+    ],
   },
 });

@@ -1,9 +1,23 @@
 import { defineConfig } from 'vitest/config';
 
+/** Suites without a database. */
+const PURE = ['test/ids.test.ts', 'test/queries-scope.test.ts'];
+
+/** What one dialect has of its own. */
+const SQLITE = ['test/sqlite-*.test.ts', 'test/query-plans.test.ts'];
+const POSTGRES = ['test/postgres-*.test.ts'];
+
+const globalSetup = ['testing/database-setup.ts'];
+const include = ['test/**/*.test.ts'];
+
 export default defineConfig({
   test: {
-    include: ['test/**/*.test.ts'],
     reporters: ['default', 'json'],
     outputFile: { json: 'reports/vitest.json' },
+    projects: [
+      { test: { name: 'pure', include: PURE } },
+      { test: { name: 'sqlite', include, exclude: [...PURE, ...POSTGRES], globalSetup } },
+      { test: { name: 'postgres', include, exclude: [...PURE, ...SQLITE], globalSetup } },
+    ],
   },
 });

@@ -1,31 +1,19 @@
-import { DuplicateKeyError } from '@quartermaster/db/errors.ts';
 import { inTransaction } from '@quartermaster/db/transaction.ts';
 import { TRPCError } from '@trpc/server';
 import { ApiError, ValidationFailure } from './errors.ts';
 import type { OnboardingLimit } from './rate-limits/limits.ts';
 import type { Services } from './services.ts';
 
-/** How often work is tried again that found a unique key taken which it had not seen. */
-const ATTEMPTS = 3;
-
 /**
  * Runs a whole procedure in one transaction: whatever it writes through the services that it is given becomes part of
  * that, with what else `work` writes there. What throws undoes all of it.
  *
- * The work may run more than once, so it is given limits that count it once.
+ * The work may run more than once ({@link inTransaction}), so it is given limits that count it once.
  */
-export async function inOneTransaction<T>(services: Services, work: (inside: Services) => Promise<T>): Promise<T> {
+export function inOneTransaction<T>(services: Services, work: (inside: Services) => Promise<T>): Promise<T> {
   const { registrations, organizations } = services;
   const limits = { registrations: countedOnce(registrations), organizations: countedOnce(organizations) };
-  for (let attempt = 1; ; attempt += 1) {
-    try {
-      return await inTransaction(services.db, (db) => work({ ...services, ...limits, db }).catch(rethrowCause));
-    } catch (error) {
-      // Procedures that try again by themselves cannot within a transaction: the database has given that one up.
-      const isOuter = !services.db.isTransaction;
-      if (!(isOuter && error instanceof DuplicateKeyError) || attempt === ATTEMPTS) throw error;
-    }
-  }
+  return inTransaction(services.db, (db) => work({ ...services, ...limits, db }).catch(rethrowCause));
 }
 
 /** tRPC wraps what a procedure throws; what tells whether the transaction may be tried again is inside. */

@@ -1,7 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { type Database, migrate, openDatabase } from '@quartermaster/db/database.ts';
+import type { Database } from '@quartermaster/db/database.ts';
 import { listAuditEvents } from '@quartermaster/db/repositories/audit-events.ts';
 import { deleteIdentitiesOf } from '@quartermaster/db/repositories/identities.ts';
 import { insertMembership } from '@quartermaster/db/repositories/memberships.ts';
@@ -22,6 +19,7 @@ import pino from 'pino';
 import { expect, onTestFinished, test } from 'vitest';
 import { reachOf } from '../src/access/principal.ts';
 import { principalOfToken } from '../src/access/users.ts';
+import { databaseOfTest } from './support/environment.ts';
 import { MINUTE, reasonOf, START, type World, world } from './support/oidc-issuer.ts';
 
 const EMAIL = 'ada@example.com';
@@ -31,13 +29,7 @@ const ACCEPTED = { ...TERMS_NOT_ACCEPTED, accepted: true, acceptedAt: '2026-01-0
 type Door = World & { db: Database; enter: (claims?: Record<string, unknown>) => ReturnType<typeof principalOfToken> };
 
 async function door(): Promise<Door> {
-  const folder = await mkdtemp(join(tmpdir(), 'quartermaster-'));
-  const db = await openDatabase(`sqlite:${folder}/test.db`, folder);
-  await migrate(db);
-  onTestFinished(async () => {
-    await db.destroy();
-    await rm(folder, { recursive: true });
-  });
+  const db = await databaseOfTest();
   const here = await world();
   const services = { db, log: pino({ level: 'silent' }), now: here.now, tokens: here.verifier };
   return {

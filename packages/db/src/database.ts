@@ -2,9 +2,11 @@ import { mkdir } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { Kysely } from 'kysely';
 import { Migrator } from 'kysely/migration';
+import { postgresDialect } from './dialects/postgres.ts';
 import { sqliteDialect } from './dialects/sqlite.ts';
 import { initial } from './migrations/0001-initial.ts';
 import { governanceLoop } from './migrations/0002-governance-loop.ts';
+import { postgres } from './migrations/0003-postgres.ts';
 import { idempotencyAndRateLimits } from './migrations/0004-idempotency-rate-limits.ts';
 import type { Tables } from './tables.ts';
 
@@ -15,26 +17,36 @@ export type Database = Kysely<Tables>;
 const MIGRATIONS = {
   '0001-initial': initial,
   '0002-governance-loop': governanceLoop,
+  '0003-postgres': postgres,
   '0004-idempotency-rate-limits': idempotencyAndRateLimits,
 };
+
+/** Connections to Postgres that a process holds, unless told otherwise. */
+const POOL_SIZE = 10;
 
 /**
  * Opens a database.
  *
- * @param url `sqlite:<path>`; the file and its folder are made where they are missing
+ * @param url `sqlite:<path>`, where the file and its folder are made if they are missing; or `postgres://...`
  * @param root what a relative path is relative to
  */
-export async function openDatabase(url: string, root: string): Promise<Database> {
+export async function openDatabase(url: string, root: string, { poolSize = POOL_SIZE } = {}): Promise<Database> {
+  if (isPostgresUrl(url)) return new Kysely<Tables>({ dialect: postgresDialect({ url, poolSize }) });
   const path = sqlitePath(url, root);
+  if (path === null) throw new Error('DATABASE_URL should be sqlite:<path> or postgres://...');
   await mkdir(dirname(path), { recursive: true, mode: 0o700 });
   return new Kysely<Tables>({ dialect: sqliteDialect(path) });
 }
 
-/** The file of an embedded database, absolute. @throws where the URL names no SQLite file */
-export function sqlitePath(url: string, root: string): string {
+/** Whether a URL is one of a Postgres server, and can be read. */
+export function isPostgresUrl(url: string): boolean {
+  return /^postgres(ql)?:\/\//.test(url) && URL.canParse(url);
+}
+
+/** The file of an embedded database, absolute; null where the URL names none. */
+export function sqlitePath(url: string, root: string): string | null {
   const path = /^sqlite:(?:\/\/)?(.+)$/.exec(url)?.[1];
-  if (path === undefined) throw new Error('DATABASE_URL should be sqlite:<path>');
-  return resolve(root, path);
+  return path === undefined ? null : resolve(root, path);
 }
 
 /** Brings the schema up to date; all of a migration or nothing of it. */

@@ -8,11 +8,9 @@ import { KnownCredentials } from './known-credentials.ts';
 import { callerAt, callerOf, headersOf, overLimit, type RequestLimits } from './limits.ts';
 import type { Caller, RateLimit } from './rate-limit.ts';
 
-type Asked = IncomingMessage & { ip?: string | undefined };
-
 /** Who is calling what; null where no credential was sent, or the operation asks for none. */
 export type Identify = (
-  req: Asked,
+  req: IncomingMessage,
   res: ServerResponse,
   asked: { operation: Operation | null; requestId: string },
 ) => Promise<Principal | null>;
@@ -26,16 +24,24 @@ export type Identify = (
  *
  * @throws 429; and what {@link authenticate} throws
  */
-export function createIdentify(services: Services, limits: RequestLimits | null): Identify {
+export function createIdentify(
+  services: Services,
+  limits: RequestLimits | null,
+  addressOf: (req: IncomingMessage) => string,
+): Identify {
   const authenticated: Identify = (req, _res, { operation, requestId }) =>
     operation?.scope === 'public' ? Promise.resolve(null) : authenticate(services, req, requestId);
-  return limits === null ? authenticated : limited(authenticated, limits);
+  return limits === null ? authenticated : limited(authenticated, limits, addressOf);
 }
 
-function limited(authenticated: Identify, { principal: ofPrincipal, ingest, address: ofAddress }: RequestLimits): Identify {
+function limited(
+  authenticated: Identify,
+  { principal: ofPrincipal, ingest, address: ofAddress }: RequestLimits,
+  addressOf: (req: IncomingMessage) => string,
+): Identify {
   const known = new KnownCredentials();
   return async (req, res, asked) => {
-    const address = callerAt(req.ip ?? '');
+    const address = callerAt(addressOf(req));
     // Most addresses have nothing against them: all the rest is for those that do.
     const isNoted = ofAddress.hasCounted(address);
     if (isNoted && ofAddress.isExhausted(address) && !known.has(req)) await counted(ofAddress, address, res);

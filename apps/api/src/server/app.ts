@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import { createExpressMiddleware } from '@trpc/server/adapters/express';
 import express, { type Express, type Request, type Response } from 'express';
 import helmet from 'helmet';
@@ -13,23 +14,27 @@ import { restHandler } from '../http/rest.ts';
 import { sendAnswer } from '../http/send.ts';
 import { keyFailure } from '../idempotency/key-header.ts';
 import { otlpReceiver } from '../otlp/receiver.ts';
-import type { Identify } from '../rate-limits/identify.ts';
+import { createIdentify, type Identify } from '../rate-limits/identify.ts';
+import type { RequestLimits } from '../rate-limits/limits.ts';
 import { appRouter, procedures } from '../router.ts';
 import type { Services } from '../services.ts';
 import { jwksHandler } from '../signing-keys/jwks-handler.ts';
 import type { Context } from '../trpc.ts';
+import { clientAddress, type Trust } from './client-address.ts';
 import { noteRefusal, operationOf } from './note-refusal.ts';
-import { requestLog } from './request-log.ts';
+import { noteOperation, requestLog } from './request-log.ts';
 
 type AppOptions = {
   services: Services;
   config: Pick<Config, 'trustedProxies' | 'otlpMaxBytes'>;
   /** Whether new requests are welcome: not while shutting down. */
   ready: () => boolean;
-  /** Who is calling, counted against their limit. */
-  identify: Identify;
+  /** Null: nothing is limited. */
+  limits: RequestLimits | null;
   /** The development identity provider, mounted at /oidc. */
   devIdentity: ((req: Request, res: Response) => void) | null;
+  /** Whether every answer is held against its contract, which costs as much as making it. */
+  checkAnswers: boolean;
 };
 
 /** A request id that a caller may choose. */
@@ -38,27 +43,51 @@ const REQUEST_ID = /^[A-Za-z0-9._-]{1,128}$/;
 /** The paths that are there to be read, and nothing else. */
 const READABLE = /^\/(healthz|readyz|openapi\.json|\.well-known\/jwks\.json|docs(\/.*)?)?$/;
 
-/** The Express host: every path of the service, in the order in which they are tried. */
-export function createApp({ services, config, ready, identify, devIdentity }: AppOptions): Express {
+/**
+ * The host: every path of the service, in the order in which they are tried. What is below /v1 is served ahead of
+ * Express, whose way through its layers costs more than the request; its id, log line and security headers are the same.
+ */
+export function createApp(options: AppOptions): RequestListener {
+  const { services, limits } = options;
+  const log = requestLog(services);
+  const secure = securityHeaders();
   const app = express();
-  app.disable('x-powered-by');
-  app.disable('etag');
-  app.set('trust proxy', config.trustedProxies);
-  app.set('query parser', false);
-
-  app.use((req, res, next) => {
+  app.set('trust proxy', options.config.trustedProxies);
+  const trust = app.get('trust proxy fn') as Trust;
+  const addressOf = (req: IncomingMessage) => clientAddress(req, trust);
+  const identify = createIdentify(services, limits, addressOf);
+  mountPaths(app, options, identify);
+  const v1 = v1Handler(options, { identify, addressOf });
+  // Only what has no path of its own in Express: /v1 alone, and targets in absolute form.
+  app.use((req, res, next) => void v1(req, res, next));
+  app.use((req, res) => {
+    sendAnswer(req, res, answerOf(new ApiError('route_not_found', 'There is nothing at this path.'), requestIdOf(res)));
+  });
+  app.use((error: unknown, req: Request, res: Response, _next: unknown) => {
+    const answer = answerOf(error, requestIdOf(res));
+    if (answer.unexpected) services.log.error({ err: error, requestId: requestIdOf(res) }, 'request failed');
+    sendAnswer(req, res, answer);
+  });
+  return (req, res) => {
     const given = req.headers['x-request-id'];
     res.setHeader('X-Request-Id', typeof given === 'string' && REQUEST_ID.test(given) ? given : randomUUID());
-    next();
-  });
-  app.use(requestLog(services));
+    log(req, res);
+    if (req.url?.startsWith('/v1/') !== true) {
+      app(req, res);
+      return;
+    }
+    for (const [name, value] of secure) res.setHeader(name, value);
+    void v1(req, res, () => app(req, res));
+  };
+}
+
+function mountPaths(app: Express, { services, ready, devIdentity }: AppOptions, identify: Identify): void {
+  app.disable('x-powered-by');
+  app.disable('etag');
+  app.set('query parser', false);
+
   if (devIdentity) app.use('/oidc', devIdentity);
-  app.use(
-    helmet({
-      frameguard: { action: 'deny' },
-      contentSecurityPolicy: { directives: CONTENT_SECURITY_POLICY, useDefaults: false },
-    }),
-  );
+  app.use(securityMiddleware());
 
   app.use((req, _res, next) => {
     if (req.method === 'GET' || req.method === 'HEAD' || !READABLE.test(req.path)) next();
@@ -76,8 +105,10 @@ export function createApp({ services, config, ready, identify, devIdentity }: Ap
     res.status(answers ? 200 : 503).json({ status: answers ? 'ready' : 'not ready' });
   });
   app.get('/.well-known/jwks.json', jwksHandler(services));
-  const document = JSON.stringify(openApiDocument({ procedures, version: VERSION, serverUrl: services.publicUrl }));
+  // Made when it is first asked for: it is much of a start.
+  let document: string | undefined;
   app.get('/openapi.json', (_req, res) => {
+    document ??= JSON.stringify(openApiDocument({ procedures, version: VERSION, serverUrl: services.publicUrl }));
     res.type('json').send(document);
   });
   app.use('/docs', docsRouter({ openApiPath: '/openapi.json' }));
@@ -92,17 +123,6 @@ export function createApp({ services, config, ready, identify, devIdentity }: Ap
     else throw keyFailure('keys are for REST: tRPC takes none');
   });
   app.use('/trpc', trpcHandler(services, identify));
-  app.use(v1Handler(services, identify, config));
-
-  app.use((req, res) => {
-    sendAnswer(req, res, answerOf(new ApiError('route_not_found', 'There is nothing at this path.'), requestIdOf(res)));
-  });
-  app.use((error: unknown, req: Request, res: Response, _next: unknown) => {
-    const answer = answerOf(error, requestIdOf(res));
-    if (answer.unexpected) services.log.error({ err: error, requestId: requestIdOf(res) }, 'request failed');
-    sendAnswer(req, res, answer);
-  });
-  return app;
 }
 
 /** The reference page needs its own scripts and styles, and Swagger UI's icons; everything else needs nothing. */
@@ -116,13 +136,39 @@ const CONTENT_SECURITY_POLICY = {
   'object-src': ["'none'"],
 };
 
-function v1Handler(services: Services, identify: Identify, config: AppOptions['config']) {
+function securityMiddleware() {
+  return helmet({
+    frameguard: { action: 'deny' },
+    contentSecurityPolicy: { directives: CONTENT_SECURITY_POLICY, useDefaults: false },
+  });
+}
+
+/** What the middleware sets: the same for every answer. */
+function securityHeaders(): [string, string][] {
+  const headers: [string, string][] = [];
+  const response = {
+    setHeader: (name: string, value: string) => headers.push([name, value]),
+    removeHeader: () => {},
+  };
+  securityMiddleware()({} as IncomingMessage, response as unknown as ServerResponse, () => {});
+  return headers;
+}
+
+type Callers = { identify: Identify; addressOf: (req: IncomingMessage) => string };
+
+function v1Handler({ services, config, checkAnswers }: AppOptions, { identify, addressOf }: Callers) {
   const receive = otlpReceiver({ services, identify, maxBytes: config.otlpMaxBytes });
   return restHandler({
     procedures,
+    checkAnswers,
     identify,
-    createContext: (req, _res, principal, requestId) => contextOf(services, req, { principal, requestId }),
+    createContext: (req, _res, principal, requestId) => ({
+      ...{ services, requestId, principal },
+      address: addressOf(req),
+      ifMatch: req.headers['if-match'],
+    }),
     requestId: requestIdOf,
+    onMatched: (res, { operationId }) => noteOperation(res, operationId),
     otlp: async (req, res, operation) => {
       const requestId = requestIdOf(res);
       await receive(req, res, {
@@ -145,7 +191,7 @@ function trpcHandler(services: Services, identify: Identify) {
     maxBodySize: BODY_LIMIT,
     createContext: async ({ req, res, info }): Promise<Context> => {
       const operation = operationOf(info.calls[0]?.path);
-      res.locals.operationId = operation?.operationId;
+      noteOperation(res, operation?.operationId);
       const requestId = requestIdOf(res);
       try {
         const principal = await identify(req, res, { operation, requestId });
@@ -175,7 +221,7 @@ function contextOf(
   return { services, requestId, principal, address: req.ip ?? '', ifMatch: req.headers['if-match'] };
 }
 
-function requestIdOf(res: Response): string {
+function requestIdOf(res: ServerResponse): string {
   return String(res.getHeader('X-Request-Id'));
 }
 

@@ -12,7 +12,6 @@ import { SYNC_LIMITS, type SyncLimits, syncRuns } from '../inventory-sync/runs.t
 import { createMetrics } from '../metrics.ts';
 import { type Resolver, resolveAll } from '../outbound/outbound.ts';
 import { cursorCodec } from '../pages.ts';
-import { createIdentify } from '../rate-limits/identify.ts';
 import { createLimits } from '../rate-limits/limits.ts';
 import { sharedPoints } from '../rate-limits/shared-points.ts';
 import type { Services } from '../services.ts';
@@ -44,6 +43,8 @@ export type Parts = {
   connectionLimits?: Partial<ConnectionLimits>;
   /** Whether rate limits are shared by way of the database; on Postgres they are. */
   sharedLimits?: boolean;
+  /** Holds every answer against its contract. */
+  checkAnswers?: boolean;
 };
 
 /** Requests in flight get so long to finish, in milliseconds. */
@@ -52,11 +53,18 @@ const GRACE_MS = 10_000;
 /** How often connections without a request are looked for meanwhile, in milliseconds. */
 const IDLE_CHECK_MS = 50;
 
+/**
+ * Log lines are written some at a time, without blocking: a write of its own for each costs a tenth of a short request.
+ * They wait for 4 KiB or 100 ms, and are written at every exit that the process sees; only kill -9 loses those that wait.
+ * Whoever reads standard output too slowly loses lines beyond 16 MiB, and does not stop the service.
+ */
+const LOG_WRITING = { sync: false, minLength: 4096, periodicFlush: 100, maxLength: 16 * 1024 * 1024 } as const;
+
 /** Opens the database, brings it up to date, and listens. @param parts what tests replace */
 export async function startServer(config: Config, parts: Parts = {}): Promise<RunningServer> {
   const now = parts.now ?? (() => new Date());
-  const log = parts.log ?? pino({ level: config.logLevel });
-  const db = await openDatabase(config.databaseUrl, ROOT);
+  const log = parts.log ?? pino({ level: config.logLevel }, pino.destination(LOG_WRITING));
+  const db = await openDatabase(config.databaseUrl, ROOT, { poolSize: config.databasePool });
   const opened: (() => Promise<void>)[] = [() => db.destroy()];
   let stopServing = async () => {};
   const close = async () => {
@@ -114,8 +122,10 @@ export async function startServer(config: Config, parts: Parts = {}): Promise<Ru
     opened.push(startHousekeeping(services));
     if (config.metricsPort !== null) opened.push(await startMetrics(services, config.metricsPort));
 
-    const identify = createIdentify(services, requests);
-    handle = createApp({ services, config, identify, ready: () => ready, devIdentity: devIdentity?.handle ?? null });
+    handle = createApp({
+      ...{ services, config, limits: requests, ready: () => ready, devIdentity: devIdentity?.handle ?? null },
+      checkAnswers: parts.checkAnswers ?? false,
+    });
     return { url, publicUrl, services, bootstrapKey, stop: close };
   } catch (error) {
     await close();

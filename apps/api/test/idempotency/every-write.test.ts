@@ -2,23 +2,20 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { LOOPBACK } from '../inventory-sync/peers.ts';
 import { ownersCredential, validInput } from '../isolation/fixtures.ts';
-import { type CommitWatcher, type Input, watchCommits } from '../isolation/world.ts';
+import type { Input } from '../isolation/world.ts';
 import { OPERATIONS, pathWith } from '../support/records.ts';
 import { type Credential, startTestServer, type TestServer } from '../support/server.ts';
+import { commitsOf } from '../support/tables.ts';
 
 let server: TestServer;
-let watcher: CommitWatcher;
+const committed = () => commitsOf(server.services.db);
 
 beforeAll(async () => {
   server = await startTestServer(LOOPBACK);
   // Time stands still, so that last use is written once for each key, and never during a replay.
   server.freeze();
-  watcher = watchCommits(server);
 });
-afterAll(async () => {
-  watcher.close();
-  await server.stop();
-});
+afterAll(() => server.stop());
 
 const operations = OPERATIONS.map(({ operation }) => ({ operation, id: operation.operationId }));
 const writes = operations.filter(({ operation }) => operation.idempotency !== 'none');
@@ -53,12 +50,12 @@ describe.each(writes)('$id', ({ operation }) => {
     expect(first.headers.get('idempotency-replayed')).toBeNull();
     expect(first.headers.has('etag')).toBe(operation.record !== undefined);
 
-    const before = watcher.committed();
+    const before = await committed();
     const again = await send(as, input, key);
     expect([again.status, again.text]).toEqual([200, first.text]);
     expect(again.headers.get('idempotency-replayed')).toBe('true');
     expect(again.headers.get('etag')).toBe(first.headers.get('etag'));
-    expect(watcher.committed()).toBe(before);
+    expect(await committed()).toEqual(before);
   });
 
   test('a refusal is not kept, and leaves the key free', async () => {

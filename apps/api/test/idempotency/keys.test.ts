@@ -4,7 +4,7 @@ import type { ServerResponse } from 'node:http';
 import type { Operation } from '@quartermaster/contracts/operation.ts';
 import { createTenant } from '@quartermaster/contracts/tenants.ts';
 import { insertTenant } from '@quartermaster/db/repositories/tenants.ts';
-import SqliteDatabase from 'better-sqlite3';
+import { onPostgres } from '@quartermaster/db/testing/test-database.ts';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { removeExpiredKeys } from '../../src/idempotency/expiry.ts';
 import { secretBox } from '../../src/crypto/secret-box.ts';
@@ -14,17 +14,19 @@ import { expectInvalid, expectProblem } from '../endpoints/harness.ts';
 import { LOOPBACK, startPeer } from '../inventory-sync/peers.ts';
 import { accountWithKey, unique } from '../support/people.ts';
 import { type Body, type Credential, startTestServer, type TestServer } from '../support/server.ts';
+import { textOf } from '../support/tables.ts';
 import { wire } from '../support/wire.ts';
 
 const HOUR = 3600 * 1000;
 const LEASE_MS = 60_000;
+const FORMER = Buffer.alloc(32, 'f').toString('base64');
 const AT_KEY = { loc: ['header', 'Idempotency-Key'], type: 'value_error' };
 
 let server: TestServer;
 let caller: { key: string };
 
 beforeAll(async () => {
-  server = await startTestServer(LOOPBACK);
+  server = await startTestServer({ ...LOOPBACK, QM_SECRET_KEY: FORMER });
   caller = { key: (await accountWithKey(server, { tenantId: 'acme' })).key };
 });
 afterAll(() => server.stop());
@@ -40,22 +42,18 @@ async function accountsNamed(name: string): Promise<Body[]> {
 }
 
 /** The row of a key. */
-function rowOf(key: string): Record<string, string | null> | undefined {
-  const db = new SqliteDatabase(server.databasePath, { readonly: true });
-  try {
-    const digest = createHash('sha256').update(key).digest('hex');
-    return db.prepare('select * from idempotency_keys where key_digest = ?').get(digest) as never;
-  } finally {
-    db.close();
-  }
+function rowOf(key: string) {
+  const digest = createHash('sha256').update(key).digest('hex');
+  const { db } = server.services;
+  return db.selectFrom('idempotency_keys').selectAll().where('key_digest', '=', digest).executeTakeFirst();
 }
 
 /** Makes the row of a key one whose request never ended. */
-function forgetAnswer(key: string): void {
-  const db = new SqliteDatabase(server.databasePath);
-  const digest = createHash('sha256').update(key).digest('hex');
-  expect(db.prepare('update idempotency_keys set answer = null where key_digest = ?').run(digest).changes).toBe(1);
-  db.close();
+async function forgetAnswer(key: string): Promise<void> {
+  const row = await rowOf(key);
+  expect(row?.answer).toEqual(expect.any(String));
+  const { db } = server.services;
+  await db.updateTable('idempotency_keys').set({ answer: null }).where('claim', '=', row?.claim ?? '').execute();
 }
 
 test('of 50 requests at once with one key there is one effect; the others get its answer, or 409 with Retry-After', async () => {
@@ -232,14 +230,16 @@ test('an answer is kept for 24 hours; then the key is free, and housekeeping rem
   expect([later.status, later.headers.get('idempotency-replayed')]).toEqual([200, null]);
   expect(await accountsNamed(name)).toHaveLength(2);
 
-  const db = new SqliteDatabase(server.databasePath);
-  const insert = db.prepare(
-    `insert into idempotency_keys select tenant_id, principal, ? || key_digest, request_digest, claim, lease_expires_at,
-      answer, created_at, '2020-01-01T00:00:00.000Z' from idempotency_keys where expires_at > ? limit 1`,
-  );
-  const now = server.services.now().toISOString();
-  for (let count = 0; count < 1200; count += 1) insert.run(`${count}-`, now);
-  db.close();
+  const row = await rowOf(key);
+  if (!row) throw new Error('the key has no row');
+  const old = { ...row, expires_at: '2020-01-01T00:00:00.000Z' };
+  const rows = Array.from({ length: 1200 }, (_, index) => ({ ...old, key_digest: `${index}-${row.key_digest}` }));
+  for (let at = 0; at < rows.length; at += 100) {
+    await server.services.db
+      .insertInto('idempotency_keys')
+      .values(rows.slice(at, at + 100))
+      .execute();
+  }
   expect(await removeExpiredKeys(server.services)).toBeGreaterThanOrEqual(1200);
   expect(await removeExpiredKeys(server.services)).toBe(0);
   expect((await create({ name }, { key })).text).toBe(later.text);
@@ -249,7 +249,7 @@ test('a request that ended without a word holds its key for its lease, and no lo
   const key = randomUUID();
   const name = unique('lapsed');
   await create({ name }, { key });
-  forgetAnswer(key);
+  await forgetAnswer(key);
   expectProblem(await create({ name }, { key }), 409, 'idempotency_key_in_use');
   server.travel(LEASE_MS - 1000);
   expectProblem(await create({ name }, { key }), 409, 'idempotency_key_in_use');
@@ -272,7 +272,7 @@ test('what a request does that lost its key to another one is undone', async () 
   expect((await server.call('GET', '/v1/tenants/undone', { as: server.admin })).status).toBe(404);
 });
 
-test('answers that hold a secret are encrypted in the file, and open for their key alone', async () => {
+test('answers that hold a secret are encrypted at rest, and the key itself is not stored', async () => {
   const { id } = await accountWithKey(server, { tenantId: 'acme' });
   const path = `/v1/service-accounts/${id}/keys`;
   const key = randomUUID();
@@ -280,22 +280,26 @@ test('answers that hold a secret are encrypted in the file, and open for their k
   const gateway = await server.ok('POST', '/v1/gateways', { as: caller, body: { name: unique('gateway') } });
   const session = await create({}, { key: randomUUID(), path: `/v1/gateways/${gateway.id}/sessions` });
   expect([made.status, session.status]).toEqual([200, 200]);
-  const bytes = (await readFile(server.databasePath)).toString('latin1');
-  const log = (await readFile(`${server.databasePath}-wal`)).toString('latin1');
-  const stored = rowOf(key);
-  expect(stored?.answer).toMatch(/^v1\./);
-  for (const text of [bytes, log]) {
-    for (const secret of [made.body.key, session.body.token, key]) expect(text).not.toContain(secret);
-  }
-  expect(bytes.includes(stored?.answer ?? '?') || log.includes(stored?.answer ?? '?')).toBe(true);
+  const stored = (await rowOf(key))?.answer ?? '';
+  expect(stored).toMatch(/^v1\./);
+  const text = onPostgres() ? await textOf(server.services.db) : await bytesIn(server.databaseUrl);
+  expect(text).toContain(stored);
+  for (const secret of [made.body.key, session.body.token, key]) expect(text).not.toContain(secret);
 });
+
+/** The file of an embedded database, and the log beside it: what was just written stands there. */
+async function bytesIn(databaseUrl: string): Promise<string> {
+  const path = databaseUrl.slice('sqlite:'.length);
+  const parts = await Promise.all([readFile(path, 'latin1'), readFile(`${path}-wal`, 'latin1')]);
+  return parts.join('');
+}
 
 test('under a new secret key former answers still open, are sealed anew, and are dropped where the key is lost', async () => {
   const key = randomUUID();
   const body = { name: unique('rotated') };
   const first = await create(body, { key });
   const { db, secrets } = server.services;
-  const former = Buffer.from((await readFile(`${server.databasePath}.key`, 'utf8')).trim(), 'base64');
+  const former = Buffer.from(FORMER, 'base64');
   const current = secretBox(Buffer.alloc(32, 7), [former]);
   const { resealed, unreadable } = await resealAnswers({ db, secrets: current });
   expect([resealed > 0, unreadable]).toEqual([true, 0]);
@@ -308,7 +312,7 @@ test('under a new secret key former answers still open, are sealed anew, and are
   expect((await create(body, { key })).text).toBe(first.text);
 
   await dropUnreadableAnswers({ db, secrets });
-  expect(rowOf(key)).toBeDefined();
+  expect(await rowOf(key)).toBeDefined();
   await dropUnreadableAnswers({ db, secrets: secretBox(Buffer.alloc(32, 9)) });
-  expect(rowOf(key)).toBeUndefined();
+  expect(await rowOf(key)).toBeUndefined();
 });

@@ -2,23 +2,20 @@ import type { Operation } from '@quartermaster/contracts/operation.ts';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { LOOPBACK } from '../inventory-sync/peers.ts';
 import { ownersCredential, validInput } from '../isolation/fixtures.ts';
-import { type CommitWatcher, type Input, watchCommits } from '../isolation/world.ts';
+import type { Input } from '../isolation/world.ts';
 import { OPERATIONS, pathWith } from '../support/records.ts';
 import { type Credential, startTestServer, type TestServer } from '../support/server.ts';
+import { commitsOf } from '../support/tables.ts';
 
 let server: TestServer;
-let watcher: CommitWatcher;
+const committed = () => commitsOf(server.services.db);
 
 beforeAll(async () => {
   server = await startTestServer(LOOPBACK);
   // Time stands still, so that last use is written once for each key, and never during a refusal.
   server.freeze();
-  watcher = watchCommits(server);
 });
-afterAll(async () => {
-  watcher.close();
-  await server.stop();
-});
+afterAll(() => server.stop());
 
 const operations = OPERATIONS.map(({ operation }) => ({ operation, id: operation.operationId }));
 const conditional = operations.filter(({ operation }) => operation.ifMatch !== undefined);
@@ -61,12 +58,12 @@ describe.each(conditional)('$id', ({ operation }) => {
     const as = await ownersCredential(server, operation);
     const input = await validInput(server, operation);
     await send(operation, input, { as, headers: { 'if-match': '"none"' } });
-    const before = watcher.committed();
+    const before = await committed();
     for (const stale of ['"0123456789abcdef0123456789abcdef"', '"one", "two"', 'W/"weak"']) {
       const answer = await send(operation, input, { as, headers: { 'if-match': stale } });
       expect([answer.status, answer.body.code], answer.text).toEqual([412, 'precondition_failed']);
     }
-    expect(watcher.committed()).toBe(before);
+    expect(await committed()).toEqual(before);
   });
 
   test('goes through with * where the record is there', async () => {

@@ -1,6 +1,8 @@
-import { expect, onTestFinished, test } from 'vitest';
+import { openDatabase } from '@quartermaster/db/database.ts';
+import { onPostgres } from '@quartermaster/db/testing/test-database.ts';
+import { sql } from 'kysely';
 import pino from 'pino';
-import SqliteDatabase from 'better-sqlite3';
+import { expect, onTestFinished, test } from 'vitest';
 import { readConfig } from '../../src/config.ts';
 import { removePastWindows } from '../../src/rate-limits/shared-points.ts';
 import { startServer } from '../../src/server/start.ts';
@@ -9,6 +11,7 @@ import { expectProblem } from '../endpoints/harness.ts';
 import { accountWithKey, registeredUser } from '../support/people.ts';
 import { type Answered, type Credential, startTestServer, type TestServer } from '../support/server.ts';
 
+const SECRET_KEY = Buffer.alloc(32, 's').toString('base64');
 const ON = { QM_RATE_LIMITS: 'on' };
 
 /** A server whose clock stands at the beginning of a minute. */
@@ -178,9 +181,12 @@ test('off, nothing is counted and nothing said', async () => {
 });
 
 test('two processes that share a database share the limits; what they took is removed, and names nobody', async () => {
-  const one = await limited({ QM_RATE_LIMIT_PRINCIPAL: '40', QM_RATE_LIMIT_ADDRESS: '20' }, { sharedLimits: true });
+  const one = await limited(
+    { QM_RATE_LIMIT_PRINCIPAL: '40', QM_RATE_LIMIT_ADDRESS: '20', QM_SECRET_KEY: SECRET_KEY },
+    { sharedLimits: true },
+  );
   const config = readConfig({
-    ...{ PORT: '0', DATABASE_URL: `sqlite:${one.databasePath}`, QM_METRICS_PORT: 'off', ...ON },
+    ...{ PORT: '0', DATABASE_URL: one.databaseUrl, QM_METRICS_PORT: 'off', QM_SECRET_KEY: SECRET_KEY, ...ON },
     ...{ QM_RATE_LIMIT_PRINCIPAL: '40', QM_RATE_LIMIT_ADDRESS: '20', QM_LOG_LEVEL: 'silent' },
   });
   const other = await startServer(config, { now: one.services.now, sharedLimits: true });
@@ -201,9 +207,7 @@ test('two processes that share a database share the limits; what they took is re
   expect(bad.filter((status) => status === 401)).toHaveLength(20);
   expect(bad.filter((status) => status === 429)).toHaveLength(10);
 
-  const db = new SqliteDatabase(one.databasePath, { readonly: true });
-  onTestFinished(() => void db.close());
-  const rows = db.prepare('select * from rate_limit_windows').all();
+  const rows = await one.services.db.selectFrom('rate_limit_windows').selectAll().execute();
   expect(rows).toHaveLength(2);
   for (const text of ['bootstrap', '127.0.0.1', '::1']) expect(JSON.stringify(rows)).not.toContain(text);
   expect(await removePastWindows(one.services)).toBe(0);
@@ -216,13 +220,29 @@ test('while the database is away the limits hold, process by process, and nobody
   const log = pino({ level: 'warn' }, { write: (line: string) => void lines.push(line) });
   const server = await startTestServer({ ...ON, QM_RATE_LIMIT_ADDRESS: '5' }, { sharedLimits: true, log });
   server.freeze();
-  const other = new SqliteDatabase(server.databasePath);
-  other.exec('begin immediate');
+  const release = await lockLimits(server.databaseUrl);
   const started = performance.now();
   expect(await times(7, () => list(server, null))).toEqual(repeated([5, 401], [2, 429]));
   expect(performance.now() - started).toBeLessThan(4000);
-  other.exec('rollback');
-  other.close();
+  await release();
   expect(lines.filter((line) => line.includes('counted by this process alone'))).toHaveLength(1);
   await server.stop();
 });
+
+/** Takes the lock that counting needs, as another process would. Answers what gives it back. */
+async function lockLimits(databaseUrl: string): Promise<() => Promise<void>> {
+  const [taken, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const other = await openDatabase(databaseUrl, '/');
+  const holding = other.transaction().execute(async (trx) => {
+    // On SQLite each transaction has it from the beginning.
+    if (onPostgres()) await sql`lock table rate_limit_windows in exclusive mode`.execute(trx);
+    taken.resolve();
+    await released.promise;
+  });
+  await taken.promise;
+  return async () => {
+    released.resolve();
+    await holding;
+    await other.destroy();
+  };
+}
