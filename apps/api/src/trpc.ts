@@ -73,7 +73,7 @@ export function conditionalEndpoint<I, O, R>(operation: Operation<I, O, R>, curr
   return endpoint(operation).use(async ({ ctx, input, next }) => {
     const header = ctx.ifMatch;
     if (header === undefined) return next();
-    return performIfMatch({ ctx, input: input as O, header }, current, async ({ services }) => {
+    return performIfMatch({ ctx, input, header }, current, async ({ services }) => {
       const result = await next({ ctx: { services } });
       if (!result.ok) throw result.error;
       return result;

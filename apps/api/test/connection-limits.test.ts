@@ -84,12 +84,15 @@ test('a connection without a request is closed after its time', async () => {
 
 test('headers beyond 16 KiB are 431', async () => {
   const connection = open();
-  connection.socket.write(`GET /healthz HTTP/1.1\r\nHost: x\r\nX-Long: ${'x'.repeat(CONNECTION_LIMITS.maxHeaderBytes)}\r\n\r\n`);
+  connection.socket.write(
+    `GET /healthz HTTP/1.1\r\nHost: x\r\nX-Long: ${'x'.repeat(CONNECTION_LIMITS.maxHeaderBytes)}\r\n\r\n`,
+  );
   expect(await connection.closed).toMatch(/^HTTP\/1\.1 431 /);
 });
 
 test('a hundred headers are read to the last one; one more is 431, since what is beyond would be lost silently', async () => {
-  const filler = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, at) => [`x-filler-${at}`, '1']));
+  const filler = (count: number) =>
+    Object.fromEntries(Array.from({ length: count }, (_, at) => [`x-filler-${at}`, '1']));
   // Beside these: Host and Connection.
   const last = { 'x-api-key': server.admin.key };
   const target = '/v1/providers';
@@ -118,22 +121,16 @@ test('connections beyond the limit are closed at once, and those within it go on
   for (const { closed } of within) expect(await closed).toMatch(/^HTTP\/1\.1 200 /);
 });
 
-test.each([
-  '/',
-  '/healthz',
-  '/readyz',
-  '/openapi.json',
-  '/.well-known/jwks.json',
-  '/docs',
-  '/docs/',
-  '/docs/init.js',
-])('%s takes GET and HEAD; other methods are 405 with Allow', async (target) => {
-  for (const method of ['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'PROPFIND']) {
-    const answer = await wire(server.url, { method, target });
-    expect([answer.status, answer.headers.allow], method).toEqual([405, 'GET, HEAD']);
-    expect(JSON.parse(answer.text)).toMatchObject({ code: 'method_not_allowed', status: 405 });
-  }
-});
+test.each(['/', '/healthz', '/readyz', '/openapi.json', '/.well-known/jwks.json', '/docs', '/docs/', '/docs/init.js'])(
+  '%s takes GET and HEAD; other methods are 405 with Allow',
+  async (target) => {
+    for (const method of ['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'PROPFIND']) {
+      const answer = await wire(server.url, { method, target });
+      expect([answer.status, answer.headers.allow], method).toEqual([405, 'GET, HEAD']);
+      expect(JSON.parse(answer.text)).toMatchObject({ code: 'method_not_allowed', status: 405 });
+    }
+  },
+);
 
 test.each(['PATCH', 'OPTIONS', 'TRACE', 'PROPFIND', 'QUERY'])('%s is 405 below /v1 and at /trpc', async (method) => {
   const rest = await wire(server.url, { method, target: '/v1/providers' });

@@ -59,7 +59,10 @@ async function makeSecondRecords(): Promise<void> {
         `"spanId":"${spanId}"`,
       ),
     );
-  for (const [trace, id] of [[records['trace_id'], 'c3'], ['c3'.repeat(16), 'c4']]) {
+  for (const [trace, id] of [
+    [records['trace_id'], 'c3'],
+    ['c3'.repeat(16), 'c4'],
+  ]) {
     await server.ok('POST', '/v1/traces', { as: worker, body: span(trace ?? '', (id ?? '').repeat(8)) });
   }
 }
@@ -98,7 +101,11 @@ const forged = fc.oneof(
   bytes.map((given) => given.toString('base64url')),
   fc.string({ unit: 'grapheme', maxLength: 300 }),
   fc
-    .tuple(fc.uint8Array({ minLength: 16, maxLength: 16 }), fc.date({ noInvalidDate: true }), fc.string({ maxLength: 40 }))
+    .tuple(
+      fc.uint8Array({ minLength: 16, maxLength: 16 }),
+      fc.date({ noInvalidDate: true }),
+      fc.string({ maxLength: 40 }),
+    )
     .map(([tag, time, id]) =>
       Buffer.concat([Buffer.from(tag), Buffer.from(JSON.stringify([time.toISOString(), id]))]).toString('base64url'),
     ),
@@ -108,14 +115,25 @@ type Edit = (cursor: string) => string;
 
 /** What somebody makes of a cursor that they have. */
 const edit: fc.Arbitrary<Edit> = fc.oneof(
-  fc.tuple(fc.nat(), fc.integer({ min: 1, max: 255 })).map(([at, mask]): Edit => (cursor) => {
-    const changed = Buffer.from(cursor, 'base64url');
-    const index = at % changed.length;
-    changed[index] = (changed[index] ?? 0) ^ mask;
-    return changed.toString('base64url');
-  }),
-  fc.integer({ min: 1, max: 40 }).map((count): Edit => (cursor) => cursor.slice(0, -count)),
-  bytes.map((more): Edit => (cursor) => cursor + more.toString('base64url')),
+  fc.tuple(fc.nat(), fc.integer({ min: 1, max: 255 })).map(
+    ([at, mask]): Edit =>
+      (cursor) => {
+        const changed = Buffer.from(cursor, 'base64url');
+        const index = at % changed.length;
+        changed[index] = (changed[index] ?? 0) ^ mask;
+        return changed.toString('base64url');
+      },
+  ),
+  fc.integer({ min: 1, max: 40 }).map(
+    (count): Edit =>
+      (cursor) =>
+        cursor.slice(0, -count),
+  ),
+  bytes.map(
+    (more): Edit =>
+      (cursor) =>
+        cursor + more.toString('base64url'),
+  ),
   fc.constantFrom<Edit>(
     (cursor) => `${cursor}=`,
     (cursor) => ` ${cursor}`,
@@ -129,7 +147,9 @@ test.each(lists.map((operation) => [operation.operationId, operation] as const))
   '%s refuses cursors that are made up, edited, or of another list or caller',
   { timeout: 120_000 },
   async (_, operation) => {
-    const others = [...genuine].filter(([other]) => other !== operation).flatMap(([, pair]) => [pair.workers, pair.admins]);
+    const others = [...genuine]
+      .filter(([other]) => other !== operation)
+      .flatMap(([, pair]) => [pair.workers, pair.admins]);
     const own = genuine.get(operation);
     const given = [own?.workers, own?.admins].filter((cursor) => typeof cursor === 'string');
     expect(given.length).toBeGreaterThan(0);

@@ -161,7 +161,8 @@ export function operation<
   const { operationId, method, path, scope, tag, summary } = said;
   return {
     ...{ operationId, method, path, scope, tag, summary, transport, beforeTerms, bodyOptional, form, confidentialBody },
-    idempotency: method === 'GET' || said.readOnly || transport === 'otlp' ? 'none' : said.callsOut ? 'lease' : 'transaction',
+    idempotency:
+      method === 'GET' || said.readOnly || transport === 'otlp' ? 'none' : said.callsOut ? 'lease' : 'transaction',
     ...(said.record !== undefined && { record: said.record }),
     ...(said.ifMatch !== undefined && { ifMatch: said.ifMatch }),
     ...(said.ownId !== undefined && { ownId: said.ownId }),

@@ -106,7 +106,9 @@ export const UpdateRuntimeObservationInputSchema = z
   .meta({ id: 'UpdateRuntimeObservationInput', description: 'Left out keeps, null clears, a value sets.' });
 export type UpdateRuntimeObservationInput = z.infer<typeof UpdateRuntimeObservationInputSchema>;
 
-const observationRecord = { untagged: ['occurrences', 'firstSeenAt', 'lastSeenAt', 'lastTraceId', 'lastSpanId', 'evidence', 'risk'] };
+const observationRecord = {
+  untagged: ['occurrences', 'firstSeenAt', 'lastSeenAt', 'lastTraceId', 'lastSpanId', 'evidence', 'risk'],
+};
 
 const tag = 'Runtime observations';
 const params = { observation_id: LookupIdSchema.describe("The observation's id.") };

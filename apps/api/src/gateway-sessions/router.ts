@@ -28,5 +28,7 @@ export const gatewaySessionsRouter = router({
 
   get: endpoint(contract.getGatewaySession).query(({ ctx, input }) => requireGatewaySession(ctx, input.path)),
 
-  revoke: conditionalEndpoint(contract.revokeGatewaySession, (ctx, { path }) => requireGatewaySession(ctx, path)).mutation(({ ctx, input }) => revokeSession(ctx, input.path)),
+  revoke: conditionalEndpoint(contract.revokeGatewaySession, (ctx, { path }) =>
+    requireGatewaySession(ctx, path),
+  ).mutation(({ ctx, input }) => revokeSession(ctx, input.path)),
 });

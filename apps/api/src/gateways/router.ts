@@ -21,7 +21,9 @@ export const gatewaysRouter = router({
     changeGateway(ctx, input.path.gateway_id, input.body),
   ),
 
-  delete: conditionalEndpoint(contract.deleteGateway, current).mutation(({ ctx, input }) => deleteGateway(ctx, input.path.gateway_id)),
+  delete: conditionalEndpoint(contract.deleteGateway, current).mutation(({ ctx, input }) =>
+    deleteGateway(ctx, input.path.gateway_id),
+  ),
 });
 
 function current(ctx: CallerContext, { path }: { path: { gateway_id: string } }) {

@@ -255,8 +255,7 @@ class LightResponse {
       res.removeHeader('Content-Type');
       res.statusCode = 304;
       res.end();
-    }
-    else {
+    } else {
       res.statusCode = this.statusCode;
       sendText(req, res, text);
     }

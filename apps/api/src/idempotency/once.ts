@@ -2,8 +2,8 @@ import { createHash, randomUUID } from 'node:crypto';
 import type { Operation } from '@quartermaster/contracts/operation.ts';
 import {
   claimKey,
-  keepAnswer,
   type KeyOwner,
+  keepAnswer,
   type NewClaim,
   releaseKey,
 } from '@quartermaster/db/repositories/idempotency-keys.ts';

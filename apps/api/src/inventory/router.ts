@@ -21,9 +21,13 @@ export const inventoryRouter = router({
     createItem(ctx, input.path.provider_id, input.body),
   ),
 
-  update: conditionalEndpoint(contract.updateInventoryItem, current).mutation(({ ctx, input }) => changeItem(ctx, input.path, input.body)),
+  update: conditionalEndpoint(contract.updateInventoryItem, current).mutation(({ ctx, input }) =>
+    changeItem(ctx, input.path, input.body),
+  ),
 
-  delete: conditionalEndpoint(contract.deleteInventoryItem, current).mutation(({ ctx, input }) => removeItem(ctx, input.path)),
+  delete: conditionalEndpoint(contract.deleteInventoryItem, current).mutation(({ ctx, input }) =>
+    removeItem(ctx, input.path),
+  ),
 });
 
 async function current(ctx: CallerContext, { path }: { path: { provider_id: string; item_id: string } }) {

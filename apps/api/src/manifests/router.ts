@@ -22,5 +22,7 @@ export const manifestsRouter = router({
     requireManifest(ctx, ctx.services.db, input.path.manifest_id),
   ),
 
-  delete: conditionalEndpoint(contract.deleteManifest, (ctx, { path }) => requireManifest(ctx, ctx.services.db, path.manifest_id)).mutation(({ ctx, input }) => deleteManifest(ctx, input.path.manifest_id)),
+  delete: conditionalEndpoint(contract.deleteManifest, (ctx, { path }) =>
+    requireManifest(ctx, ctx.services.db, path.manifest_id),
+  ).mutation(({ ctx, input }) => deleteManifest(ctx, input.path.manifest_id)),
 });

@@ -28,19 +28,13 @@ export const membershipsRouter = router({
 
   update: conditionalEndpoint(contract.updateMembership, (ctx, { path, query }) =>
     requireMembership(ctx, ctx.services.db, path, query),
-  ).mutation(({ ctx, input: { path, query, body } }) =>
-    changeMembership(ctx, path, query, body),
-  ),
+  ).mutation(({ ctx, input: { path, query, body } }) => changeMembership(ctx, path, query, body)),
 
   delete: conditionalEndpoint(contract.deleteMembership, (ctx, { path, query }) =>
     requireOwnOrMembership(ctx, ctx.services.db, path, query),
-  ).mutation(({ ctx, input: { path, query } }) =>
-    removeMembership(ctx, path, query),
-  ),
+  ).mutation(({ ctx, input: { path, query } }) => removeMembership(ctx, path, query)),
 
   accept: conditionalEndpoint(contract.acceptMembership, (ctx, { path, query }) =>
     requirePendingMembership(ctx, ctx.services.db, path.tenant_id, query),
-  ).mutation(({ ctx, input: { path, query } }) =>
-    acceptMembership(ctx, path.tenant_id, query),
-  ),
+  ).mutation(({ ctx, input: { path, query } }) => acceptMembership(ctx, path.tenant_id, query)),
 });

@@ -162,7 +162,12 @@ async function requireOwnMembership(trx: Database, path: Member, query: Which): 
 }
 
 /** @throws 404 for a tenant or membership that is missing or out of reach */
-export async function requireMembership(ctx: CallerContext, trx: Database, path: Member, query: Which): Promise<Membership> {
+export async function requireMembership(
+  ctx: CallerContext,
+  trx: Database,
+  path: Member,
+  query: Which,
+): Promise<Membership> {
   await requireTenant(ctx, trx, path.tenant_id);
   const place = { tenantId: path.tenant_id, subTenantId: query.sub_tenant_id || ownSubTenant(ctx, path.tenant_id) };
   const membership = await findMembership(trx, ctx.reach, place, path.user_id);

@@ -19,7 +19,9 @@ export const providersRouter = router({
     changeProvider(ctx, input.path.provider_id, input.body),
   ),
 
-  delete: conditionalEndpoint(contract.deleteProvider, current).mutation(({ ctx, input }) => deleteProvider(ctx, input.path.provider_id)),
+  delete: conditionalEndpoint(contract.deleteProvider, current).mutation(({ ctx, input }) =>
+    deleteProvider(ctx, input.path.provider_id),
+  ),
 });
 
 function current(ctx: CallerContext, { path }: { path: { provider_id: string } }) {

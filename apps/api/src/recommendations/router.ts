@@ -18,9 +18,7 @@ export const recommendationsRouter = router({
 
   applyToProvider: conditionalEndpoint(contract.applyProviderRecommendations, (ctx, { path }) =>
     requireProvider(ctx, path.provider_id),
-  ).mutation(({ ctx, input }) =>
-    applyRecommendations(ctx, input.path.provider_id, input.body),
-  ),
+  ).mutation(({ ctx, input }) => applyRecommendations(ctx, input.path.provider_id, input.body)),
 
   dismiss: conditionalEndpoint(contract.dismissRecommendation, current).mutation(({ ctx, input }) =>
     dismissRecommendation(ctx, input.path.recommendation_id, input.body.reason),

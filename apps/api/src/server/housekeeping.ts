@@ -3,8 +3,8 @@ import { removeExpiredKeys } from '../idempotency/expiry.ts';
 import { syncSchedule } from '../inventory-sync/schedule.ts';
 import { removeUnclaimedUsers } from '../onboarding/service.ts';
 import { eraseFormer } from '../provider-credentials/service.ts';
-import type { Services } from '../services.ts';
 import { removePastWindows } from '../rate-limits/shared-points.ts';
+import type { Services } from '../services.ts';
 import { removeOldTraces } from '../traces/retention.ts';
 
 const MINUTE_MS = 60_000;

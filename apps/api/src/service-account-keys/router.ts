@@ -21,8 +21,8 @@ export const serviceAccountKeysRouter = router({
     return answerPage(ctx, input, scope, (page) => searchCredentials(db, scope, filter, page, now()));
   }),
 
-  rotate: conditionalEndpoint(contract.rotateServiceAccountKey, current).mutation(({ ctx, input: { path, query, body } }) =>
-    rotateKey(ctx, path, query, body),
+  rotate: conditionalEndpoint(contract.rotateServiceAccountKey, current).mutation(
+    ({ ctx, input: { path, query, body } }) => rotateKey(ctx, path, query, body),
   ),
 
   revoke: conditionalEndpoint(contract.revokeServiceAccountKey, current).mutation(({ ctx, input: { path, query } }) =>

@@ -21,8 +21,8 @@ export const serviceAccountsRouter = router({
 
   get: endpoint(contract.getServiceAccount).query(({ ctx, input }) => current(ctx, input)),
 
-  update: conditionalEndpoint(contract.updateServiceAccount, current).mutation(({ ctx, input: { path, query, body } }) =>
-    changeServiceAccount(ctx, path.service_account_id, query, body),
+  update: conditionalEndpoint(contract.updateServiceAccount, current).mutation(
+    ({ ctx, input: { path, query, body } }) => changeServiceAccount(ctx, path.service_account_id, query, body),
   ),
 
   delete: conditionalEndpoint(contract.deleteServiceAccount, current).mutation(({ ctx, input: { path, query } }) =>

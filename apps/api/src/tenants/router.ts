@@ -15,7 +15,7 @@ export const tenantsRouter = router({
     requireTenant(ctx, ctx.services.db, input.path.tenant_id),
   ),
 
-  update: conditionalEndpoint(contract.updateTenant, (ctx, { path }) => requireTenant(ctx, ctx.services.db, path.tenant_id)).mutation(({ ctx, input }) =>
-    changeTenant(ctx, input.path.tenant_id, input.body),
-  ),
+  update: conditionalEndpoint(contract.updateTenant, (ctx, { path }) =>
+    requireTenant(ctx, ctx.services.db, path.tenant_id),
+  ).mutation(({ ctx, input }) => changeTenant(ctx, input.path.tenant_id, input.body)),
 });

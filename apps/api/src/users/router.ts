@@ -7,7 +7,9 @@ import { myProfile, updateMyProfile } from './profile.ts';
 import { deleteUser, disableUser, enableUser, requireUser, viewOf } from './service.ts';
 
 export const usersRouter = router({
-  updateMyProfile: conditionalEndpoint(contract.updateMyProfile, myProfile).mutation(({ ctx, input }) => updateMyProfile(ctx, input.body)),
+  updateMyProfile: conditionalEndpoint(contract.updateMyProfile, myProfile).mutation(({ ctx, input }) =>
+    updateMyProfile(ctx, input.body),
+  ),
 
   list: endpoint(contract.listUsers).query(({ ctx, input }) => {
     const scope = scopeOfQuery(ctx, input.query);
@@ -16,11 +18,17 @@ export const usersRouter = router({
 
   get: endpoint(contract.getUser).query(({ ctx, input }) => requireUser(ctx, input.path.user_id)),
 
-  delete: conditionalEndpoint(contract.deleteUser, current).mutation(({ ctx, input }) => deleteUser(ctx, input.path.user_id)),
+  delete: conditionalEndpoint(contract.deleteUser, current).mutation(({ ctx, input }) =>
+    deleteUser(ctx, input.path.user_id),
+  ),
 
-  disable: conditionalEndpoint(contract.disableUser, current).mutation(({ ctx, input }) => disableUser(ctx, input.path.user_id)),
+  disable: conditionalEndpoint(contract.disableUser, current).mutation(({ ctx, input }) =>
+    disableUser(ctx, input.path.user_id),
+  ),
 
-  enable: conditionalEndpoint(contract.enableUser, current).mutation(({ ctx, input }) => enableUser(ctx, input.path.user_id)),
+  enable: conditionalEndpoint(contract.enableUser, current).mutation(({ ctx, input }) =>
+    enableUser(ctx, input.path.user_id),
+  ),
 });
 
 function current(ctx: CallerContext, { path }: { path: { user_id: string } }) {

@@ -6,8 +6,8 @@ import { createTenant } from '@quartermaster/contracts/tenants.ts';
 import { insertTenant } from '@quartermaster/db/repositories/tenants.ts';
 import { onPostgres } from '@quartermaster/db/testing/test-database.ts';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { removeExpiredKeys } from '../../src/idempotency/expiry.ts';
 import { secretBox } from '../../src/crypto/secret-box.ts';
+import { removeExpiredKeys } from '../../src/idempotency/expiry.ts';
 import { performOnce } from '../../src/idempotency/once.ts';
 import { dropUnreadableAnswers, resealAnswers } from '../../src/idempotency/reseal.ts';
 import { expectInvalid, expectProblem } from '../endpoints/harness.ts';
@@ -53,7 +53,11 @@ async function forgetAnswer(key: string): Promise<void> {
   const row = await rowOf(key);
   expect(row?.answer).toEqual(expect.any(String));
   const { db } = server.services;
-  await db.updateTable('idempotency_keys').set({ answer: null }).where('claim', '=', row?.claim ?? '').execute();
+  await db
+    .updateTable('idempotency_keys')
+    .set({ answer: null })
+    .where('claim', '=', row?.claim ?? '')
+    .execute();
 }
 
 test('of 50 requests at once with one key there is one effect; the others get its answer, or 409 with Retry-After', async () => {

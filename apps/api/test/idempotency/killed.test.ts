@@ -52,7 +52,9 @@ async function restarted(file: string) {
   };
 }
 
-test('killed between commit and reply: asked again, it answers what was done, and does nothing', { timeout: 60_000 }, async () => {
+test('killed between commit and reply: asked again, it answers what was done, and does nothing', {
+  timeout: 60_000,
+}, async () => {
   const file = await databaseFile();
   const request = { name: 'once', key: randomUUID() };
   const dying = await startProcess({ ...environment(file), DIE_AT: 'reply' }, DYING);
@@ -68,7 +70,9 @@ test('killed between commit and reply: asked again, it answers what was done, an
   expect(effects(file)).toEqual(done);
 });
 
-test('killed before the commit: nothing was done, and once the lease is over it is done once', { timeout: 60_000 }, async () => {
+test('killed before the commit: nothing was done, and once the lease is over it is done once', {
+  timeout: 60_000,
+}, async () => {
   const file = await databaseFile();
   const request = { name: 'once', key: randomUUID() };
   const dying = await startProcess({ ...environment(file), DIE_AT: 'commit' }, DYING);

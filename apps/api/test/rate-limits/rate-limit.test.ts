@@ -104,7 +104,7 @@ test('what is left is what the process has, and what nobody has taken', async ()
 test('requests that wait for points at the same time take them once', async () => {
   const { take, asked } = table();
   const limit = limitOf(1000, clock(), take);
-  const said = await Promise.all(Array.from({ length: 50 }, () => limit.count(caller('a'))));
+  const said = await Promise.all(Array.from({ length: 50 }, async () => limit.count(caller('a'))));
   expect(said.every(({ allowed }) => allowed)).toBe(true);
   expect(asked()).toBe(1);
 });

@@ -3,10 +3,10 @@ import { onPostgres } from '@quartermaster/db/testing/test-database.ts';
 import { sql } from 'kysely';
 import pino from 'pino';
 import { expect, onTestFinished, test } from 'vitest';
+import { mintApiKey } from '../../src/access/api-key-format.ts';
 import { readConfig } from '../../src/config.ts';
 import { removePastWindows } from '../../src/rate-limits/shared-points.ts';
 import { startServer } from '../../src/server/start.ts';
-import { mintApiKey } from '../../src/access/api-key-format.ts';
 import { expectProblem } from '../endpoints/harness.ts';
 import { accountWithKey, registeredUser } from '../support/people.ts';
 import { type Answered, type Credential, startTestServer, type TestServer } from '../support/server.ts';
@@ -15,7 +15,10 @@ const SECRET_KEY = Buffer.alloc(32, 's').toString('base64');
 const ON = { QM_RATE_LIMITS: 'on' };
 
 /** A server whose clock stands at the beginning of a minute. */
-async function limited(environment: Record<string, string>, parts: { sharedLimits?: boolean } = {}): Promise<TestServer> {
+async function limited(
+  environment: Record<string, string>,
+  parts: { sharedLimits?: boolean } = {},
+): Promise<TestServer> {
   const server = await startTestServer({ ...ON, ...environment }, parts);
   onTestFinished(() => server.stop());
   server.freeze();
@@ -54,7 +57,10 @@ test('a principal has its limit in each minute; every answer says what is left, 
   expect(await times(3, () => list(server, server.admin))).toEqual([200, 200, 200]);
   const refused = await list(server, server.admin);
   expectProblem(refused, 429, 'rate_limited');
-  expect([refused.headers.get('retry-after'), refused.headers.get('ratelimit')]).toEqual(['50', '"principal";r=0;t=50']);
+  expect([refused.headers.get('retry-after'), refused.headers.get('ratelimit')]).toEqual([
+    '50',
+    '"principal";r=0;t=50',
+  ]);
   server.travel(50_000);
   expect((await list(server, server.admin)).status).toBe(200);
 });
@@ -73,8 +79,7 @@ test('all keys of an account share its limit, another account has its own', asyn
 test('a refused write changes nothing, and its Idempotency-Key stays free', async () => {
   const server = await limited({ QM_RATE_LIMIT_PRINCIPAL: '2' });
   const headers = { 'idempotency-key': 'one' };
-  const create = () =>
-    server.call('POST', '/v1/tenants', { as: server.admin, headers, body: { id: 'late' } });
+  const create = () => server.call('POST', '/v1/tenants', { as: server.admin, headers, body: { id: 'late' } });
   await times(2, () => list(server, server.admin));
   expect((await create()).status).toBe(429);
   server.travel(60_000);
@@ -197,7 +202,8 @@ test('two processes that share a database share the limits; what they took is re
   };
   const both = async (count: number, as: { key: string }) => {
     const statuses: number[] = [];
-    for (let turn = 0; turn < count; turn += 1) statuses.push(...(await Promise.all([ask(one.url, as), ask(other.url, as)])));
+    for (let turn = 0; turn < count; turn += 1)
+      statuses.push(...(await Promise.all([ask(one.url, as), ask(other.url, as)])));
     return statuses;
   };
   const good = await both(30, one.admin);

@@ -18,11 +18,7 @@ async function up(db: Kysely<unknown>): Promise<void> {
     .addColumn('expires_at', 'text', (column) => column.notNull())
     .addPrimaryKeyConstraint('idempotency_keys_pk', ['tenant_id', 'principal', 'key_digest'])
     .execute();
-  await db.schema
-    .createIndex('idempotency_keys_by_expiry')
-    .on('idempotency_keys')
-    .columns(['expires_at'])
-    .execute();
+  await db.schema.createIndex('idempotency_keys_by_expiry').on('idempotency_keys').columns(['expires_at']).execute();
 
   await db.schema
     .createTable('rate_limit_windows')

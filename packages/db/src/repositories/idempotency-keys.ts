@@ -120,12 +120,7 @@ export async function listSealedAnswers(
       ),
     );
   }
-  const rows = await query
-    .orderBy('tenant_id')
-    .orderBy('principal')
-    .orderBy('key_digest')
-    .limit(limit)
-    .execute();
+  const rows = await query.orderBy('tenant_id').orderBy('principal').orderBy('key_digest').limit(limit).execute();
   return rows.map((row) => ({
     tenantId: row.tenant_id,
     principal: row.principal,
