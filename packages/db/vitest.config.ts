@@ -14,6 +14,8 @@ export default defineConfig({
   test: {
     reporters: ['default', 'json'],
     outputFile: { json: 'reports/vitest.json' },
+    // Two projects share the processor with the database server of one of them.
+    testTimeout: 20_000,
     projects: [
       { test: { name: 'pure', include: PURE } },
       { test: { name: 'sqlite', include, exclude: [...PURE, ...POSTGRES], globalSetup } },

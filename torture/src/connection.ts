@@ -56,11 +56,23 @@ export class Connection {
   /** The same, and expects 200. Answers the body. */
   async ok(method: string, path: string, sent?: Sent): Promise<Body> {
     const { status, body } = await this.send(method, path, sent);
-    if (status !== 200) throw new Error(`${method} ${path} was answered ${status}: ${JSON.stringify(body)}`);
+    if (status !== 200)
+      throw new StatusError(`${method} ${path} was answered ${status}: ${JSON.stringify(body)}`, status);
     return body;
   }
 
   close(): void {
     this.#agent.destroy();
+  }
+}
+
+/** An answer of another status than the one that was expected. */
+export class StatusError extends Error {
+  readonly status: number;
+
+  constructor(message: string, status: number) {
+    super(message);
+    this.name = 'StatusError';
+    this.status = status;
   }
 }

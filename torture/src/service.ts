@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
 import { fileURLToPath } from 'node:url';
 import { mintApiKey } from '@quartermaster/api/src/access/api-key-format.ts';
 
@@ -6,6 +7,9 @@ const MAIN = fileURLToPath(new URL('../../apps/api/src/main.ts', import.meta.url
 
 /** The platform administrator's key of every service here. */
 export const ADMIN = mintApiKey(`key_${'0'.repeat(26)}`).key;
+
+/** What seals secrets where no file beside the database does. */
+const SECRET_KEY = randomBytes(32).toString('base64');
 
 /** How long a start may take, in milliseconds. */
 const START_MS = 60_000;
@@ -35,13 +39,14 @@ process.on('exit', () => {
 /** Starts the service as its users do, on a free port, and waits until it listens. */
 export async function startService({ databaseUrl, environment = {}, wrapper = [] }: Starting): Promise<Service> {
   const { PATH = '' } = process.env;
-  const [program = '', ...args] = [...wrapper, process.execPath, MAIN];
+  const [program, ...args] = [...wrapper, process.execPath, MAIN];
   const child = spawn(program, args, {
     env: {
       PATH,
       PORT: '0',
       DATABASE_URL: databaseUrl,
       QM_BOOTSTRAP_API_KEY: ADMIN,
+      QM_SECRET_KEY: SECRET_KEY,
       QM_METRICS_PORT: 'off',
       QM_RATE_LIMITS: 'off',
       QM_LOG_LEVEL: 'error',

@@ -11,7 +11,8 @@ import { openSqliteStore } from '../src/stores.ts';
 
 const store = await openSqliteStore();
 const service = await startService({ databaseUrl: store.url });
-const ledger = await writeUntilKilled(service, 'shown', randomOf(1));
+const kill = async () => service.process.kill('SIGKILL') && service.ended;
+const ledger = await writeUntilKilled({ service, tenantId: 'shown', random: randomOf(1), kill });
 const db = await openDatabase(store.url, '/');
 afterAll(async () => {
   await db.destroy();

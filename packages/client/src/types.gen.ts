@@ -725,7 +725,7 @@ export type Problem = {
     /**
      * The stable reason, for programs.
      */
-    code: 'credentials_ambiguous' | 'request_malformed' | 'credentials_missing' | 'credentials_invalid' | 'scope_missing' | 'tenant_forbidden' | 'self_service_off' | 'user_required' | 'platform_administrator_required' | 'grant_exceeds_own' | 'registration_required' | 'email_unverified' | 'identity_conflict' | 'terms_required' | 'user_disabled' | 'user_out_of_reach' | 'ingest_tenant_ambiguous' | 'route_not_found' | 'audit_event_not_found' | 'gateway_not_found' | 'gateway_session_not_found' | 'inventory_item_not_found' | 'key_not_found' | 'manifest_not_found' | 'membership_not_found' | 'operator_task_not_found' | 'provider_not_found' | 'provider_credential_not_found' | 'recommendation_not_found' | 'runtime_observation_not_found' | 'service_account_not_found' | 'tenant_not_found' | 'trace_not_found' | 'user_not_found' | 'method_not_allowed' | 'ambiguous_id' | 'id_taken' | 'name_taken' | 'gateway_not_active' | 'key_not_active' | 'last_owner' | 'manifest_in_use' | 'idempotency_answer_unreadable' | 'idempotency_key_in_use' | 'membership_accepted' | 'membership_exists' | 'operator_task_claimed' | 'operator_task_not_open' | 'operator_task_not_done' | 'organization_exists' | 'provider_in_use' | 'provider_not_syncable' | 'sync_running' | 'recommendation_not_open' | 'recommendation_not_applied' | 'recommendation_built_on' | 'service_account_not_active' | 'user_not_active' | 'precondition_failed' | 'body_too_large' | 'media_type_unsupported' | 'rate_limited' | 'internal_error' | 'sync_failed' | 'database_unavailable' | 'identity_provider_unavailable';
+    code: 'credentials_ambiguous' | 'request_malformed' | 'credentials_missing' | 'credentials_invalid' | 'scope_missing' | 'tenant_forbidden' | 'self_service_off' | 'user_required' | 'platform_administrator_required' | 'grant_exceeds_own' | 'registration_required' | 'email_unverified' | 'identity_conflict' | 'terms_required' | 'user_disabled' | 'user_out_of_reach' | 'ingest_tenant_ambiguous' | 'route_not_found' | 'audit_event_not_found' | 'gateway_not_found' | 'gateway_session_not_found' | 'inventory_item_not_found' | 'key_not_found' | 'manifest_not_found' | 'membership_not_found' | 'operator_task_not_found' | 'provider_not_found' | 'provider_credential_not_found' | 'recommendation_not_found' | 'runtime_observation_not_found' | 'service_account_not_found' | 'tenant_not_found' | 'trace_not_found' | 'user_not_found' | 'method_not_allowed' | 'ambiguous_id' | 'id_taken' | 'name_taken' | 'gateway_not_active' | 'key_not_active' | 'last_owner' | 'manifest_in_use' | 'idempotency_answer_unreadable' | 'idempotency_key_in_use' | 'membership_accepted' | 'membership_exists' | 'operator_task_claimed' | 'operator_task_not_open' | 'operator_task_not_done' | 'organization_exists' | 'provider_in_use' | 'provider_not_syncable' | 'sync_running' | 'recommendation_not_open' | 'recommendation_not_applied' | 'recommendation_built_on' | 'service_account_not_active' | 'user_not_active' | 'precondition_failed' | 'body_too_large' | 'media_type_unsupported' | 'rate_limited' | 'internal_error' | 'sync_failed' | 'database_unavailable' | 'outcome_unknown' | 'identity_provider_unavailable';
     /**
      * The scope that is missing (403 `scope_missing`).
      */
@@ -762,6 +762,83 @@ export type ValidationError = {
     ctx?: {
         [key: string]: unknown;
     };
+};
+
+/**
+ * Whether the audit events of a tenant are as they were sealed.
+ */
+export type AuditVerification = {
+    /**
+     * Whose chain it is; null: the platform's own.
+     */
+    tenantId: string | null;
+    /**
+     * Of all that was checked since the first call. It is the verdict once `nextCursor` is null.
+     */
+    status: 'intact' | 'broken';
+    /**
+     * How many events the newest head signs.
+     */
+    size: number;
+    /**
+     * The newest signed head (JWS): keep it elsewhere, and hand it in later. Null before the first event.
+     */
+    head: string | null;
+    /**
+     * When that head was signed.
+     */
+    sealedAt: string | null;
+    /**
+     * Events that wait to be sealed, usually for less than a second; counted up to 10,000.
+     */
+    unsealed: number;
+    /**
+     * Events of the chain that were checked since the first call.
+     */
+    checked: number;
+    /**
+     * Older heads whose key was lost with a former QM_SECRET_KEY: the newer ones stand for them.
+     */
+    unverifiableHeads: number;
+    /**
+     * What was found by this call.
+     */
+    faults: Array<AuditFault>;
+    /**
+     * Hand it in as `cursor` to go on; null once all is checked.
+     */
+    nextCursor: string | null;
+};
+
+/**
+ * What is wrong with the audit events of a tenant, or with their chain.
+ */
+export type AuditFault = {
+    /**
+     * `changed`: the event is not as it was sealed.
+     * `removed`: the event, or its link, is gone.
+     * `inserted`: the event was never sealed, and does not wait to be.
+     * `swapped`: two rows stand in each other's place; each of them is named.
+     * `tail_removed`: the chain ends before a head that was signed.
+     * `recomputed`: the chain has another hash than the one that was signed.
+     * `link_changed`: a link does not follow from the one before it.
+     * `unsigned`: links, or a whole chain, that no head signs.
+     * `head_forged`: a head that was not signed by this service, or not for this place.
+     * `head_unverifiable`: the newest head was signed by a key that QM_SECRET_KEY does not open.
+     */
+    kind: 'changed' | 'removed' | 'inserted' | 'swapped' | 'tail_removed' | 'recomputed' | 'link_changed' | 'unsigned' | 'head_forged' | 'head_unverifiable';
+    /**
+     * Where in the chain, from 1 on; null where the fault is in no place of it.
+     */
+    position: number | null;
+    /**
+     * The audit event, where it is known.
+     */
+    eventId: string | null;
+    /**
+     * What was found, for people.
+     */
+    detail: string;
 };
 
 /**
@@ -2331,7 +2408,7 @@ export type ListAuditEventsErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -2346,6 +2423,76 @@ export type ListAuditEventsResponses = {
 };
 
 export type ListAuditEventsResponse = ListAuditEventsResponses[keyof ListAuditEventsResponses];
+
+export type VerifyAuditEventsData = {
+    body?: never;
+    path?: never;
+    query?: {
+        /**
+         * Whose events. Left out or empty: the caller's one tenant; for platform administrators the platform's own chain.
+         */
+        tenant_id?: string | null;
+        /**
+         * A head that was kept elsewhere. The chain has to hold it: so a removed end is found with its heads.
+         */
+        head?: string | null;
+        /**
+         * How many events are checked by this call, at the most: 1 to 100,000.
+         */
+        limit?: number;
+        /**
+         * The `nextCursor` of the page before, with the same filters. Opaque.
+         */
+        cursor?: string | null;
+    };
+    url: '/v1/audit-events/verify';
+};
+
+export type VerifyAuditEventsErrors = {
+    /**
+     * `credentials_ambiguous` (More than one credential).
+     */
+    400: Problem;
+    /**
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid).
+     */
+    401: Problem;
+    /**
+     * `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant out of reach).
+     */
+    403: Problem;
+    /**
+     * `tenant_not_found` (Tenant not found).
+     */
+    404: Problem;
+    /**
+     * A value breaks the contract.
+     */
+    422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
+    /**
+     * `internal_error` (Internal error).
+     */
+    500: Problem;
+    /**
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
+     */
+    503: Problem;
+};
+
+export type VerifyAuditEventsError = VerifyAuditEventsErrors[keyof VerifyAuditEventsErrors];
+
+export type VerifyAuditEventsResponses = {
+    /**
+     * Whether the audit events of a tenant are as they were sealed.
+     */
+    200: AuditVerification;
+};
+
+export type VerifyAuditEventsResponse = VerifyAuditEventsResponses[keyof VerifyAuditEventsResponses];
 
 export type SearchCredentialsData = {
     body?: SearchCredentialsInput | null;
@@ -2388,7 +2535,7 @@ export type SearchCredentialsErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -2458,7 +2605,7 @@ export type ListGatewaysErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -2525,7 +2672,7 @@ export type CreateGatewayErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -2601,7 +2748,7 @@ export type DeleteGatewayErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -2665,7 +2812,7 @@ export type GetGatewayErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -2749,7 +2896,7 @@ export type UpdateGatewayErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -2824,7 +2971,7 @@ export type ListGatewaySessionsErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -2900,7 +3047,7 @@ export type CreateGatewaySessionErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -2966,7 +3113,7 @@ export type IntrospectGatewaySessionErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -3046,7 +3193,7 @@ export type RevokeGatewaySessionErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -3114,7 +3261,7 @@ export type GetGatewaySessionErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -3192,7 +3339,7 @@ export type ListManifestsErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -3259,7 +3406,7 @@ export type CreateManifestErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -3323,7 +3470,7 @@ export type GetManifestSchemaErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -3399,7 +3546,7 @@ export type DeleteManifestErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -3463,7 +3610,7 @@ export type GetManifestErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -3544,7 +3691,7 @@ export type AcceptMembershipErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -3619,7 +3766,7 @@ export type UpdateMyProfileErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -3686,7 +3833,7 @@ export type CreateOrganizationErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -3741,7 +3888,7 @@ export type RegisterUserErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown).
      */
     503: Problem;
 };
@@ -3823,7 +3970,7 @@ export type ListOperatorTasksErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -3887,7 +4034,7 @@ export type GetOperatorTaskErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -3971,7 +4118,7 @@ export type CancelOperatorTaskErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -4055,7 +4202,7 @@ export type ClaimOperatorTaskErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -4139,7 +4286,7 @@ export type CompleteOperatorTaskErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -4217,7 +4364,7 @@ export type ListProvidersErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -4284,7 +4431,7 @@ export type CreateProviderErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -4360,7 +4507,7 @@ export type DeleteProviderErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -4424,7 +4571,7 @@ export type GetProviderErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -4508,7 +4655,7 @@ export type UpdateProviderErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -4584,7 +4731,7 @@ export type DeleteProviderCredentialErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -4668,7 +4815,7 @@ export type PutProviderCredentialErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -4743,7 +4890,7 @@ export type GetProviderInventoryErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -4819,7 +4966,7 @@ export type CreateInventoryItemErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -4899,7 +5046,7 @@ export type DeleteInventoryItemErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -4987,7 +5134,7 @@ export type UpdateInventoryItemErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -5070,7 +5217,7 @@ export type ListProviderRuntimeObservationsErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -5145,7 +5292,7 @@ export type ListProviderRecommendationsErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -5229,7 +5376,7 @@ export type ApplyProviderRecommendationsErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -5301,7 +5448,7 @@ export type SyncProviderInventoryErrors = {
      */
     502: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -5385,7 +5532,7 @@ export type DismissRecommendationErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -5461,7 +5608,7 @@ export type UndoRecommendationErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -5547,7 +5694,7 @@ export type ListRuntimeObservationsErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -5631,7 +5778,7 @@ export type UpdateRuntimeObservationErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -5715,7 +5862,7 @@ export type ReviewRuntimeObservationErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -5782,7 +5929,7 @@ export type CreateServiceAccountErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -5839,7 +5986,7 @@ export type SearchServiceAccountsErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -5924,7 +6071,7 @@ export type DeleteServiceAccountErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -6001,7 +6148,7 @@ export type GetServiceAccountErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -6094,7 +6241,7 @@ export type UpdateServiceAccountErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -6179,7 +6326,7 @@ export type DisableServiceAccountErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -6264,7 +6411,7 @@ export type EnableServiceAccountErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -6347,7 +6494,7 @@ export type ListServiceAccountKeysErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -6432,7 +6579,7 @@ export type CreateServiceAccountKeyErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -6521,7 +6668,7 @@ export type RevokeServiceAccountKeyErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -6618,7 +6765,7 @@ export type RotateServiceAccountKeyErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -6676,7 +6823,7 @@ export type ListTenantsErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -6743,7 +6890,7 @@ export type CreateTenantErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -6807,7 +6954,7 @@ export type GetTenantErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -6891,7 +7038,7 @@ export type UpdateTenantErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -6970,7 +7117,7 @@ export type ListMembershipsErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -7046,7 +7193,7 @@ export type CreateMembershipErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -7131,7 +7278,7 @@ export type DeleteMembershipErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -7224,7 +7371,7 @@ export type UpdateMembershipErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -7294,7 +7441,7 @@ export type ListTracesErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -7352,7 +7499,7 @@ export type IngestTracesErrors = {
      */
     500: Status;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Status;
 };
@@ -7427,7 +7574,7 @@ export type ListTraceSpansErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -7501,7 +7648,7 @@ export type ListUsersErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -7577,7 +7724,7 @@ export type DeleteUserErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -7641,7 +7788,7 @@ export type GetUserErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -7717,7 +7864,7 @@ export type DisableUserErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -7793,7 +7940,7 @@ export type EnableUserErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };

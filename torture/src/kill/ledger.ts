@@ -1,4 +1,4 @@
-import type { Answered } from '../connection.ts';
+import { type Answered, StatusError } from '../connection.ts';
 
 /** What a write leaves a record as. A null state: gone. */
 export type Effect = { record: string; state: string | null };
@@ -26,6 +26,8 @@ export class Ledger {
   readonly inDoubt = new Set<Write>();
   /** Acknowledged writes so far. */
   acknowledged = 0;
+  /** Answers of 503 before the kill. */
+  refused = 0;
   /** Whether what is tortured was killed: from then on answers may stay out. */
   killed = false;
   readonly #onAcknowledged: (ledger: Ledger) => void;
@@ -42,8 +44,14 @@ export class Ledger {
    */
   async write(write: Write, send: () => Promise<Answered>): Promise<Answered['body']> {
     this.inDoubt.add(write);
-    const { status, body } = await send();
-    if (status !== 200) throw new Error(`${write.operation} was answered ${status}: ${JSON.stringify(body)}`);
+    let { status, body } = await send();
+    // What was refused so did not happen, and may be asked again: transactions that went on getting in each other's way.
+    while (status === 503 && !this.killed) {
+      this.refused += 1;
+      ({ status, body } = await send());
+    }
+    if (status !== 200)
+      throw new StatusError(`${write.operation} was answered ${status}: ${JSON.stringify(body)}`, status);
     this.inDoubt.delete(write);
     for (const { record, state } of write.effects) {
       const entry = this.entries.get(record) ?? { state: null, id: null, operations: [] };

@@ -1,9 +1,10 @@
 import { openDatabase } from '@quartermaster/db/database.ts';
 import { Connection } from '../connection.ts';
-import { finding, type Options, type Part } from '../part.ts';
+import { type Finding, finding, type Options, type Part } from '../part.ts';
 import { randomOf } from '../random.ts';
 import { ADMIN, type Service, startService, stopService } from '../service.ts';
 import type { Store } from '../stores.ts';
+import { until } from '../until.ts';
 import type { Ledger } from './ledger.ts';
 import { faultsOf } from './verify.ts';
 import { writeUntilKilled } from './writing.ts';
@@ -23,21 +24,34 @@ export function killLoops(name: string, openStore: () => Promise<Store>): Part {
   return { name, run };
 }
 
-async function runLoops(store: Store, options: Options) {
+/** Every so manieth time it is the database's server that is killed, where it has one. */
+const DATABASE_EVERY = 4;
+
+/** The service goes on by itself within this time after its database is there again, in milliseconds. */
+const RECOVERY_MS = 5000;
+
+async function runLoops(store: Store, options: Options): Promise<Finding> {
   const random = randomOf(options.seed);
   const loops = options.loops ?? (options.short ? LOOPS.short : LOOPS.long);
   const ledgers: Ledger[] = [];
   const faults: string[] = [];
-  const recovery: number[] = [];
+  const times = { start: [0], recovery: [0] };
   let service = await startService({ databaseUrl: store.url });
   const db = await openDatabase(store.url, '/');
   try {
     for (let loop = 1; loop <= loops; loop += 1) {
-      const ledger = await writeUntilKilled(service, `loop-${loop}`, random);
+      const database = loop % DATABASE_EVERY === 0 ? store.server : undefined;
+      const kill = database?.kill ?? (() => killService(service));
+      const ledger = await writeUntilKilled({ service, tenantId: `loop-${loop}`, random, kill });
       ledgers.push(ledger);
       const killed = performance.now();
-      service = await startService({ databaseUrl: store.url });
-      recovery.push(performance.now() - killed);
+      if (database) {
+        await database.resume();
+        times.recovery.push(await recoveryOf(service));
+      } else {
+        service = await startService({ databaseUrl: store.url });
+        times.start.push(performance.now() - killed);
+      }
       faults.push(...(await faultsOf(db, ledger)), ...(await readFaults(service, ledger)));
       faults.push(...(await store.integrityFaults()));
     }
@@ -46,24 +60,50 @@ async function runLoops(store: Store, options: Options) {
     const code = await stopService(service);
     if (code !== 0) faults.push(`the last stop ended with ${code}`);
   } finally {
-    service.process.kill('SIGKILL');
-    await service.ended;
+    await killService(service);
     await db.destroy();
   }
+  const total = (of: (ledger: Ledger) => number) => ledgers.reduce((sum, ledger) => sum + of(ledger), 0);
+  const [slowestStartMs, slowestRecoveryMs] = [Math.max(...times.start), Math.max(...times.recovery)].map(Math.round);
+  if ((slowestRecoveryMs ?? 0) > RECOVERY_MS)
+    faults.push(`it took ${slowestRecoveryMs} ms to go on after its database`);
   const figures = {
     loops,
-    acknowledged: sum(ledgers.map((ledger) => ledger.acknowledged)),
-    leastInALoop: Math.min(...ledgers.map((ledger) => ledger.acknowledged)),
-    inDoubt: sum(ledgers.map((ledger) => ledger.inDoubt.size)),
-    slowestStartMs: Math.round(Math.max(...recovery)),
-    faults: faults.length,
+    databaseKills: times.recovery.length - 1,
+    acknowledged: total(({ acknowledged }) => acknowledged),
+    leastInALoop: Math.min(...ledgers.map(({ acknowledged }) => acknowledged)),
+    inDoubt: total(({ inDoubt }) => inDoubt.size),
+    refused: total(({ refused }) => refused),
+    slowestStartMs: slowestStartMs ?? 0,
+    slowestRecoveryMs: slowestRecoveryMs ?? 0,
   };
-  return finding({
-    promise: `${store.name}: what is acknowledged survives kill -9, whole, counted and audited`,
-    measured: `${loops} kills, ${figures.acknowledged} acknowledged (at least ${figures.leastInALoop} a loop), ${figures.inDoubt} in doubt, ${faults.length} faults, restart at most ${figures.slowestStartMs} ms`,
-    figures,
-    faults,
-  });
+  const parts = [
+    `${loops} kills${store.server ? `, ${figures.databaseKills} of them of the database` : ''}`,
+    `${figures.acknowledged} acknowledged, at least ${figures.leastInALoop} a loop`,
+    `${faults.length} faults, ${figures.inDoubt} in doubt, ${figures.refused} refused and sent again`,
+    `restart at most ${slowestStartMs} ms`,
+    ...(store.server ? [`recovery at most ${slowestRecoveryMs} ms`] : []),
+    store.checks,
+  ];
+  const promise = `${store.name}: what is acknowledged survives kill -9, whole, counted and audited`;
+  return finding({ promise, measured: parts.join('; '), figures, faults });
+}
+
+async function killService(service: Service): Promise<void> {
+  service.process.kill('SIGKILL');
+  await service.ended;
+}
+
+/** How long it takes until a write succeeds. */
+async function recoveryOf(service: Service): Promise<number> {
+  const connection = new Connection(service.url, ADMIN);
+  try {
+    const body = { name: 'recovery' };
+    const written = async () => (await connection.send('POST', '/v1/service-accounts', { body })).status === 200;
+    return await until(written, 'the service to write again');
+  } finally {
+    connection.close();
+  }
 }
 
 /** What the service itself answers after its restart, for every account that was acknowledged. */
@@ -82,8 +122,4 @@ async function readFaults(service: Service, ledger: Ledger): Promise<string[]> {
   } finally {
     connection.close();
   }
-}
-
-function sum(numbers: readonly number[]): number {
-  return numbers.reduce((total, number) => total + number, 0);
 }

@@ -1,4 +1,4 @@
-import { Connection } from '../connection.ts';
+import { Connection, StatusError } from '../connection.ts';
 import { between } from '../random.ts';
 import { ADMIN, type Service } from '../service.ts';
 import { Ledger } from './ledger.ts';
@@ -21,25 +21,28 @@ const WRITERS: readonly Writer[] = [accounts, accounts, keys, updates, sessions,
 const LEAST_ACKNOWLEDGED = 50;
 const MORE_ACKNOWLEDGED = 80;
 
+type Loop = { service: Service; tenantId: string; random: () => number; kill: () => Promise<unknown> };
+
 /**
- * Lets all writers write in a tenant of their own, and kills the service once enough is acknowledged.
+ * Lets all writers write in a tenant of their own, and kills what is to be killed once enough is acknowledged.
  *
  * @returns what they sent, and what of it was acknowledged
  */
-export async function writeUntilKilled(service: Service, tenantId: string, random: () => number): Promise<Ledger> {
+export async function writeUntilKilled({ service, tenantId, random, kill }: Loop): Promise<Ledger> {
   const enough = LEAST_ACKNOWLEDGED + between(random, 0, MORE_ACKNOWLEDGED);
   const moment = random() * 3;
+  const killing = Promise.withResolvers<unknown>();
   const ledger = new Ledger(tenantId, ({ acknowledged, killed }) => {
     if (killed || acknowledged < enough) return;
     ledger.killed = true;
     // Not at the acknowledgement itself, when the others' writes may all be at the same step.
-    setTimeout(() => service.process.kill('SIGKILL'), moment);
+    setTimeout(() => kill().then(killing.resolve, killing.reject), moment);
   });
   const setUp = new Connection(service.url, ADMIN);
   const world = await makeWorld(setUp, ledger);
   setUp.close();
   await Promise.all(WRITERS.map((writer) => writeOn(writer, { service, ledger, world, random })));
-  await service.ended;
+  await killing.promise;
   return ledger;
 }
 
@@ -52,7 +55,7 @@ async function writeOn(
   try {
     await writer({ connection, ledger, world, random });
   } catch (error) {
-    const ended = error instanceof Error && 'code' in error;
+    const ended = error instanceof Error && ('code' in error || (error instanceof StatusError && error.status === 503));
     if (!ended || !ledger.killed) throw error;
   } finally {
     connection.close();

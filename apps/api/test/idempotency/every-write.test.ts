@@ -8,7 +8,7 @@ import { type Credential, startTestServer, type TestServer } from '../support/se
 import { commitsOf } from '../support/tables.ts';
 
 let server: TestServer;
-const committed = () => commitsOf(server.services.db);
+const committed = () => commitsOf(server.services);
 
 beforeAll(async () => {
   server = await startTestServer(LOOPBACK);
