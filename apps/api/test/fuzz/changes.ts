@@ -6,6 +6,9 @@ import type { TestServer } from '../support/server.ts';
 const EXEMPT_COLUMNS = ['last_used_at', 'last_seen_at'];
 const EXEMPT_ROWS: Record<string, string> = { audit_events: `new.outcome = 'denied'` };
 
+/** What the service writes by itself, beside requests, and keys that a refused request claims and gives back. */
+const UNWATCHED = /^(sqlite_|kysely_|noted_changes|audit_(chain|heads|unsealed)$|idempotency_keys$|rate_limit_windows$)/;
+
 /** Notes every row that is inserted, changed or deleted, in the transaction that does it. */
 export class Changes {
   readonly #db: SqliteDatabase.Database;
@@ -16,7 +19,7 @@ export class Changes {
     this.#db = new SqliteDatabase(sqlitePath(databaseUrl, '/') ?? '');
     this.#db.exec('create table noted_changes (number integer primary key autoincrement, change text)');
     const names = this.#db.prepare(`select name from sqlite_master where type = 'table'`).pluck().all() as string[];
-    for (const name of names.filter((one) => !/^(sqlite_|kysely_|noted_changes)/.test(one))) this.#watch(name);
+    for (const name of names.filter((one) => !UNWATCHED.test(one))) this.#watch(name);
     this.#newest = this.#db.prepare('select coalesce(max(number), 0) from noted_changes').pluck();
     this.#since = this.#db.prepare('select distinct change from noted_changes where number > ?').pluck();
   }

@@ -36,8 +36,8 @@ export function runProgram(environment: Record<string, string>, program = MAIN) 
 }
 
 /** Starts the service as a process of its own on a free port, and waits until it listens. */
-export async function startProcess(environment: Record<string, string>): Promise<ServiceProcess> {
-  const { child, output, ended } = runProgram({ PORT: '0', QM_RATE_LIMITS: 'off', ...environment });
+export async function startProcess(environment: Record<string, string>, program = MAIN): Promise<ServiceProcess> {
+  const { child, output, ended } = runProgram({ PORT: '0', QM_RATE_LIMITS: 'off', ...environment }, program);
   const url = await new Promise<string>((resolve, reject) => {
     child.stdout.on('data', () => {
       const listens = /listens on (http:\S+)\n/.exec(output())?.[1];

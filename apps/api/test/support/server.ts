@@ -42,11 +42,11 @@ export const SECRET_KEY = Buffer.alloc(32, 'k').toString('base64');
  * Starts the whole service on a free port and a new database, or one that is named, with the development identity
  * provider.
  *
- * @param parts what it works with in the place of the usual: a log to read, DNS, shorter limits of syncs
+ * @param parts what it works with in the place of the usual: a log to read, DNS, shorter limits of syncs and connections
  */
 export async function startTestServer(
   environment: Record<string, string> = {},
-  parts: Pick<Parts, 'log' | 'resolver' | 'syncLimits'> = {},
+  parts: Pick<Parts, 'log' | 'resolver' | 'syncLimits' | 'connectionLimits' | 'sharedLimits'> = {},
 ): Promise<TestServer> {
   const given = environment['DATABASE_URL'];
   const database = given === undefined ? await newTestDatabase('migrated') : { url: given, remove: async () => {} };
