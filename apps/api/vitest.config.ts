@@ -22,6 +22,7 @@ const ONCE = [
 /** What embedded databases have of their own: files, keys beside them, locks. */
 const SQLITE = [
   'test/audit-chain/many-events.test.ts',
+  'test/backup.test.ts',
   'test/config.test.ts',
   'test/durability.test.ts',
   // It looks for changes by triggers.
