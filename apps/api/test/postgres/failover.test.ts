@@ -1,4 +1,9 @@
-import { administer, createDatabase, type PostgresServer, startPostgres } from '@quartermaster/db/testing/postgres-server.ts';
+import {
+  administer,
+  createDatabase,
+  type PostgresServer,
+  startPostgres,
+} from '@quartermaster/db/testing/postgres-server.ts';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { accountWithKey } from '../support/people.ts';
 import { type Answered, startTestServer, type TestServer } from '../support/server.ts';

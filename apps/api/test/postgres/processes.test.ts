@@ -171,7 +171,10 @@ test('a task that both claim at once is claimed by one', async () => {
   const tenant = await newTenant(one);
   await tenant.see('unknown-model');
   const [task] = await tenant.tasks();
-  const others = [await accountWithKey(one, { tenantId: tenant.tenantId }), await accountWithKey(one, { tenantId: tenant.tenantId })];
+  const others = [
+    await accountWithKey(one, { tenantId: tenant.tenantId }),
+    await accountWithKey(one, { tenantId: tenant.tenantId }),
+  ];
   const answers = await both(6, (server, index) =>
     server.call('POST', `/v1/operator/tasks/${task?.id}/claim`, { as: others[index % 2] ?? null }),
   );
