@@ -1,4 +1,5 @@
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { rmSync } from 'node:fs';
+import { mkdir, mkdtemp, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { startLoad } from './load/load.ts';
@@ -39,6 +40,9 @@ export async function runSuite(options: Options, size: WorldSize, print: (text: 
   if (unknown.length > 0)
     throw new Error(`no workload ${unknown.join(', ')}; there are ${Object.keys(WORKLOADS).join(', ')}`);
   const folder = await mkdtemp(join(tmpdir(), 'quartermaster-bench-'));
+  // Ended by a signal, too: what is in it is large.
+  const remove = () => rmSync(folder, { recursive: true, force: true });
+  process.once('exit', remove);
   const cores = chooseCores();
   const load = startLoad(cores.load);
   print(`${machineText()}\n${cores.note}; ${options.rounds} rounds of ${options.seconds} s each, interleaved\n\n`);
@@ -57,7 +61,8 @@ export async function runSuite(options: Options, size: WorldSize, print: (text: 
     return findings;
   } finally {
     await load.stop();
-    await rm(folder, { recursive: true, force: true });
+    remove();
+    process.off('exit', remove);
   }
 }
 

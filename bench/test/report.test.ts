@@ -32,7 +32,8 @@ test('what is printed says what was agreed, and what became of it', () => {
 
 test('a ratio is the median over pairs of rounds, so that a slow minute for both changes nothing', () => {
   const latency = { p50: 1, p90: 1, p99: 1, max: 1 };
-  const rounds = (rates: number[]): Round[] => rates.map((rate) => ({ rate, latency, cpuMicroseconds: 1 }));
+  const rounds = (rates: number[]): Round[] =>
+    rates.map((rate) => ({ rate, latency, cpuMicroseconds: 1, besides: {} }));
   const measured = (rates: number[]) => ({ name: '', rounds: rounds(rates), median: rounds(rates)[0] as Round });
   expect(ratioOf(measured([80, 8, 79]), measured([100, 10, 100]))).toBe(0.8);
 });

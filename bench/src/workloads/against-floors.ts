@@ -9,15 +9,19 @@ import { startFloor } from '../servers/floor.ts';
 import type { MeasuredServer } from '../servers/measured-server.ts';
 import { PUBLIC_URL, startQuartermaster } from '../servers/quartermaster.ts';
 import { cursorKeyOf } from '../world/cursors.ts';
-import { copyOf, removeCopy } from '../world/world.ts';
+import { countRows } from '../world/rows.ts';
+import { copyOf, fileOfWorld, removeCopy, type World } from '../world/world.ts';
 import type { Bench } from './workload.ts';
 
 /** One operation that this API and the floors do under the same load. */
 export type Comparison = {
-  name: FloorSettings['work'];
+  name: string;
   title: string;
+  work: FloorSettings['work'];
   /** The request that all servers have to answer alike. */
   asked: Asked;
+  /** Where it leaves rows: all servers have to write as many. */
+  writes?: 'service_accounts' | 'gateway_sessions' | 'spans';
   /** What the load sends, where that is not the same request again and again. */
   requests?: LoadPlan['requests'];
   connections: number;
@@ -58,6 +62,7 @@ export async function compareWithFloors(bench: Bench, comparison: Comparison): P
       const found = differences(answer, await ask(floor.port, asked));
       if (found.length > 0) throw new Error(`${name} does not answer like this API: ${found.join('; ')}`);
     }
+    if (comparison.writes !== undefined) expectSameRows(world, comparison.writes, files);
     const requests = comparison.requests ?? { kind: 'ready', requests: [requestBytes(asked)] };
     const contenders = servers.map(({ name, pid, port }) => ({
       name,
@@ -71,9 +76,18 @@ export async function compareWithFloors(bench: Bench, comparison: Comparison): P
   }
 }
 
-function settingsOf(bench: Bench, { name, asked }: Comparison, answer: Answer, database: string): FloorSettings {
+/** An answer alone does not show that anything was written. */
+function expectSameRows(world: World, table: string, files: readonly string[]): void {
+  const before = countRows(fileOfWorld(world), table);
+  const counts = files.map((file) => countRows(file, table));
+  if (counts.some((count) => count === before || count !== counts[0])) {
+    throw new Error(`${table}: ${counts.join(', ')} rows after the same request, ${before} before it`);
+  }
+}
+
+function settingsOf(bench: Bench, { work, asked }: Comparison, answer: Answer, database: string): FloorSettings {
   return {
-    work: name,
+    work,
     database,
     method: asked.method,
     path: asked.path,

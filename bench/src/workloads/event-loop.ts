@@ -5,7 +5,7 @@ import { headBytes, type LoadPlan, type LoadResult, requestBytes } from '../load
 import { batchTemplate } from '../otlp/batch.ts';
 import { type Figure, number } from '../report.ts';
 import { type Quartermaster, startQuartermaster } from '../servers/quartermaster.ts';
-import { addOldTraces, addServiceAccounts, countTraces } from '../world/rows.ts';
+import { addOldTraces, addServiceAccounts, countRows } from '../world/rows.ts';
 import { copyOf, removeCopy, type World } from '../world/world.ts';
 import type { Workload } from './workload.ts';
 
@@ -31,9 +31,9 @@ export const eventLoop: Workload = async (bench) => {
   const loads: Load[] = [];
   let server: Quartermaster | null = null;
   try {
-    addServiceAccounts(file, world, accounts);
-    addOldTraces(file, world, traces);
-    const before = countTraces(file, world);
+    await addServiceAccounts(file, world, accounts);
+    await addOldTraces(file, world, traces);
+    const before = countRows(file, 'traces', world.tenantId);
     // It looks for old traces as soon as it runs.
     server = await startQuartermaster({
       core: cores.server,
@@ -54,7 +54,7 @@ export const eventLoop: Workload = async (bench) => {
       }),
     );
     const delay = await loopDelay(metricsPort);
-    return findingOf({ results, delay, removed: before - countTraces(file, world), old: traces });
+    return findingOf({ results, delay, removed: before - countRows(file, 'traces', world.tenantId), old: traces });
   } finally {
     await Promise.all(loads.map((load) => load.stop()));
     await server?.stop();

@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
-import { createDatabase, startPostgres } from '@quartermaster/db/testing/postgres-server.ts';
+import { administer, createDatabase, startPostgres } from '@quartermaster/db/testing/postgres-server.ts';
 import { requestBytes } from '../load/plan.ts';
 import { type Figure, type Finding, number } from '../report.ts';
 import { type Measured, measure, ratioOf } from '../rounds.ts';
@@ -11,9 +11,6 @@ import type { Workload } from './workload.ts';
 const DATABASE = 'bench';
 const AGREED = 1.8;
 
-/** Two API processes, the database and the load want a core each. */
-const CORES_WANTED = 4;
-
 /** Reads from one process and from two, on one PostgreSQL server. */
 export const twoProcesses: Workload = async (bench) => {
   const postgres = await startPostgres({ durable: true });
@@ -22,8 +19,10 @@ export const twoProcesses: Workload = async (bench) => {
     await createDatabase(postgres.urlOf('postgres'), DATABASE);
     const databaseUrl = postgres.urlOf(DATABASE);
     const world = await makeWorld(bench.world.folder, databaseUrl, { providers: 100, tenants: 0, spansOfTrace: 10 });
-    const enough = availableParallelism() >= CORES_WANTED;
-    for (const core of enough ? [2, 3] : [null, null]) {
+    // Two API processes, the database and the load want a core each.
+    const { server, others } = bench.cores;
+    const enough = others.length >= 2;
+    for (const core of enough ? [server, ...others.slice(0, 1)] : [null, null]) {
       const logPath = join(world.folder, 'two-processes.log');
       const { secretKey } = world;
       servers.push(
@@ -31,8 +30,16 @@ export const twoProcesses: Workload = async (bench) => {
       );
     }
     const request = requestBytes({ method: 'GET', path: '/v1/providers', headers: { 'X-API-Key': world.key } });
+    const besides = {
+      postgres: async () => {
+        const rows = await administer(databaseUrl, 'select pid from pg_stat_activity where pid <> pg_backend_pid()');
+        return rows.map(({ pid }) => Number(pid));
+      },
+      load: async () => [bench.load.pid],
+    };
     const of = (name: string, some: readonly Quartermaster[]) => ({
       name,
+      besides,
       pids: some.map(({ pid }) => pid),
       plan: {
         ports: some.map(({ port }) => port),
@@ -59,9 +66,19 @@ function findingOf(measured: Measured[], enough: boolean): Finding {
   return {
     title: 'Reads on Postgres, list of 25 (#18)',
     table: {
-      columns: ['', 'answers/s', 'p50 ms', 'p99 ms', 'CPU us/answer', 'cores busy with the API'],
-      rows: measured.map(({ name, median: { rate, latency, cpuMicroseconds } }) => [
+      columns: [
+        '',
+        'answers/s',
+        'p50 ms',
+        'p99 ms',
+        'CPU us/answer',
+        'of PostgreSQL',
+        'of the load',
+        'cores the API had',
+      ],
+      rows: measured.map(({ name, median: { rate, latency, cpuMicroseconds, besides } }) => [
         ...[name, number(rate), number(latency.p50), number(latency.p99), number(cpuMicroseconds)],
+        ...[number(besides['postgres'] ?? Number.NaN), number(besides['load'] ?? Number.NaN)],
         number((rate * cpuMicroseconds) / 1e6),
       ]),
     },

@@ -85,8 +85,13 @@ export async function makeWorld(folder: string, databaseUrl: string, size: World
 /** A copy of the world's file for one server. The world is closed, so that one file is all of it. */
 export function copyOf(world: World, name: string): string {
   const path = join(world.folder, `${name}.db`);
-  copyFileSync(world.databaseUrl.replace(/^sqlite:/, ''), path);
+  copyFileSync(fileOfWorld(world), path);
   return path;
+}
+
+/** Where a world on SQLite is. */
+export function fileOfWorld({ databaseUrl }: World): string {
+  return databaseUrl.replace(/^sqlite:/, '');
 }
 
 /** Removes a copy, with what SQLite has beside it. */

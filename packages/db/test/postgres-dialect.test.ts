@@ -152,7 +152,7 @@ test('where a key was free when the work looked, and is taken when it writes, it
       return rows[0]?.next;
     });
   const numbers = await Promise.all(Array.from({ length: 5 }, next));
-  expect(numbers.toSorted()).toEqual([1, 2, 3, 4, 5]);
+  expect(new Set(numbers)).toEqual(new Set([1, 2, 3, 4, 5]));
 });
 
 test('work that others come before each time is given up: an unavailable database, and nothing of it stays', async () => {

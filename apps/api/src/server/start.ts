@@ -9,7 +9,7 @@ import { type Config, ROOT } from '../config.ts';
 import { resealSecrets } from '../crypto/reseal.ts';
 import { SYNC_LIMITS, type SyncLimits, syncRuns } from '../inventory-sync/runs.ts';
 import { createMetrics } from '../metrics.ts';
-import { type Resolver, resolveAll } from '../outbound/outbound.ts';
+import { type Resolver, resolveAll } from '../outbound/resolver.ts';
 import { cursorCodec } from '../pages.ts';
 import type { Services } from '../services.ts';
 import { replaceLostKey } from '../signing-keys/service.ts';

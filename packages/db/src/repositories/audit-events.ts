@@ -1,8 +1,9 @@
 import type { AuditEvent } from '@quartermaster/contracts/audit-events.ts';
-import type { Selectable } from 'kysely';
+import type { Insertable, Selectable } from 'kysely';
 import type { Database } from '../database.ts';
 import { newAuditEventId } from '../ids.ts';
 import { newestFirst, type Page, type PageRequest, pageOf, placeColumns, timeKey, within } from '../queries.ts';
+import { statement } from '../statement.ts';
 import type { Tables } from '../tables.ts';
 import type { TenantPlace, TenantScope } from '../tenancy.ts';
 
@@ -33,6 +34,13 @@ export async function insertAuditEvents(db: Database, events: readonly NewAuditE
 /** Rows of one insert: SQLite takes 32,766 parameters a statement. */
 const ROWS_OF_INSERT = 500;
 
+const newEvents = statement((db, { rows }: { rows: readonly Insertable<Tables['audit_events']>[] }) =>
+  db.insertInto('audit_events').values(rows),
+);
+const newUnsealed = statement((db, { rows }: { rows: readonly Insertable<Tables['audit_unsealed']>[] }) =>
+  db.insertInto('audit_unsealed').values(rows),
+);
+
 async function insertBatch(db: Database, events: readonly NewAuditEvent[], now: Date): Promise<void> {
   const rows = events.map((event) => ({
     id: newAuditEventId(now),
@@ -52,9 +60,8 @@ async function insertBatch(db: Database, events: readonly NewAuditEvent[], now: 
     count: event.count,
     request_id: event.requestId,
   }));
-  await db.insertInto('audit_events').values(rows).execute();
-  const unsealed = rows.map(({ tenant_id, id }) => ({ tenant_id, event_id: id }));
-  await db.insertInto('audit_unsealed').values(unsealed).execute();
+  await newEvents(db, { rows });
+  await newUnsealed(db, { rows: rows.map(({ tenant_id, id }) => ({ tenant_id, event_id: id })) });
 }
 
 export async function listAuditEvents(

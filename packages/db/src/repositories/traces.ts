@@ -4,7 +4,17 @@ import { type Expression, type Selectable, type SqlBool, sql } from 'kysely';
 import type { Database } from '../database.ts';
 import { isPostgres } from '../dialects/postgres.ts';
 import { onDaysOf } from '../dialects/postgres-spans.ts';
-import { type Page, type PageRequest, pageOf, placeColumns, placeOf, within } from '../queries.ts';
+import {
+  type Page,
+  type PageRequest,
+  type PageRows,
+  pageOf,
+  placeColumns,
+  placeOf,
+  rowsOf,
+  within,
+} from '../queries.ts';
+import { statement } from '../statement.ts';
 import type { Tables } from '../tables.ts';
 import type { TenantPlace, TenantScope } from '../tenancy.ts';
 
@@ -168,6 +178,27 @@ export async function listTraces(
   return pageOf(rows, page.limit, toTrace, (row) => [row.created_at, row.place_key]);
 }
 
+type SpanRows = PageRows & { scope: TenantScope; traceId: string };
+
+function spanRows(db: Database, { scope, traceId, after, rows }: SpanRows) {
+  // A span may stand in several places, too.
+  const place = sql<string>`span_id || '/' || tenant_id || '/' || sub_tenant_id`;
+  let query = db
+    .selectFrom('spans')
+    .selectAll()
+    .select(place.as('place_key'))
+    .where('trace_id', '=', traceId)
+    .where(within(scope));
+  if (after !== null) {
+    query = query
+      .where('start_time', '>=', after[0])
+      .where(sql<boolean>`(start_time, ${place}) > (${after[0]}, ${after[1]})`);
+  }
+  return query.orderBy('start_time').orderBy(place).limit(rows);
+}
+
+const keptSpanRows = statement(spanRows);
+
 /** The spans of a trace by start time, or undefined where nothing in the scope has the trace. */
 export async function listSpans(
   db: Database,
@@ -177,24 +208,8 @@ export async function listSpans(
 ): Promise<Page<Span> | undefined> {
   const onDays = await daysOf(db, scope, traceId);
   if (onDays === undefined) return undefined;
-  // A span may stand in several places, too.
-  const place = sql<string>`span_id || '/' || tenant_id || '/' || sub_tenant_id`;
-  const rows = await db
-    .selectFrom('spans')
-    .selectAll()
-    .select(place.as('place_key'))
-    .where('trace_id', '=', traceId)
-    .where(within(scope))
-    .$if(onDays !== null, (days) => days.where(onDays ?? sql<boolean>`true`))
-    .$if(page.after !== null, (pages) =>
-      pages
-        .where('start_time', '>=', page.after?.[0] ?? '')
-        .where(sql<boolean>`(start_time, ${place}) > (${page.after?.[0]}, ${page.after?.[1]})`),
-    )
-    .orderBy('start_time')
-    .orderBy(place)
-    .limit(page.limit + 1)
-    .execute();
+  const wanted = { scope, traceId, ...rowsOf(page) };
+  const rows = await (onDays === null ? keptSpanRows(db, wanted) : spanRows(db, wanted).where(onDays).execute());
   if (rows.length === 0 && page.after === null) return undefined;
   return pageOf(rows, page.limit, toSpan, (row) => [row.start_time, row.place_key]);
 }
