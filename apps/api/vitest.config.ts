@@ -28,6 +28,7 @@ const ONCE = [
 /** What embedded databases have of their own: files, keys beside them, locks. */
 const SQLITE = [
   'test/audit-chain/many-events.test.ts',
+  'test/backup.test.ts',
   'test/config.test.ts',
   'test/durability.test.ts',
   'test/idempotency/killed.test.ts',

@@ -13,10 +13,10 @@ export type ServiceProcess = {
   ended: Promise<Ended>;
 };
 
-/** Runs a program of the service with this environment alone, until it ends. */
-export function runProgram(environment: Record<string, string>, program = MAIN) {
+/** Runs a program of the service, with arguments where it takes some, and with this environment alone, until it ends. */
+export function runProgram(environment: Record<string, string>, program: string | readonly string[] = MAIN) {
   const { PATH = '' } = process.env;
-  const child = spawn(process.execPath, [program], {
+  const child = spawn(process.execPath, [program].flat(), {
     env: { PATH, QM_METRICS_PORT: 'off', ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
   });

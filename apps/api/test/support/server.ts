@@ -33,6 +33,9 @@ export type TestServer = RunningServer & {
   freeze(): void;
   /** Of its database. */
   databaseUrl: string;
+  /** Ends the service alone: its database stays until `removeDatabase`. */
+  end(): Promise<void>;
+  removeDatabase(): Promise<void>;
 };
 
 /** Where the database is no file, no key stands beside it. */
@@ -85,6 +88,8 @@ export async function startTestServer(
       frozenAt = Date.now();
     },
     databaseUrl: config.databaseUrl,
+    end: () => server.stop(),
+    removeDatabase: () => database.remove(),
     async stop() {
       await server.stop();
       await database.remove();
