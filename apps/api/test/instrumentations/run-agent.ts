@@ -119,4 +119,3 @@ async function observedBy(server: TestServer, reader: { key: string }): Promise<
   const key = ({ provider, kind, name }: Seen) => `${provider} ${kind} ${name}`;
   return seen.toSorted((a, b) => (key(a) < key(b) ? -1 : 1));
 }
-

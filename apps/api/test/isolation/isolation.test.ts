@@ -6,15 +6,7 @@ import { type Credential, startTestServer, type TestServer } from '../support/se
 import { commitsOf } from '../support/tables.ts';
 import { callOver, type Said, type Transport } from './callers.ts';
 import { FIXTURES, ownersCredential, validInput } from './fixtures.ts';
-import {
-  allScopesBut,
-  type Input,
-  keyWith,
-  makeStrangers,
-  nobodys,
-  OWNER,
-  type Strangers,
-} from './world.ts';
+import { allScopesBut, type Input, keyWith, makeStrangers, nobodys, OWNER, type Strangers } from './world.ts';
 
 /*
  * Every operation of the router, over REST and tRPC, against everyone who must not reach the owner's records. Made from

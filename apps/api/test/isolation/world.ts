@@ -147,4 +147,3 @@ export function idOf(record: Record<string, string>): string {
 export function nobodys(id: string): string {
   return `${id.slice(0, -4)}zzzz`.replace(/^(\d+)zzzz$/, '$19999');
 }
-

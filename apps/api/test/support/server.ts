@@ -45,7 +45,7 @@ const SECRET_KEY = Buffer.alloc(32, 'k').toString('base64');
  */
 export async function startTestServer(
   environment: Record<string, string> = {},
-  parts: Pick<Parts, 'log' | 'resolver' | 'syncLimits'> = {},
+  parts: Pick<Parts, 'log' | 'resolver' | 'syncLimits' | 'noHousekeeping'> = {},
 ): Promise<TestServer> {
   const database = await newTestDatabase('migrated');
   const config = readConfig({
@@ -54,6 +54,7 @@ export async function startTestServer(
     ...(onPostgres() && { QM_SECRET_KEY: SECRET_KEY }),
     QM_DEV_IDENTITY: '1',
     QM_METRICS_PORT: 'off',
+    QM_SHUTDOWN_DELAY_MS: '0',
     QM_RATE_LIMITS: 'off',
     QM_LOG_LEVEL: 'fatal',
     ...environment,

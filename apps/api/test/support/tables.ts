@@ -9,7 +9,10 @@ export async function tablesOf(db: Database): Promise<Record<string, Row[]>> {
   const tables: Record<string, Row[]> = {};
   for (const name of await namesOf(db)) {
     // As a query of its form, it does not wait for those who write.
-    tables[name] = await db.selectFrom(sql<Row>`${sql.table(name)}`.as('stored')).selectAll().execute();
+    tables[name] = await db
+      .selectFrom(sql<Row>`${sql.table(name)}`.as('stored'))
+      .selectAll()
+      .execute();
   }
   return tables;
 }
@@ -36,7 +39,9 @@ export async function commitsOf(db: Database): Promise<unknown> {
 
 async function namesOf(db: Database): Promise<string[]> {
   const { rows } = onPostgres()
-    ? await sql<{ name: string }>`select tablename as name from pg_tables where schemaname = current_schema()`.execute(db)
+    ? await sql<{ name: string }>`select tablename as name from pg_tables where schemaname = current_schema()`.execute(
+        db,
+      )
     : await sql<{ name: string }>`select name from sqlite_master where type = 'table'`.execute(db);
   return rows.map(({ name }) => name).toSorted();
 }
