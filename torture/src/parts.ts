@@ -1,7 +1,9 @@
+import { fuzz } from './fuzz.ts';
 import { killLoops } from './kill/loops.ts';
 import type { Part } from './part.ts';
 import { powerLoss } from './power-loss.ts';
 import { shutdown } from './shutdown.ts';
+import { sockets } from './sockets/sockets.ts';
 import { storage } from './storage.ts';
 import { openPostgresStore, openSqliteStore } from './stores.ts';
 
@@ -12,4 +14,6 @@ export const PARTS: readonly Part[] = [
   powerLoss,
   storage,
   shutdown,
+  sockets,
+  fuzz,
 ];

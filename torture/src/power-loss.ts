@@ -60,7 +60,7 @@ async function write(databaseUrl: string, trace: string, requests: number): Prom
 }
 
 /** Plays the calls: what would be left of the log if the power went, at each moment that an answer leaves. */
-function followed(text: string): { answers: number; syncs: number; faults: string[] } {
+export function followed(text: string): { answers: number; syncs: number; faults: string[] } {
   const faults: string[] = [];
   const log = new Log();
   let answers = 0;
