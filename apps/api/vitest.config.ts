@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
 
@@ -6,6 +7,7 @@ const ONCE = [
   'test/api-keys-format.test.ts',
   'test/bad-input-*.test.ts',
   'test/bearer.test.ts',
+  'test/client.test.ts',
   'test/document*.test.ts',
   'test/http/**/*.test.ts',
   'test/instrumentations/**/*.test.ts',
@@ -16,13 +18,17 @@ const ONCE = [
   'test/otlp/**/*.test.ts',
   'test/outbound*.test.ts',
   'test/quickstart.test.ts',
+  'test/server.test.ts',
   'test/token-email.test.ts',
 ];
 
 /** What embedded databases have of their own: files, keys beside them, locks. */
 const SQLITE = [
+  'test/audit-chain/many-events.test.ts',
   'test/config.test.ts',
   'test/durability.test.ts',
+  // It looks for changes by triggers.
+  'test/fuzz/**/*.test.ts',
   'test/lost-secret-key.test.ts',
   'test/secret-key-rotation.test.ts',
   'test/unavailable-database.test.ts',
@@ -38,9 +44,14 @@ export default defineConfig({
   test: {
     reporters: ['default', 'json'],
     outputFile: { json: 'reports/vitest.json' },
+    // Two projects share the processor with the database server of one of them.
+    testTimeout: 20_000,
+    // Each file has servers and databases of its own. What they share takes long to make: the document and its schemas.
+    isolate: false,
+    maxWorkers: Math.max(2, availableParallelism() - 1),
     projects: [
-      { test: { name: 'sqlite', include, exclude: POSTGRES, globalSetup } },
-      { test: { name: 'postgres', include, exclude: [...ONCE, ...SQLITE], globalSetup } },
+      { extends: true, test: { name: 'sqlite', include, exclude: POSTGRES, globalSetup } },
+      { extends: true, test: { name: 'postgres', include, exclude: [...ONCE, ...SQLITE], globalSetup } },
     ],
   },
 });

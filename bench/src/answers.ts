@@ -45,11 +45,17 @@ export function differences(ours: Answer, floor: Answer): string[] {
   if (ours.body.length !== floor.body.length) found.push(`${floor.body.length} bytes, not ${ours.body.length}`);
   const [expected, body] = [comparable(ours.body), comparable(floor.body)];
   if (expected !== body) {
-    const at = [...expected].findIndex((character, index) => character !== body[index]);
+    const at = firstDifference(expected, body);
     const near = (text: string) => JSON.stringify(text.slice(Math.max(0, at - 40), at + 80));
     found.push(`another body at character ${at}: ${near(body)}, not ${near(expected)}`);
   }
   return found;
+}
+
+function firstDifference(one: string, other: string): number {
+  let at = 0;
+  while (at < one.length && one[at] === other[at]) at += 1;
+  return at;
 }
 
 function headerLines(answer: Answer): string[] {

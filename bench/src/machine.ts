@@ -4,19 +4,27 @@ import { createServer } from 'node:net';
 import { availableParallelism, cpus, totalmem } from 'node:os';
 
 /** Which core a measured server has to itself, and which one the load comes from. Null: not pinned. */
-export type Cores = { server: number | null; load: number | null; note: string };
+export type Cores = {
+  server: number | null;
+  load: number | null;
+  /** What is left: for further servers. */
+  others: number[];
+  note: string;
+};
 
 /** The first two cores that this process may use. */
 export function chooseCores(): Cores {
   const listed = spawnSync('taskset', ['-cp', String(process.pid)], { encoding: 'utf8' });
   if (listed.status !== 0) {
-    return { server: null, load: null, note: 'taskset is missing: nothing is pinned, the processes share all cores' };
+    const note = 'taskset is missing: nothing is pinned, the processes share all cores';
+    return { server: null, load: null, others: [], note };
   }
-  const [load, server] = coresOf(listed.stdout.split(':').at(-1) ?? '');
+  const [load, server, ...others] = coresOf(listed.stdout.split(':').at(-1) ?? '');
   if (load === undefined || server === undefined) {
-    return { server: null, load: null, note: 'one core alone: servers and load share it, ratios say little' };
+    const note = 'one core alone: servers and load share it, ratios say little';
+    return { server: null, load: null, others: [], note };
   }
-  return { server, load, note: `servers on core ${server}, load on core ${load}` };
+  return { server, load, others, note: `servers on core ${server}, load on core ${load}` };
 }
 
 /** What taskset lists: `0,2-4`. */
@@ -71,10 +79,11 @@ export function cpuTimeOf(pid: number): number {
   }
 }
 
-/** The memory that a process occupies, in MiB. NaN where the system has no /proc. */
-export function residentMiB(pid: number): number {
+/** The memory that a process occupies, in millions of bytes. NaN where the system has no /proc. */
+export function residentMegabytes(pid: number): number {
   try {
-    return Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024;
+    const kibibytes = /VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
+    return (Number(kibibytes) * 1024) / 1e6;
   } catch {
     return Number.NaN;
   }

@@ -3,7 +3,13 @@ import type { LoadPlan, LoadResult } from './load/plan.ts';
 import { cpuTimeOf } from './machine.ts';
 
 /** One of several that are compared under the same load. */
-export type Contender = { name: string; pids: readonly number[]; plan: Omit<LoadPlan, 'seconds'> };
+export type Contender = {
+  name: string;
+  pids: readonly number[];
+  plan: Omit<LoadPlan, 'seconds'>;
+  /** Further processes whose CPU time is of interest, by what they are called. */
+  besides?: Record<string, () => Promise<readonly number[]>>;
+};
 
 export type Round = {
   /** Answers a second. */
@@ -11,6 +17,8 @@ export type Round = {
   latency: LoadResult['latency'];
   /** CPU time that the contender used for an answer, in microseconds; NaN where the system does not tell. */
   cpuMicroseconds: number;
+  /** The same of the processes besides it. */
+  besides: Record<string, number>;
 };
 
 export type Measured = { name: string; rounds: Round[]; median: Round };
@@ -49,18 +57,34 @@ export function median(values: readonly number[]): number {
   return ((sorted[Math.floor(middle)] ?? Number.NaN) + (sorted[Math.ceil(middle)] ?? Number.NaN)) / 2;
 }
 
-async function oneRound(load: Load, { name, pids, plan }: Contender, seconds: number): Promise<Round> {
-  const cpuTime = () => pids.reduce((sum, pid) => sum + cpuTimeOf(pid), 0);
-  const before = cpuTime();
+async function oneRound(load: Load, contender: Contender, seconds: number): Promise<Round> {
+  const { name, pids, plan, besides = {} } = contender;
+  const before = cpuTimeOfAll(pids);
+  const besidesBefore = await cpuTimesOf(besides);
   const result = await load.apply({ ...plan, seconds });
-  const cpuMilliseconds = cpuTime() - before;
+  const cpuMilliseconds = cpuTimeOfAll(pids) - before;
+  const perAnswer = (milliseconds: number) => (milliseconds * 1000) / result.answers;
+  const used = Object.entries(await cpuTimesOf(besides)).map(
+    ([who, time]) => [who, perAnswer(time - (besidesBefore[who] ?? 0))] as const,
+  );
   const refused = Object.keys(result.statuses).filter((status) => status !== '200');
   if (refused.length > 0) throw new Error(`${name} answered ${JSON.stringify(result.statuses)}`);
   return {
     rate: result.answers / result.seconds,
     latency: result.latency,
-    cpuMicroseconds: (cpuMilliseconds * 1000) / result.answers,
+    cpuMicroseconds: perAnswer(cpuMilliseconds),
+    besides: Object.fromEntries(used),
   };
+}
+
+async function cpuTimesOf(besides: NonNullable<Contender['besides']>): Promise<Record<string, number>> {
+  const times: Record<string, number> = {};
+  for (const [who, pids] of Object.entries(besides)) times[who] = cpuTimeOfAll(await pids());
+  return times;
+}
+
+function cpuTimeOfAll(pids: readonly number[]): number {
+  return pids.reduce((sum, pid) => sum + cpuTimeOf(pid), 0);
 }
 
 function medianOf(rounds: readonly Round[]): Round {
@@ -68,6 +92,9 @@ function medianOf(rounds: readonly Round[]): Round {
   return {
     rate: of((round) => round.rate),
     cpuMicroseconds: of((round) => round.cpuMicroseconds),
+    besides: Object.fromEntries(
+      Object.keys(rounds[0]?.besides ?? {}).map((who) => [who, of((round) => round.besides[who] ?? Number.NaN)]),
+    ),
     latency: {
       p50: of((round) => round.latency.p50),
       p90: of((round) => round.latency.p90),

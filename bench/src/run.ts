@@ -5,6 +5,9 @@ import { runSuite, writeReport } from './suite.ts';
 
 const REPORT = join(import.meta.dirname, '../reports/bench.json');
 
+// What was started ends with this process.
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
+
 const options = optionsOf(process.argv.slice(2));
 const findings = await runSuite(options, { providers: 100, tenants: 100, spansOfTrace: 1000 }, (text) => {
   process.stdout.write(text);

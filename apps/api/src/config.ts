@@ -39,7 +39,7 @@ const EnvironmentSchema = z.object({
       error: 'should be sqlite:<path> or postgres://<user>:<password>@<host>:<port>/<database>',
     })
     .default('sqlite:data/quartermaster.db'),
-  QM_DATABASE_POOL: z.coerce.number().int().min(1).max(1000).default(10),
+  QM_DATABASE_POOL: z.coerce.number().int().min(2).max(1000).default(10),
   QM_BOOTSTRAP_API_KEY: z.string().optional(),
   QM_OIDC_ISSUER: z
     .url({ protocol: /^https?$/, abort: true })

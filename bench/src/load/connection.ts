@@ -16,6 +16,8 @@ export class Connection {
   #status = 0;
   /** What is left of the body. */
   #left = 0;
+  /** Why it can be used no more. */
+  #broken: Error | null = null;
   /** All that was received. */
   bytes = 0;
 
@@ -31,6 +33,10 @@ export class Connection {
   /** Sends one request. @returns the status, once the answer has arrived whole */
   send(request: Buffer): Promise<number> {
     return new Promise((resolve, reject) => {
+      if (this.#broken !== null) {
+        reject(this.#broken);
+        return;
+      }
       this.#settle = { resolve, reject };
       this.#socket.write(request);
     });
@@ -67,6 +73,7 @@ export class Connection {
   }
 
   #fail(error: Error): void {
+    this.#broken ??= error;
     const { reject } = this.#settle ?? {};
     this.#settle = null;
     reject?.(error);

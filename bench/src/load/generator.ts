@@ -7,7 +7,11 @@ const SPAN_ID_BYTES = 8;
 
 /** Loads a server. @throws where a connection breaks: what is measured must answer */
 export async function applyLoad(plan: LoadPlan): Promise<LoadResult> {
-  const connections = await Promise.all(Array.from({ length: plan.connections }, () => openConnection(plan.port)));
+  const { ports } = plan;
+  const portOf = (index: number) => ports[index % ports.length] ?? 0;
+  const connections = await Promise.all(
+    Array.from({ length: plan.connections }, (_, index) => openConnection(portOf(index))),
+  );
   const next = requestsOf(plan.requests);
   const latencies: number[] = [];
   const statuses: Record<string, number> = {};
@@ -90,7 +94,7 @@ export function renewIds(request: Buffer, bodyAt: number, batch: BatchTemplate):
 }
 
 export function percentilesOf(values: readonly number[]): LoadResult['latency'] {
-  const sorted = Float64Array.from(values).sort();
+  const sorted = Float64Array.from(values).toSorted();
   const at = (share: number) => sorted[Math.max(0, Math.ceil(sorted.length * share) - 1)] ?? Number.NaN;
   return { p50: at(0.5), p90: at(0.9), p99: at(0.99), max: at(1) };
 }

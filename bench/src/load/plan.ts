@@ -13,7 +13,8 @@ export type BatchTemplate = {
 };
 
 export type LoadPlan = {
-  port: number;
+  /** Where the connections go, in turn. */
+  ports: readonly number[];
   requests: Requests;
   /** Connections that are kept open, each with one request at a time. */
   connections: number;

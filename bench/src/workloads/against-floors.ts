@@ -1,6 +1,4 @@
-import { rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { secretBox } from '@quartermaster/api/src/crypto/secret-box.ts';
 import { type Answer, type Asked, ask, differences, ownHeaders } from '../answers.ts';
 import type { FloorSettings } from '../floors/floor.ts';
 import type { LoadPlan } from '../load/plan.ts';
@@ -10,15 +8,20 @@ import { cpuRatioOf, type Measured, measure, ratioOf } from '../rounds.ts';
 import { startFloor } from '../servers/floor.ts';
 import type { MeasuredServer } from '../servers/measured-server.ts';
 import { PUBLIC_URL, startQuartermaster } from '../servers/quartermaster.ts';
-import { copyOf } from '../world/world.ts';
+import { cursorKeyOf } from '../world/cursors.ts';
+import { countRows } from '../world/rows.ts';
+import { copyOf, fileOfWorld, removeCopy, type World } from '../world/world.ts';
 import type { Bench } from './workload.ts';
 
 /** One operation that this API and the floors do under the same load. */
 export type Comparison = {
-  name: FloorSettings['work'];
+  name: string;
   title: string;
+  work: FloorSettings['work'];
   /** The request that all servers have to answer alike. */
   asked: Asked;
+  /** Where it leaves rows: all servers have to write as many. */
+  writes?: 'service_accounts' | 'gateway_sessions' | 'spans';
   /** What the load sends, where that is not the same request again and again. */
   requests?: LoadPlan['requests'];
   connections: number;
@@ -59,28 +62,38 @@ export async function compareWithFloors(bench: Bench, comparison: Comparison): P
       const found = differences(answer, await ask(floor.port, asked));
       if (found.length > 0) throw new Error(`${name} does not answer like this API: ${found.join('; ')}`);
     }
+    if (comparison.writes !== undefined) expectSameRows(world, comparison.writes, files);
     const requests = comparison.requests ?? { kind: 'ready', requests: [requestBytes(asked)] };
     const contenders = servers.map(({ name, pid, port }) => ({
       name,
       pids: [pid],
-      plan: { port, requests, connections, rate: null },
+      plan: { ports: [port], requests, connections, rate: null },
     }));
     return findingOf(comparison, await measure(contenders, { load, rounds, seconds }));
   } finally {
     await Promise.all(servers.map((server) => server.stop()));
-    for (const file of files) for (const end of ['', '-wal', '-shm']) rmSync(file + end, { force: true });
+    for (const file of files) removeCopy(file);
   }
 }
 
-function settingsOf(bench: Bench, { name, asked }: Comparison, answer: Answer, database: string): FloorSettings {
+/** An answer alone does not show that anything was written. */
+function expectSameRows(world: World, table: string, files: readonly string[]): void {
+  const before = countRows(fileOfWorld(world), table);
+  const counts = files.map((file) => countRows(file, table));
+  if (counts.some((count) => count === before || count !== counts[0])) {
+    throw new Error(`${table}: ${counts.join(', ')} rows after the same request, ${before} before it`);
+  }
+}
+
+function settingsOf(bench: Bench, { work, asked }: Comparison, answer: Answer, database: string): FloorSettings {
   return {
-    work: name,
+    work,
     database,
     method: asked.method,
     path: asked.path,
     headers: ownHeaders(answer),
     publicUrl: PUBLIC_URL,
-    cursorKey: secretBox(Buffer.from(bench.world.secretKey, 'base64')).derive('cursors'),
+    cursorKey: cursorKeyOf(bench.world),
   };
 }
 

@@ -5,6 +5,8 @@ import type { Workload } from './workload.ts';
 export const create: Workload = (bench) =>
   compareWithFloors(bench, {
     name: 'create',
+    work: 'create',
+    writes: 'service_accounts',
     title: 'Create a service account (#2), durable',
     asked: {
       method: 'POST',

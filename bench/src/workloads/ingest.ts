@@ -20,7 +20,9 @@ function ingestOf(bench: Bench, keys: readonly string[]): Promise<Finding> {
     headBytes({ method: 'POST', path: PATH, headers: headersOf(key), length: batch.bytes.length }),
   );
   return compareWithFloors(bench, {
-    name: 'ingest',
+    name: keys.length === 1 ? 'ingest' : 'ingest-many',
+    work: 'ingest',
+    writes: 'spans',
     title: `OTLP ingest, protobuf, batches of ${SPANS_OF_BATCH} spans, ${keys.length} ${keys.length === 1 ? 'tenant' : 'tenants'}`,
     asked: { method: 'POST', path: PATH, headers: headersOf(keys[0] ?? ''), body: batch.bytes },
     requests: { kind: 'batches', heads, batch },

@@ -5,6 +5,7 @@ import type { Workload } from './workload.ts';
 export const list: Workload = (bench) =>
   compareWithFloors(bench, {
     name: 'list',
+    work: 'list',
     title: 'Authenticated list of 25 providers (#18)',
     asked: { method: 'GET', path: '/v1/providers', headers: { 'X-API-Key': bench.world.key } },
     connections: 16,

@@ -5,6 +5,8 @@ import type { Workload } from './workload.ts';
 export const session: Workload = (bench) =>
   compareWithFloors(bench, {
     name: 'session',
+    work: 'session',
+    writes: 'gateway_sessions',
     title: 'Gateway session (#5)',
     asked: {
       method: 'POST',

@@ -5,6 +5,7 @@ import type { Workload } from './workload.ts';
 export const spans: Workload = (bench) =>
   compareWithFloors(bench, {
     name: 'spans',
+    work: 'spans',
     title: `Spans of a trace (#15), ${bench.world.trace.spans} spans`,
     asked: {
       method: 'GET',

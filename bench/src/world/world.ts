@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { copyFileSync } from 'node:fs';
+import { copyFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { mintApiKey } from '@quartermaster/api/src/access/api-key-format.ts';
 import { newId } from '@quartermaster/db/ids.ts';
@@ -10,8 +10,7 @@ import { type Caller, callerAt } from './caller.ts';
 /** A database as a platform in use has it, and what is needed to call on it. */
 export type World = {
   folder: string;
-  /** The file itself: never served, only copied. */
-  database: string;
+  databaseUrl: string;
   secretKey: string;
   adminKey: string;
   /** A key with all scopes in the tenant that most workloads are about. */
@@ -26,16 +25,20 @@ export type World = {
 
 export type WorldSize = { providers: number; tenants: number; spansOfTrace: number };
 
+/** The tenant that most workloads are about. */
 const TENANT = 'acme';
 
-/** Makes the world through the API itself, so that every row is as the API writes it. */
-export async function makeWorld(folder: string, size: WorldSize): Promise<World> {
-  const database = join(folder, 'world.db');
+/**
+ * Makes the world through the API itself, so that every row is as the API writes it.
+ *
+ * @param databaseUrl of an empty database; the file of an embedded one is never served, only copied
+ */
+export async function makeWorld(folder: string, databaseUrl: string, size: WorldSize): Promise<World> {
   const secretKey = randomBytes(32).toString('base64');
   const adminKey = mintApiKey(newId('key', new Date())).key;
   const server = await startQuartermaster({
     core: null,
-    databaseUrl: `sqlite:${database}`,
+    databaseUrl,
     secretKey,
     logPath: join(folder, 'world.log'),
     bootstrapApiKey: adminKey,
@@ -71,7 +74,7 @@ export async function makeWorld(folder: string, size: WorldSize): Promise<World>
     }
     const ids = { tenantId: TENANT, gatewayId: gateway.id as string, providerId: first };
     return {
-      ...{ folder, database, secretKey, adminKey, key, tenantKeys, ...ids },
+      ...{ folder, databaseUrl, secretKey, adminKey, key, tenantKeys, ...ids },
       trace: { id: trace.traceId, spans: size.spansOfTrace },
     };
   } finally {
@@ -82,8 +85,18 @@ export async function makeWorld(folder: string, size: WorldSize): Promise<World>
 /** A copy of the world's file for one server. The world is closed, so that one file is all of it. */
 export function copyOf(world: World, name: string): string {
   const path = join(world.folder, `${name}.db`);
-  copyFileSync(world.database, path);
+  copyFileSync(fileOfWorld(world), path);
   return path;
+}
+
+/** Where a world on SQLite is. */
+export function fileOfWorld({ databaseUrl }: World): string {
+  return databaseUrl.replace(/^sqlite:/, '');
+}
+
+/** Removes a copy, with what SQLite has beside it. */
+export function removeCopy(path: string): void {
+  for (const end of ['', '-wal', '-shm']) rmSync(path + end, { force: true });
 }
 
 /** A tenant with the provider that its agents use. @returns a key for it */

@@ -29,7 +29,7 @@ export async function inTransaction<T>(db: Database, work: (trx: Database) => Pr
   let duplicates = 0;
   for (let attempt = 1; ; attempt += 1) {
     try {
-      return await transaction.execute(work);
+      return await attempted(transaction, work);
     } catch (error) {
       if (error instanceof DuplicateKeyError) duplicates += 1;
       // A key may be taken by who came in between, where the work looked before and found it free. It looks again, once.
@@ -38,5 +38,32 @@ export async function inTransaction<T>(db: Database, work: (trx: Database) => Pr
       if (attempt === ATTEMPTS || performance.now() > lastStart) throw error;
       await sleep(Math.random() * Math.min(FIRST_PAUSE_MS * 2 ** (attempt - 1), LONGEST_PAUSE_MS));
     }
+  }
+}
+
+/** What waits for the end of transactions that are open. */
+const waiting = new WeakMap<Database, (() => void)[]>();
+
+/**
+ * Has something done when the transaction has ended, whether it was committed or not: what is kept of the database in
+ * memory changes no earlier. At once where there is no transaction.
+ */
+export function whenEnded(db: Database, then: () => void): void {
+  if (!db.isTransaction) then();
+  else waiting.set(db, [...(waiting.get(db) ?? []), then]);
+}
+
+async function attempted<T>(
+  transaction: { execute: <R>(work: (trx: Database) => Promise<R>) => Promise<R> },
+  work: (trx: Database) => Promise<T>,
+): Promise<T> {
+  let opened: Database | undefined;
+  try {
+    return await transaction.execute((trx) => {
+      opened = trx;
+      return work(trx);
+    });
+  } finally {
+    for (const then of (opened && waiting.get(opened)) ?? []) then();
   }
 }

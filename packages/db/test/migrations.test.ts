@@ -12,7 +12,11 @@ async function rows<Row>(db: Database, text: string): Promise<Row[]> {
 
 async function tablesOf(db: Database): Promise<string[]> {
   const found = onPostgres()
-    ? await rows<{ name: string }>(db, `select tablename as name from pg_tables where schemaname = current_schema()`)
+    ? await rows<{ name: string }>(
+        db,
+        `select relname as name from pg_class
+         where relnamespace = current_schema()::regnamespace and relkind in ('r', 'p') and not relispartition`,
+      )
     : await rows<{ name: string }>(db, `select name from sqlite_master where type = 'table'`);
   return found.map(({ name }) => name).filter((name) => !name.startsWith('kysely_'));
 }
@@ -48,7 +52,17 @@ test('from empty the migrations make every table', async () => {
   const db = await emptyDatabase();
   await migrate(db);
   expect((await tablesOf(db)).toSorted()).toEqual([
-    ...['audit_events', 'credentials', 'gateway_providers', 'gateway_sessions', 'gateways', 'identities'],
+    ...[
+      'audit_chain',
+      'audit_events',
+      'audit_heads',
+      'audit_unsealed',
+      'credentials',
+      'gateway_providers',
+      'gateway_sessions',
+      'gateways',
+      'identities',
+    ],
     ...['inventory_items', 'manifest_declarations', 'manifests', 'memberships', 'operator_tasks', 'provider_uses'],
     ...['providers'],
     ...['recommendation_observations', 'recommendations', 'runtime_observations', 'service_account_metadata'],
@@ -73,6 +87,9 @@ test('two that start at once do not get in each other’s way', async () => {
     { name: '0001-initial' },
     { name: '0002-governance-loop' },
     { name: '0003-postgres' },
+    { name: '0005-audit-chain' },
+    { name: '0006-span-partitions' },
+    { name: '0007-place-indexes' },
   ]);
 });
 

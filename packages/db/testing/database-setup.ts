@@ -3,8 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestProject } from 'vitest/node';
 import { migrate, openDatabase } from '../src/database.ts';
+import { isPostgres } from '../src/dialects/postgres.ts';
+import { makeSpanPartitions } from '../src/dialects/postgres-spans.ts';
 import { createDatabase, startPostgres } from './postgres-server.ts';
-import type {} from './test-database.ts';
 
 const DATABASE = 'quartermaster_template';
 
@@ -37,6 +38,8 @@ async function migrated(url: string): Promise<void> {
   const db = await openDatabase(url, '/');
   try {
     await migrate(db);
+    // As a server that starts does, so that the tests' servers need not.
+    if (isPostgres(db)) await makeSpanPartitions(db, new Date());
   } finally {
     await db.destroy();
   }

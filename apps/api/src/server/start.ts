@@ -5,11 +5,12 @@ import { migrate, openDatabase } from '@quartermaster/db/database.ts';
 import pino, { type Logger } from 'pino';
 import { createTokenVerifier } from '../access/bearer.ts';
 import { refusalLog } from '../audit-events/refusal-log.ts';
+import { sealer, signLostHeads } from '../audit-events/seal.ts';
 import { type Config, ROOT } from '../config.ts';
 import { resealSecrets } from '../crypto/reseal.ts';
 import { SYNC_LIMITS, type SyncLimits, syncRuns } from '../inventory-sync/runs.ts';
 import { createMetrics } from '../metrics.ts';
-import { type Resolver, resolveAll } from '../outbound/outbound.ts';
+import { type Resolver, resolveAll } from '../outbound/resolver.ts';
 import { cursorCodec } from '../pages.ts';
 import type { Services } from '../services.ts';
 import { replaceLostKey } from '../signing-keys/service.ts';
@@ -115,12 +116,16 @@ export async function startServer(config: Config, parts: Parts = {}): Promise<Ru
       syncs,
       outbound: { allowed: config.allowedNetworks, resolver: parts.resolver ?? resolveAll },
       cursors: cursorCodec(secrets.derive('cursors')),
+      sealer: sealer({ db, log, metrics, now, secrets, publicUrl }),
       refusals: refusalLog(db, now, () => metrics.refusalsDropped.inc()),
       registrations: registrationLimiter(config.rateLimits),
       organizations: organizationLimiter(config.rateLimits),
       tokens: issuer === null ? null : createTokenVerifier({ ...config.oidc, issuer, now }),
     };
-    if (config.secretKeyLost) await replaceLostKey(services);
+    if (config.secretKeyLost) {
+      await replaceLostKey(services);
+      await signLostHeads(services);
+    }
     // Once nothing can fail any more: a key that was made must also be shown.
     const bootstrapKey = await bootstrap(db, config.bootstrapApiKey, now());
     if (devIdentity) await seedDevAdministrator(services);

@@ -1,4 +1,6 @@
 import { setImmediate as breathe } from 'node:timers/promises';
+import { isPostgres } from '@quartermaster/db/dialects/postgres.ts';
+import { makeSpanPartitions, removeExpiredSpans } from '@quartermaster/db/dialects/postgres-spans.ts';
 import { listRetentions } from '@quartermaster/db/repositories/tenants.ts';
 import { deleteTracesBefore } from '@quartermaster/db/repositories/traces.ts';
 import { inTransaction } from '@quartermaster/db/transaction.ts';
@@ -6,6 +8,11 @@ import type { Services } from '../services.ts';
 
 const DAY_MS = 24 * 3600 * 1000;
 const TRACES_OF_BATCH = 100;
+
+/** Postgres keeps spans by the day on which they come in: those of the next days are made ahead. */
+export async function makeDays({ db, now }: Pick<Services, 'db' | 'now'>): Promise<void> {
+  if (isPostgres(db)) await makeSpanPartitions(db, now());
+}
 
 /** Removes the traces that are older than their tenant keeps them. Answers how many. */
 export async function removeOldTraces({ db, now }: Pick<Services, 'db' | 'now'>): Promise<number> {
@@ -19,5 +26,6 @@ export async function removeOldTraces({ db, now }: Pick<Services, 'db' | 'now'>)
       await breathe();
     }
   }
+  if (isPostgres(db)) await removeExpiredSpans(db, now());
   return removed;
 }

@@ -14,7 +14,7 @@ import { type Input, keyWith, nobodys, OWNER, PLACES } from './world.ts';
  * get for an id that nobody has. The owner, who names it in the same way, gets another answer: else the cell says nothing.
  */
 let server: TestServer;
-const committed = () => commitsOf(server.services.db);
+const committed = () => commitsOf(server.services);
 
 beforeAll(async () => {
   server = await startTestServer();

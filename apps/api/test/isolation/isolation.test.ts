@@ -16,7 +16,7 @@ import { allScopesBut, type Input, keyWith, makeStrangers, nobodys, OWNER, type 
  */
 let server: TestServer;
 let strangers: Strangers;
-const committed = () => commitsOf(server.services.db);
+const committed = () => commitsOf(server.services);
 
 beforeAll(async () => {
   server = await startTestServer(LOOPBACK);

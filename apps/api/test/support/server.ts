@@ -36,10 +36,11 @@ export type TestServer = RunningServer & {
 };
 
 /** Where the database is no file, no key stands beside it. */
-const SECRET_KEY = Buffer.alloc(32, 'k').toString('base64');
+export const SECRET_KEY = Buffer.alloc(32, 'k').toString('base64');
 
 /**
- * Starts the whole service on a new database and a free port, with the development identity provider.
+ * Starts the whole service on a free port and a new database, or one that is named, with the development identity
+ * provider.
  *
  * @param parts what it works with in the place of the usual: a log to read, DNS, shorter limits of syncs
  */
@@ -47,7 +48,8 @@ export async function startTestServer(
   environment: Record<string, string> = {},
   parts: Pick<Parts, 'log' | 'resolver' | 'syncLimits' | 'noHousekeeping'> = {},
 ): Promise<TestServer> {
-  const database = await newTestDatabase('migrated');
+  const given = environment['DATABASE_URL'];
+  const database = given === undefined ? await newTestDatabase('migrated') : { url: given, remove: async () => {} };
   const config = readConfig({
     PORT: '0',
     DATABASE_URL: database.url,

@@ -1,6 +1,7 @@
 import type { Database } from '@quartermaster/db/database.ts';
 import { onPostgres } from '@quartermaster/db/testing/test-database.ts';
 import { sql } from 'kysely';
+import type { Services } from '../../src/services.ts';
 
 type Row = Record<string, unknown>;
 
@@ -24,7 +25,9 @@ export async function textOf(db: Database): Promise<string> {
 }
 
 /** Something that is another after each commit that changed a row, whoever made it. */
-export async function commitsOf(db: Database): Promise<unknown> {
+export async function commitsOf({ db, sealer }: Pick<Services, 'db' | 'sealer'>): Promise<unknown> {
+  // What was written before is sealed first: it would be meanwhile.
+  await sealer.pass();
   if (!onPostgres()) {
     // The reading connection's view of what other connections committed.
     const version = sql<Row>`(select * from pragma_data_version)`.as('version');
@@ -39,7 +42,9 @@ export async function commitsOf(db: Database): Promise<unknown> {
 
 async function namesOf(db: Database): Promise<string[]> {
   const { rows } = onPostgres()
-    ? await sql<{ name: string }>`select tablename as name from pg_tables where schemaname = current_schema()`.execute(
+    ? await sql<{ name: string }>`
+        select relname as name from pg_class
+        where relnamespace = current_schema()::regnamespace and relkind in ('r', 'p') and not relispartition`.execute(
         db,
       )
     : await sql<{ name: string }>`select name from sqlite_master where type = 'table'`.execute(db);

@@ -1,11 +1,12 @@
 import type { CompiledQuery, DatabaseConnection, Driver, QueryResult, TransactionSettings } from 'kysely';
-import pg from 'pg';
+import { DatabaseError, type Pool, type PoolClient } from 'pg';
 import {
   CommitOutcomeUnknownError,
   DatabaseUnavailableError,
   DuplicateKeyError,
   SerializationFailureError,
 } from '../errors.ts';
+import { StatementNames } from './statement-names.ts';
 
 /** How long a statement may take, in milliseconds. */
 export const STATEMENT_TIMEOUT_MS = 30_000;
@@ -32,10 +33,11 @@ const TIMED = /^(Select|Insert|Update|Delete)QueryNode$/;
 
 /** A pool of connections, one of which serves a statement or a transaction. */
 export class PostgresDriver implements Driver {
-  readonly #open: () => pg.Pool;
-  #pool: pg.Pool | undefined;
+  readonly #open: () => Pool;
+  readonly #names = new StatementNames();
+  #pool: Pool | undefined;
 
-  constructor(open: () => pg.Pool) {
+  constructor(open: () => Pool) {
     this.#open = open;
   }
 
@@ -46,7 +48,7 @@ export class PostgresDriver implements Driver {
   async acquireConnection(): Promise<PostgresConnection> {
     if (!this.#pool) throw new Error('the database is not open');
     try {
-      return new PostgresConnection(await this.#pool.connect());
+      return new PostgresConnection(await this.#pool.connect(), this.#names);
     } catch (error) {
       throw new DatabaseUnavailableError({ cause: error });
     }
@@ -75,22 +77,31 @@ export class PostgresDriver implements Driver {
 
 /** A connection for the time of one statement, or of one transaction. */
 class PostgresConnection implements DatabaseConnection {
-  readonly #client: pg.PoolClient;
+  readonly #client: PoolClient;
+  readonly #names: StatementNames;
   #inTransaction = false;
   /** What undid the transaction: the server answers everything after it with that it is aborted. */
   #failure: unknown;
   /** Not to be used again. */
   #broken = false;
 
-  constructor(client: pg.PoolClient) {
+  constructor(client: PoolClient, names: StatementNames) {
     this.#client = client;
+    this.#names = names;
   }
 
   async executeQuery<R>({ sql, parameters, query }: CompiledQuery): Promise<QueryResult<R>> {
     const values = parameters.map(bindable);
     const timed = TIMED.test(query.kind);
+    const name = timed ? this.#names.nameOf(sql, values.length) : undefined;
+    const asked = { text: sql, values };
     try {
-      const { command, rowCount, rows } = await this.#ask(timed, () => this.#client.query({ text: sql, values }));
+      const named = name === undefined ? asked : { ...asked, name };
+      const answer = this.#ask(timed, () => this.#client.query(named));
+      const { command, rowCount, rows } = await answer.catch((error: unknown) => {
+        if (this.#inTransaction || !isStale(error)) throw error;
+        return this.#ask(timed, () => this.#client.query(asked));
+      });
       const writes = command === 'INSERT' || command === 'UPDATE' || command === 'DELETE';
       return { rows: rows as R[], ...(writes && { numAffectedRows: BigInt(rowCount ?? 0) }) };
     } catch (error) {
@@ -167,7 +178,7 @@ class PostgresConnection implements DatabaseConnection {
   }
 
   #translated(error: unknown): unknown {
-    if (!(error instanceof pg.DatabaseError)) {
+    if (!(error instanceof DatabaseError)) {
       if (error instanceof RangeError || error instanceof TypeError) return error;
       // Nothing else comes from pg but what befalls the connection.
       this.#broken = true;
@@ -175,6 +186,11 @@ class PostgresConnection implements DatabaseConnection {
     }
     const code = error.code ?? '';
     if (error.severity === 'FATAL' || error.severity === 'PANIC' || AWAY.test(code)) this.#broken = true;
+    if (isStale(error)) {
+      // The next connection has made no plans yet, and so has the next try.
+      this.#broken = true;
+      return new SerializationFailureError({ cause: error });
+    }
     if (code === DUPLICATE) return new DuplicateKeyError({ cause: error });
     if (UNDONE.test(code)) return new SerializationFailureError({ cause: error });
     if (this.#broken || BUSY.test(code)) return new DatabaseUnavailableError({ cause: error });
@@ -182,15 +198,25 @@ class PostgresConnection implements DatabaseConnection {
   }
 }
 
+/**
+ * Whether a statement was refused because of the plan that the connection kept for it: the table has changed since, by a
+ * newer release that migrates while this one still serves, or a proxy has forgotten it. It did nothing.
+ */
+function isStale(error: unknown): boolean {
+  if (!(error instanceof DatabaseError)) return false;
+  return error.code === '26000' || (error.code === '0A000' && /cached plan/.test(error.message));
+}
+
 /** The types of pg say nothing of it; its own pool ends connections that take too long to open by it. */
-function streamOf(client: pg.PoolClient): { destroy: () => void } {
+function streamOf(client: PoolClient): { destroy: () => void } {
   return (client as unknown as { connection: { stream: { destroy: () => void } } }).connection.stream;
 }
 
 /** What both dialects bind; anything else would be stored in another form here than there. */
 function bindable(value: unknown): unknown {
   if (typeof value === 'boolean') return value ? 1 : 0;
-  if (value === null || typeof value === 'string' || typeof value === 'number' || typeof value === 'bigint') return value;
+  if (value === null || typeof value === 'string' || typeof value === 'number' || typeof value === 'bigint')
+    return value;
   if (value instanceof Uint8Array) return value;
   throw new TypeError(`${value === undefined ? 'undefined' : typeof value} cannot be bound to a query`);
 }

@@ -1,8 +1,20 @@
 import { setImmediate as breathe } from 'node:timers/promises';
 import type { Span, Trace } from '@quartermaster/contracts/traces.ts';
-import { type Selectable, sql } from 'kysely';
+import { type Expression, type Selectable, type SqlBool, sql } from 'kysely';
 import type { Database } from '../database.ts';
-import { type Page, type PageRequest, pageOf, placeColumns, placeOf, within } from '../queries.ts';
+import { isPostgres } from '../dialects/postgres.ts';
+import { onDaysOf } from '../dialects/postgres-spans.ts';
+import {
+  type Page,
+  type PageRequest,
+  type PageRows,
+  pageOf,
+  placeColumns,
+  placeOf,
+  rowsOf,
+  within,
+} from '../queries.ts';
+import { statement } from '../statement.ts';
 import type { Tables } from '../tables.ts';
 import type { TenantPlace, TenantScope } from '../tenancy.ts';
 
@@ -12,7 +24,11 @@ export type NewSpan = Omit<Span, 'tenantId' | 'subTenantId' | 'createdAt' | 'upd
 /** Rows of one insert: SQLite takes 32,766 parameters a statement. */
 const ROWS_OF_INSERT = 500;
 
-/** Stores the spans that are not stored yet: the first write of a span wins. Answers those that were new. */
+/**
+ * Stores the spans that are not stored yet: the first write of a span wins. Answers those that were new. In the
+ * transaction that adds them to their traces: on Postgres no unique key spans the days, and the traces' rows are what
+ * two that store the same span conflict on.
+ */
 export async function insertSpans(
   db: Database,
   place: TenantPlace,
@@ -22,7 +38,8 @@ export async function insertSpans(
 ): Promise<NewSpan[]> {
   const stored: NewSpan[] = [];
   for (let start = 0; start < spans.length; start += ROWS_OF_INSERT) {
-    const batch = spans.slice(start, start + ROWS_OF_INSERT);
+    const batch = await notStored(db, place, spans.slice(start, start + ROWS_OF_INSERT));
+    if (batch.length === 0) continue;
     const rows = await db
       .insertInto('spans')
       .values(
@@ -36,7 +53,7 @@ export async function insertSpans(
           received_from: receivedFrom,
         })),
       )
-      .onConflict((conflict) => conflict.columns(['tenant_id', 'sub_tenant_id', 'trace_id', 'span_id']).doNothing())
+      .onConflict((conflict) => conflict.doNothing())
       .returning(['trace_id', 'span_id'])
       .execute();
     const inserted = new Set(rows.map((row) => row.trace_id + row.span_id));
@@ -46,6 +63,49 @@ export async function insertSpans(
     await breathe();
   }
   return stored;
+}
+
+/** Leaves out what is stored, where the insert cannot do it by itself. */
+async function notStored(db: Database, place: TenantPlace, spans: readonly NewSpan[]): Promise<readonly NewSpan[]> {
+  if (!isPostgres(db)) return spans;
+  const { tenant_id, sub_tenant_id } = placeColumns(place);
+  const known = await db
+    .selectFrom('traces')
+    .select(['trace_id', 'created_at', 'updated_at'])
+    .where('tenant_id', '=', tenant_id)
+    .where('sub_tenant_id', '=', sub_tenant_id)
+    .where('trace_id', 'in', [...new Set(spans.map(({ traceId }) => traceId))])
+    .execute();
+  const times = timesOfTraces(known);
+  if (times === null) return spans;
+  const traceIds = new Set(known.map((trace) => trace.trace_id));
+  const suspects = spans.filter(({ traceId }) => traceIds.has(traceId));
+  const stored = await db
+    .selectFrom('spans')
+    .select(['trace_id', 'span_id'])
+    .where('tenant_id', '=', tenant_id)
+    .where('sub_tenant_id', '=', sub_tenant_id)
+    .where(({ eb, refTuple, tuple }) =>
+      eb(
+        refTuple('trace_id', 'span_id'),
+        'in',
+        suspects.map(({ traceId, spanId }) => tuple(traceId, spanId)),
+      ),
+    )
+    .where(onDaysOf(times))
+    .execute();
+  const keys = new Set(stored.map((row) => row.trace_id + row.span_id));
+  return spans.filter(({ traceId, spanId }) => !keys.has(traceId + spanId));
+}
+
+/** From when to when traces got spans; null where there is none. */
+function timesOfTraces(traces: readonly { created_at: string; updated_at: string }[]) {
+  const [first] = traces.map((trace) => trace.created_at).toSorted();
+  const last = traces
+    .map((trace) => trace.updated_at)
+    .toSorted()
+    .at(-1);
+  return first === undefined || last === undefined ? null : { first, last };
 }
 
 /** What a batch adds to a trace. */
@@ -85,7 +145,7 @@ export async function addToTraces(
           end_time: sql`case when excluded.end_time > traces.end_time then excluded.end_time else traces.end_time end`,
           span_count: sql`traces.span_count + excluded.span_count`,
           error_count: sql`traces.error_count + excluded.error_count`,
-          updated_at: sql`excluded.updated_at`,
+          updated_at: sql`case when excluded.updated_at > traces.updated_at then excluded.updated_at else traces.updated_at end`,
         }),
       )
       .execute();
@@ -118,6 +178,27 @@ export async function listTraces(
   return pageOf(rows, page.limit, toTrace, (row) => [row.created_at, row.place_key]);
 }
 
+type SpanRows = PageRows & { scope: TenantScope; traceId: string };
+
+function spanRows(db: Database, { scope, traceId, after, rows }: SpanRows) {
+  // A span may stand in several places, too.
+  const place = sql<string>`span_id || '/' || tenant_id || '/' || sub_tenant_id`;
+  let query = db
+    .selectFrom('spans')
+    .selectAll()
+    .select(place.as('place_key'))
+    .where('trace_id', '=', traceId)
+    .where(within(scope));
+  if (after !== null) {
+    query = query
+      .where('start_time', '>=', after[0])
+      .where(sql<boolean>`(start_time, ${place}) > (${after[0]}, ${after[1]})`);
+  }
+  return query.orderBy('start_time').orderBy(place).limit(rows);
+}
+
+const keptSpanRows = statement(spanRows);
+
 /** The spans of a trace by start time, or undefined where nothing in the scope has the trace. */
 export async function listSpans(
   db: Database,
@@ -125,28 +206,33 @@ export async function listSpans(
   traceId: string,
   page: PageRequest,
 ): Promise<Page<Span> | undefined> {
-  // A span may stand in several places, too.
-  const place = sql<string>`span_id || '/' || tenant_id || '/' || sub_tenant_id`;
-  const rows = await db
-    .selectFrom('spans')
-    .selectAll()
-    .select(place.as('place_key'))
-    .where('trace_id', '=', traceId)
-    .where(within(scope))
-    .$if(page.after !== null, (pages) =>
-      pages
-        .where('start_time', '>=', page.after?.[0] ?? '')
-        .where(sql<boolean>`(start_time, ${place}) > (${page.after?.[0]}, ${page.after?.[1]})`),
-    )
-    .orderBy('start_time')
-    .orderBy(place)
-    .limit(page.limit + 1)
-    .execute();
+  const onDays = await daysOf(db, scope, traceId);
+  if (onDays === undefined) return undefined;
+  const wanted = { scope, traceId, ...rowsOf(page) };
+  const rows = await (onDays === null ? keptSpanRows(db, wanted) : spanRows(db, wanted).where(onDays).execute());
   if (rows.length === 0 && page.after === null) return undefined;
   return pageOf(rows, page.limit, toSpan, (row) => [row.start_time, row.place_key]);
 }
 
-/** Removes the traces whose last span came in before a time, with their spans: at most `limit`. Answers how many. */
+/**
+ * The days to look at for the spans of a trace: undefined where nothing in the scope has it, null where spans do not stand
+ * by days.
+ */
+async function daysOf(
+  db: Database,
+  scope: TenantScope,
+  traceId: string,
+): Promise<Expression<SqlBool> | null | undefined> {
+  if (!isPostgres(db)) return null;
+  const traces = db.selectFrom('traces').select(['created_at', 'updated_at']).where('trace_id', '=', traceId);
+  const times = timesOfTraces(await traces.where(within(scope)).execute());
+  return times === null ? undefined : onDaysOf(times);
+}
+
+/**
+ * Removes the traces whose last span came in before a time: at most `limit`. Answers how many. Their spans go with them;
+ * on Postgres with their day, see removeExpiredSpans, and until then nothing finds them any more.
+ */
 export async function deleteTracesBefore(
   db: Database,
   scope: TenantScope,
@@ -163,7 +249,7 @@ export async function deleteTracesBefore(
     .limit(limit)
     .execute();
   for (const { tenant_id, sub_tenant_id, trace_id } of old) {
-    for (const table of ['spans', 'traces'] as const) {
+    for (const table of isPostgres(db) ? (['traces'] as const) : (['spans', 'traces'] as const)) {
       await db
         .deleteFrom(table)
         .where('tenant_id', '=', tenant_id)
