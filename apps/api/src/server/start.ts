@@ -1,5 +1,6 @@
 import type { RequestListener, Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, Server as NetServer } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { migrate, openDatabase } from '@quartermaster/db/database.ts';
 import pino, { type Logger } from 'pino';
 import { createTokenVerifier } from '../access/bearer.ts';
@@ -31,8 +32,12 @@ export type RunningServer = {
   services: Services;
   /** The first platform administrator's key, where it was made at this start. */
   bootstrapKey: string | null;
-  /** Lets requests in flight finish, then closes what is open. */
-  stop: () => Promise<void>;
+  /**
+   * Stops being ready, then listening; lets requests in flight finish, then closes what is open.
+   *
+   * @param delayMs how long it still listens, as the configuration says where left out
+   */
+  stop: (delayMs?: number) => Promise<void>;
 };
 
 /** What tests replace. */
@@ -46,6 +51,8 @@ export type Parts = {
   sharedLimits?: boolean;
   /** Holds every answer against its contract. */
   checkAnswers?: boolean;
+  /** Leaves undone what the service does without being asked: whatever happens, a request did it. */
+  noHousekeeping?: boolean;
 };
 
 /** Requests in flight get so long to finish, in milliseconds. */
@@ -67,10 +74,10 @@ export async function startServer(config: Config, parts: Parts = {}): Promise<Ru
   const log = parts.log ?? pino({ level: config.logLevel }, pino.destination(LOG_WRITING));
   const db = await openDatabase(config.databaseUrl, ROOT, { poolSize: config.databasePool });
   const opened: (() => Promise<void>)[] = [() => db.destroy()];
-  let stopServing = async () => {};
-  const close = async () => {
+  let stopServing = async (_delayMs: number) => {};
+  const close = async (delayMs = config.shutdownDelayMs) => {
     // Requests first: what they still need is closed after them.
-    await stopServing();
+    await stopServing(delayMs);
     for (const end of opened.toReversed()) await end();
   };
   try {
@@ -79,14 +86,20 @@ export async function startServer(config: Config, parts: Parts = {}): Promise<Ru
     if (config.formerSecretKeys.length > 0) await resealSecrets({ db, log, secrets });
 
     // The address is known once it listens; the app is built from it.
+    let ready = true;
     let handle: RequestListener = (_req, res) => res.writeHead(503, { 'Retry-After': '1' }).end();
     const limits = { ...CONNECTION_LIMITS, ...parts.connectionLimits };
-    const server = createHttpServer(limits, (req, res) => handle(req, res));
+    const server = createHttpServer(limits, (req, res) => {
+      // Clients close the connection by themselves, and none sends its next request into one that is being closed.
+      if (!ready) res.setHeader('Connection', 'close');
+      handle(req, res);
+    });
     const port = await listen(server, config.port, config.host);
-    let ready = true;
     const syncs = syncRuns({ ...SYNC_LIMITS, ...parts.syncLimits });
-    stopServing = async () => {
+    stopServing = async (delayMs) => {
       ready = false;
+      // Whoever sends requests here has to hear of it first, or the next ones meet a closed door.
+      await sleep(delayMs);
       // Requests wait for their syncs: those end at once, and say so.
       await Promise.all([drained(server), syncs.stop()]);
     };
@@ -122,7 +135,7 @@ export async function startServer(config: Config, parts: Parts = {}): Promise<Ru
     const bootstrapKey = await bootstrap(db, config.bootstrapApiKey, now());
     if (devIdentity) await seedDevAdministrator(services);
     opened.push(() => services.refusals.flush('all'));
-    opened.push(startHousekeeping(services));
+    if (parts.noHousekeeping !== true) opened.push(startHousekeeping(services));
     if (config.metricsPort !== null) opened.push(await startMetrics(services, config.metricsPort));
 
     handle = createApp({
@@ -131,7 +144,7 @@ export async function startServer(config: Config, parts: Parts = {}): Promise<Ru
     });
     return { url, publicUrl, services, bootstrapKey, stop: close };
   } catch (error) {
-    await close();
+    await close(0);
     throw error;
   }
 }
@@ -149,7 +162,8 @@ function listen(server: Server, port: number, host: string): Promise<number> {
 
 /** Takes no new connections, and waits until the requests in flight are answered. */
 async function drained(server: Server): Promise<void> {
-  const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+  // The close() of http ends idle connections at once, and with them those whose first request came in and is unread.
+  const closed = new Promise<void>((resolve) => NetServer.prototype.close.call(server, () => resolve()));
   // Clients keep their connections for the next request: each is closed once its last one is answered.
   const idle = setInterval(() => server.closeIdleConnections(), IDLE_CHECK_MS);
   const timer = setTimeout(() => server.closeAllConnections(), GRACE_MS);

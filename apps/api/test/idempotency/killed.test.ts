@@ -43,7 +43,7 @@ async function restarted(file: string) {
   let shift = 0;
   const config = readConfig({ ...environment(file), PORT: '0', QM_METRICS_PORT: 'off', QM_RATE_LIMITS: 'off' });
   const { url, stop } = await startServer(config, { now: () => new Date(Date.now() + shift) });
-  onTestFinished(stop);
+  onTestFinished(() => stop());
   return {
     url,
     travel: (ms: number) => {

@@ -17,7 +17,7 @@ export type ServiceProcess = {
 export function runProgram(environment: Record<string, string>, program: string | readonly string[] = MAIN) {
   const { PATH = '' } = process.env;
   const child = spawn(process.execPath, [program].flat(), {
-    env: { PATH, QM_METRICS_PORT: 'off', ...environment },
+    env: { PATH, QM_METRICS_PORT: 'off', QM_SHUTDOWN_DELAY_MS: '0', ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let text = '';

@@ -49,7 +49,7 @@ export const SECRET_KEY = Buffer.alloc(32, 'k').toString('base64');
  */
 export async function startTestServer(
   environment: Record<string, string> = {},
-  parts: Pick<Parts, 'log' | 'resolver' | 'syncLimits' | 'connectionLimits' | 'sharedLimits'> = {},
+  parts: Pick<Parts, 'log' | 'resolver' | 'syncLimits' | 'connectionLimits' | 'sharedLimits' | 'noHousekeeping'> = {},
 ): Promise<TestServer> {
   const given = environment['DATABASE_URL'];
   const database = given === undefined ? await newTestDatabase('migrated') : { url: given, remove: async () => {} };
@@ -59,6 +59,7 @@ export async function startTestServer(
     ...(onPostgres() && { QM_SECRET_KEY: SECRET_KEY }),
     QM_DEV_IDENTITY: '1',
     QM_METRICS_PORT: 'off',
+    QM_SHUTDOWN_DELAY_MS: '0',
     QM_RATE_LIMITS: 'off',
     QM_LOG_LEVEL: 'fatal',
     ...environment,
