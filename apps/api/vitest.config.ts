@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
 
@@ -6,6 +7,7 @@ const ONCE = [
   'test/api-keys-format.test.ts',
   'test/bad-input-*.test.ts',
   'test/bearer.test.ts',
+  'test/client.test.ts',
   'test/document*.test.ts',
   'test/http/**/*.test.ts',
   'test/instrumentations/**/*.test.ts',
@@ -16,6 +18,7 @@ const ONCE = [
   'test/otlp/**/*.test.ts',
   'test/outbound*.test.ts',
   'test/quickstart.test.ts',
+  'test/server.test.ts',
   'test/token-email.test.ts',
 ];
 
@@ -43,9 +46,12 @@ export default defineConfig({
     outputFile: { json: 'reports/vitest.json' },
     // Two projects share the processor with the database server of one of them.
     testTimeout: 20_000,
+    // Each file has servers and databases of its own. What they share takes long to make: the document and its schemas.
+    isolate: false,
+    maxWorkers: Math.max(2, availableParallelism() - 1),
     projects: [
-      { test: { name: 'sqlite', include, exclude: POSTGRES, globalSetup } },
-      { test: { name: 'postgres', include, exclude: [...ONCE, ...SQLITE], globalSetup } },
+      { extends: true, test: { name: 'sqlite', include, exclude: POSTGRES, globalSetup } },
+      { extends: true, test: { name: 'postgres', include, exclude: [...ONCE, ...SQLITE], globalSetup } },
     ],
   },
 });

@@ -17,9 +17,9 @@ export default defineConfig({
     // Two projects share the processor with the database server of one of them.
     testTimeout: 20_000,
     projects: [
-      { test: { name: 'pure', include: PURE } },
-      { test: { name: 'sqlite', include, exclude: [...PURE, ...POSTGRES], globalSetup } },
-      { test: { name: 'postgres', include, exclude: [...PURE, ...SQLITE], globalSetup } },
+      { extends: true, test: { name: 'pure', include: PURE } },
+      { extends: true, test: { name: 'sqlite', include, exclude: [...PURE, ...POSTGRES], globalSetup } },
+      { extends: true, test: { name: 'postgres', include, exclude: [...PURE, ...SQLITE], globalSetup } },
     ],
   },
 });

@@ -14,9 +14,10 @@ import {
   updateUser,
 } from '@quartermaster/db/repositories/users.ts';
 import { EVERYWHERE } from '@quartermaster/db/tenancy.ts';
+import { onPostgres } from '@quartermaster/db/testing/test-database.ts';
 import { sql } from 'kysely';
 import pino from 'pino';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { reachOf } from '../src/access/principal.ts';
 import { principalOfToken } from '../src/access/users.ts';
 import { databaseOfTest } from './support/environment.ts';
@@ -180,9 +181,20 @@ test('last sight is written once a minute, and a failure to write it refuses nob
   expect(await userOf(db, id)).toMatchObject({ lastSeenAt: now().toISOString() });
 
   pass(MINUTE);
-  await sql`create trigger no_writes before update on users begin select raise(fail, 'no writes'); end`.execute(db);
+  await refuseUpdates(db);
   expect(await enter()).toMatchObject({ id });
 });
+
+/** From now on the database refuses to change users, for a reason that is no time-out. */
+async function refuseUpdates(db: Database): Promise<void> {
+  if (onPostgres()) {
+    await sql`create function refuse() returns trigger language plpgsql as
+      $$ begin raise exception 'no writes'; end $$`.execute(db);
+    await sql`create trigger no_writes before update on users execute function refuse()`.execute(db);
+    return;
+  }
+  await sql`create trigger no_writes before update on users begin select raise(fail, 'no writes'); end`.execute(db);
+}
 
 test('without an issuer no token is accepted', async () => {
   const { db, issuer, now } = await door();

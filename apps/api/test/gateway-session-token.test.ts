@@ -11,7 +11,7 @@ import { insertServiceAccount } from '@quartermaster/db/repositories/service-acc
 import { ensurePlace } from '@quartermaster/db/repositories/tenants.ts';
 import canonicalize from 'canonicalize';
 import { createLocalJWKSet, decodeJwt, jwtVerify } from 'jose';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { type Principal, reachOf } from '../src/access/principal.ts';
 import { secretBox } from '../src/crypto/secret-box.ts';
 import { createGatewaySession, requireGatewaySession, revokeSession } from '../src/gateway-sessions/service.ts';

@@ -629,7 +629,7 @@ export type UpdateMembershipInput = {
 export type AuditEventPage = {
     items: Array<AuditEvent>;
     /**
-     * Hand it in as `cursor` for the next page; null on the last.
+     * Hand it in as `cursor` for the next page; null on the last. Filters look at many records: a page may be short, even empty, though there are more.
      */
     nextCursor: string | null;
 };
@@ -847,7 +847,7 @@ export type AuditFault = {
 export type CredentialPage = {
     items: Array<Credential>;
     /**
-     * Hand it in as `cursor` for the next page; null on the last.
+     * Hand it in as `cursor` for the next page; null on the last. Filters look at many records: a page may be short, even empty, though there are more.
      */
     nextCursor: string | null;
 };
@@ -922,7 +922,7 @@ export type Credential = {
 export type GatewayPage = {
     items: Array<Gateway>;
     /**
-     * Hand it in as `cursor` for the next page; null on the last.
+     * Hand it in as `cursor` for the next page; null on the last. Filters look at many records: a page may be short, even empty, though there are more.
      */
     nextCursor: string | null;
 };
@@ -975,7 +975,7 @@ export type Gateway = {
 export type GatewaySessionPage = {
     items: Array<GatewaySession>;
     /**
-     * Hand it in as `cursor` for the next page; null on the last.
+     * Hand it in as `cursor` for the next page; null on the last. Filters look at many records: a page may be short, even empty, though there are more.
      */
     nextCursor: string | null;
 };
@@ -1176,7 +1176,7 @@ export type ActiveGatewaySession = {
 export type ManifestPage = {
     items: Array<Manifest>;
     /**
-     * Hand it in as `cursor` for the next page; null on the last.
+     * Hand it in as `cursor` for the next page; null on the last. Filters look at many records: a page may be short, even empty, though there are more.
      */
     nextCursor: string | null;
 };
@@ -1515,7 +1515,7 @@ export type Registration = {
 export type OperatorTaskPage = {
     items: Array<OperatorTask>;
     /**
-     * Hand it in as `cursor` for the next page; null on the last.
+     * Hand it in as `cursor` for the next page; null on the last. Filters look at many records: a page may be short, even empty, though there are more.
      */
     nextCursor: string | null;
 };
@@ -1588,7 +1588,7 @@ export type OperatorTask = {
 export type ProviderPage = {
     items: Array<Provider>;
     /**
-     * Hand it in as `cursor` for the next page; null on the last.
+     * Hand it in as `cursor` for the next page; null on the last. Filters look at many records: a page may be short, even empty, though there are more.
      */
     nextCursor: string | null;
 };
@@ -1739,7 +1739,7 @@ export type Drift = {
 export type RuntimeObservationPage = {
     items: Array<RuntimeObservation>;
     /**
-     * Hand it in as `cursor` for the next page; null on the last.
+     * Hand it in as `cursor` for the next page; null on the last. Filters look at many records: a page may be short, even empty, though there are more.
      */
     nextCursor: string | null;
 };
@@ -1882,7 +1882,7 @@ export type Definition = {
 export type RecommendationPage = {
     items: Array<Recommendation>;
     /**
-     * Hand it in as `cursor` for the next page; null on the last.
+     * Hand it in as `cursor` for the next page; null on the last. Filters look at many records: a page may be short, even empty, though there are more.
      */
     nextCursor: string | null;
 };
@@ -2039,7 +2039,7 @@ export type InventorySync = {
 export type ServiceAccountPage = {
     items: Array<ServiceAccount>;
     /**
-     * Hand it in as `cursor` for the next page; null on the last.
+     * Hand it in as `cursor` for the next page; null on the last. Filters look at many records: a page may be short, even empty, though there are more.
      */
     nextCursor: string | null;
 };
@@ -2050,7 +2050,7 @@ export type ServiceAccountPage = {
 export type ServiceAccountKeyPage = {
     items: Array<Credential>;
     /**
-     * Hand it in as `cursor` for the next page; null on the last.
+     * Hand it in as `cursor` for the next page; null on the last. Filters look at many records: a page may be short, even empty, though there are more.
      */
     nextCursor: string | null;
 };
@@ -2129,7 +2129,7 @@ export type CreatedKey = {
 export type TenantPage = {
     items: Array<Tenant>;
     /**
-     * Hand it in as `cursor` for the next page; null on the last.
+     * Hand it in as `cursor` for the next page; null on the last. Filters look at many records: a page may be short, even empty, though there are more.
      */
     nextCursor: string | null;
 };
@@ -2140,7 +2140,7 @@ export type TenantPage = {
 export type MembershipPage = {
     items: Array<Membership>;
     /**
-     * Hand it in as `cursor` for the next page; null on the last.
+     * Hand it in as `cursor` for the next page; null on the last. Filters look at many records: a page may be short, even empty, though there are more.
      */
     nextCursor: string | null;
 };
@@ -2151,7 +2151,7 @@ export type MembershipPage = {
 export type TracePage = {
     items: Array<Trace>;
     /**
-     * Hand it in as `cursor` for the next page; null on the last.
+     * Hand it in as `cursor` for the next page; null on the last. Filters look at many records: a page may be short, even empty, though there are more.
      */
     nextCursor: string | null;
 };
@@ -2224,7 +2224,7 @@ export type Status = {
 export type SpanPage = {
     items: Array<Span>;
     /**
-     * Hand it in as `cursor` for the next page; null on the last.
+     * Hand it in as `cursor` for the next page; null on the last. Filters look at many records: a page may be short, even empty, though there are more.
      */
     nextCursor: string | null;
 };
@@ -2329,7 +2329,7 @@ export type Span = {
 export type UserPage = {
     items: Array<User>;
     /**
-     * Hand it in as `cursor` for the next page; null on the last.
+     * Hand it in as `cursor` for the next page; null on the last. Filters look at many records: a page may be short, even empty, though there are more.
      */
     nextCursor: string | null;
 };

@@ -10,6 +10,7 @@ import { governanceLoop } from './migrations/0002-governance-loop.ts';
 import { postgres } from './migrations/0003-postgres.ts';
 import { auditChain } from './migrations/0005-audit-chain.ts';
 import { spanPartitions } from './migrations/0006-span-partitions.ts';
+import { placeIndexes } from './migrations/0007-place-indexes.ts';
 import type { Tables } from './tables.ts';
 
 /** A connection to the database, or a transaction on it: every repository function takes either. */
@@ -22,6 +23,7 @@ const MIGRATIONS = {
   '0003-postgres': postgres,
   '0005-audit-chain': auditChain,
   '0006-span-partitions': spanPartitions,
+  '0007-place-indexes': placeIndexes,
 };
 
 /** Connections to Postgres that a process holds, unless told otherwise. */

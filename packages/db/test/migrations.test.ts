@@ -89,6 +89,7 @@ test('two that start at once do not get in each other’s way', async () => {
     { name: '0003-postgres' },
     { name: '0005-audit-chain' },
     { name: '0006-span-partitions' },
+    { name: '0007-place-indexes' },
   ]);
 });
 

@@ -145,12 +145,14 @@ test('where a key was free when the work looked, and is taken when it writes, it
   await sql`create table numbers (number bigint primary key)`.execute(here.db);
   const next = () =>
     transaction(here, async (trx) => {
-      const { rows } = await sql<{ next: number }>`select coalesce(max(number), 0) + 1 as next from numbers`.execute(trx);
+      const { rows } = await sql<{ next: number }>`select coalesce(max(number), 0) + 1 as next from numbers`.execute(
+        trx,
+      );
       await sql`insert into numbers values (${rows[0]?.next})`.execute(trx);
       return rows[0]?.next;
     });
   const numbers = await Promise.all(Array.from({ length: 5 }, next));
-  expect(numbers.toSorted()).toEqual([1, 2, 3, 4, 5]);
+  expect(new Set(numbers)).toEqual(new Set([1, 2, 3, 4, 5]));
 });
 
 test('work that others come before each time is given up: an unavailable database, and nothing of it stays', async () => {
@@ -266,10 +268,7 @@ test('so is a statement that was its own transaction', async () => {
   lost.catch(() => {});
   await expect.poll(() => terminate(here, `state = 'active' and query like 'insert into things%'`)).toBe(1);
   await expect(lost).rejects.toThrow(CommitOutcomeUnknownError);
-  const read = here.db
-    .selectFrom(sql<{ slept: string }>`pg_sleep(20)`.as('sleep'))
-    .selectAll()
-    .execute();
+  const read = here.db.selectFrom(sql<{ slept: string }>`pg_sleep(20)`.as('sleep')).selectAll().execute();
   read.catch(() => {});
   await expect.poll(() => terminate(here, `state = 'active' and query like 'select * from pg_sleep%'`)).toBe(1);
   const error: unknown = await read.catch((thrown: unknown) => thrown);
@@ -330,9 +329,15 @@ test.each([
 ])('where %s the database is unavailable, and no error tells the password', async (_, url) => {
   const db = new Kysely<Things>({ dialect: postgresDialect({ url, poolSize: 1 }) });
   onTestFinished(() => db.destroy());
-  const error: unknown = await db.selectFrom('things').selectAll().execute().catch((thrown: unknown) => thrown);
+  const error: unknown = await db
+    .selectFrom('things')
+    .selectAll()
+    .execute()
+    .catch((thrown: unknown) => thrown);
   expect(error).toBeInstanceOf(DatabaseUnavailableError);
-  expect(JSON.stringify(error, Object.getOwnPropertyNames(error)) + String((error as Error).cause)).not.toContain('hunter2');
+  expect(JSON.stringify(error, Object.getOwnPropertyNames(error)) + String((error as Error).cause)).not.toContain(
+    'hunter2',
+  );
 });
 
 test('rows are not streamed', async () => {
@@ -349,7 +354,9 @@ test('the other parsers of pg are as they were', async () => {
 test('statements that come again are prepared once for each connection, and no more than so many', async () => {
   const { db } = await opened({ poolSize: 1 });
   const prepared = async () => {
-    const { rows } = await sql<{ name: string }>`select name from pg_prepared_statements where name like 'qm_%'`.execute(db);
+    const { rows } = await sql<{
+      name: string;
+    }>`select name from pg_prepared_statements where name like 'qm_%'`.execute(db);
     return rows.length;
   };
   const read = (columns: number) =>

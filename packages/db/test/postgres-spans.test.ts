@@ -27,7 +27,9 @@ async function rowsByDay(db: Database): Promise<Record<string, number>> {
 
 async function partitions(db: Database): Promise<string[]> {
   const { rows } = await sql<{ name: string }>`
-    select inhrelid::regclass::text as name from pg_inherits where inhparent = 'spans'::regclass order by 1`.execute(db);
+    select inhrelid::regclass::text as name from pg_inherits where inhparent = 'spans'::regclass order by 1`.execute(
+    db,
+  );
   return rows.map(({ name }) => name).filter((name) => name.startsWith('spans_202603'));
 }
 

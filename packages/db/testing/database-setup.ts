@@ -6,7 +6,6 @@ import { migrate, openDatabase } from '../src/database.ts';
 import { isPostgres } from '../src/dialects/postgres.ts';
 import { makeSpanPartitions } from '../src/dialects/postgres-spans.ts';
 import { createDatabase, startPostgres } from './postgres-server.ts';
-import type {} from './test-database.ts';
 
 const DATABASE = 'quartermaster_template';
 

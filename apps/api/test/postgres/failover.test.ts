@@ -1,4 +1,9 @@
-import { administer, createDatabase, type PostgresServer, startPostgres } from '@quartermaster/db/testing/postgres-server.ts';
+import {
+  administer,
+  createDatabase,
+  type PostgresServer,
+  startPostgres,
+} from '@quartermaster/db/testing/postgres-server.ts';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { accountWithKey } from '../support/people.ts';
 import { type Answered, startTestServer, type TestServer } from '../support/server.ts';
@@ -28,9 +33,9 @@ function load(tenantId: string) {
   const acknowledged: string[] = [];
   const unknown: string[] = [];
   const refused: Answered[] = [];
-  let [stopped, reads] = [false, 0];
+  const state = { stopped: false, reads: 0 };
   const client = async (name: string) => {
-    for (let count = 0; !stopped; count += 1) {
+    for (let count = 0; !state.stopped; count += 1) {
       const id = `${name}-${count}`;
       const body = { id, name: id, tenantId, metadata: { name, count } };
       const written = await server.call('POST', '/v1/service-accounts', { as: server.admin, body });
@@ -40,7 +45,7 @@ function load(tenantId: string) {
         if (written.body.code === 'outcome_unknown') unknown.push(id);
       }
       const read = await server.call('GET', '/v1/providers', { as: server.admin });
-      if (read.status === 200) reads += 1;
+      if (read.status === 200) state.reads += 1;
       else refused.push(read);
     }
   };
@@ -49,9 +54,9 @@ function load(tenantId: string) {
     acknowledged,
     unknown,
     refused,
-    reads: () => reads,
+    reads: () => state.reads,
     stop: async () => {
-      stopped = true;
+      state.stopped = true;
       await Promise.all(clients);
     },
   };

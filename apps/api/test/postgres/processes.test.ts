@@ -102,7 +102,7 @@ test('manifests that both publish at once get a version each, and one is active'
   };
   const answers = await both(6, publish);
   expect(statusesOf(answers)).toEqual({ 200: 6 });
-  expect(answers.map(({ body }) => body.version).toSorted()).toEqual([1, 2, 3, 4, 5, 6]);
+  expect(new Set(answers.map(({ body }) => body.version))).toEqual(new Set([1, 2, 3, 4, 5, 6]));
   const { items } = await two.ok('GET', '/v1/manifests?status=active', { as: { key } });
   expect(items).toHaveLength(1);
 }, 60_000);
@@ -128,8 +128,8 @@ test('spans sent to both, some to both at once, are counted exactly', async () =
   });
   await Promise.all(sends.map((send) => send()));
   const observations = await all(two, '/v1/runtime-observations', tenant.operator);
-  const counts = observations.map(({ name, occurrences }) => [name, occurrences]).toSorted();
-  expect(counts).toEqual(models.map((name) => [name, 24]).toSorted());
+  const counts = Object.fromEntries(observations.map(({ name, occurrences }) => [name, occurrences]));
+  expect(counts).toEqual(Object.fromEntries(models.map((name) => [name, 24])));
   const traces = await all(one, '/v1/traces?limit=100', tenant.operator);
   expect(traces.map(({ spanCount }) => spanCount)).toEqual(Array.from({ length: 24 }, () => 3));
 }, 120_000);
@@ -144,7 +144,7 @@ test('recommendations that both apply at once are applied once', async () => {
   const applied = answers.flatMap((answer) => answer.applied.map(({ id }: Body) => id));
   expect(applied).toHaveLength(3);
   expect(new Set(applied).size).toBe(3);
-  expect((await tenant.items()).map(({ name }) => name).toSorted()).toEqual(['a', 'b', 'c']);
+  expect(new Set((await tenant.items()).map(({ name }) => name))).toEqual(new Set(['a', 'b', 'c']));
 }, 60_000);
 
 test('of syncs of one provider, at both, one runs', async () => {
@@ -171,7 +171,10 @@ test('a task that both claim at once is claimed by one', async () => {
   const tenant = await newTenant(one);
   await tenant.see('unknown-model');
   const [task] = await tenant.tasks();
-  const others = [await accountWithKey(one, { tenantId: tenant.tenantId }), await accountWithKey(one, { tenantId: tenant.tenantId })];
+  const others = [
+    await accountWithKey(one, { tenantId: tenant.tenantId }),
+    await accountWithKey(one, { tenantId: tenant.tenantId }),
+  ];
   const answers = await both(6, (server, index) =>
     server.call('POST', `/v1/operator/tasks/${task?.id}/claim`, { as: others[index % 2] ?? null }),
   );

@@ -44,7 +44,9 @@ async function namesOf(db: Database): Promise<string[]> {
   const { rows } = onPostgres()
     ? await sql<{ name: string }>`
         select relname as name from pg_class
-        where relnamespace = current_schema()::regnamespace and relkind in ('r', 'p') and not relispartition`.execute(db)
+        where relnamespace = current_schema()::regnamespace and relkind in ('r', 'p') and not relispartition`.execute(
+        db,
+      )
     : await sql<{ name: string }>`select name from sqlite_master where type = 'table'`.execute(db);
   return rows.map(({ name }) => name).toSorted();
 }

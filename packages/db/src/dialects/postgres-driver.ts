@@ -1,5 +1,5 @@
 import type { CompiledQuery, DatabaseConnection, Driver, QueryResult, TransactionSettings } from 'kysely';
-import pg from 'pg';
+import { DatabaseError, type Pool, type PoolClient } from 'pg';
 import {
   CommitOutcomeUnknownError,
   DatabaseUnavailableError,
@@ -33,11 +33,11 @@ const TIMED = /^(Select|Insert|Update|Delete)QueryNode$/;
 
 /** A pool of connections, one of which serves a statement or a transaction. */
 export class PostgresDriver implements Driver {
-  readonly #open: () => pg.Pool;
+  readonly #open: () => Pool;
   readonly #names = new StatementNames();
-  #pool: pg.Pool | undefined;
+  #pool: Pool | undefined;
 
-  constructor(open: () => pg.Pool) {
+  constructor(open: () => Pool) {
     this.#open = open;
   }
 
@@ -77,7 +77,7 @@ export class PostgresDriver implements Driver {
 
 /** A connection for the time of one statement, or of one transaction. */
 class PostgresConnection implements DatabaseConnection {
-  readonly #client: pg.PoolClient;
+  readonly #client: PoolClient;
   readonly #names: StatementNames;
   #inTransaction = false;
   /** What undid the transaction: the server answers everything after it with that it is aborted. */
@@ -85,7 +85,7 @@ class PostgresConnection implements DatabaseConnection {
   /** Not to be used again. */
   #broken = false;
 
-  constructor(client: pg.PoolClient, names: StatementNames) {
+  constructor(client: PoolClient, names: StatementNames) {
     this.#client = client;
     this.#names = names;
   }
@@ -178,7 +178,7 @@ class PostgresConnection implements DatabaseConnection {
   }
 
   #translated(error: unknown): unknown {
-    if (!(error instanceof pg.DatabaseError)) {
+    if (!(error instanceof DatabaseError)) {
       if (error instanceof RangeError || error instanceof TypeError) return error;
       // Nothing else comes from pg but what befalls the connection.
       this.#broken = true;
@@ -203,12 +203,12 @@ class PostgresConnection implements DatabaseConnection {
  * newer release that migrates while this one still serves, or a proxy has forgotten it. It did nothing.
  */
 function isStale(error: unknown): boolean {
-  if (!(error instanceof pg.DatabaseError)) return false;
+  if (!(error instanceof DatabaseError)) return false;
   return error.code === '26000' || (error.code === '0A000' && /cached plan/.test(error.message));
 }
 
 /** The types of pg say nothing of it; its own pool ends connections that take too long to open by it. */
-function streamOf(client: pg.PoolClient): { destroy: () => void } {
+function streamOf(client: PoolClient): { destroy: () => void } {
   return (client as unknown as { connection: { stream: { destroy: () => void } } }).connection.stream;
 }
 

@@ -7,7 +7,7 @@ import {
   PostgresQueryCompiler,
   sql,
 } from 'kysely';
-import pg from 'pg';
+import { Pool, types } from 'pg';
 import { PostgresDriver, STATEMENT_TIMEOUT_MS } from './postgres-driver.ts';
 
 /** How long a request waits for a connection: a free one of the pool, or a new one. In milliseconds. */
@@ -55,8 +55,8 @@ export function isPostgres<Tables>(db: Kysely<Tables>): boolean {
   return db.getExecutor().adapter instanceof Adapter;
 }
 
-function openPool(url: string, poolSize: number): pg.Pool {
-  const pool = new pg.Pool({
+function openPool(url: string, poolSize: number): Pool {
+  const pool = new Pool({
     connectionString: url,
     max: poolSize,
     application_name: 'quartermaster',
@@ -76,12 +76,13 @@ function openPool(url: string, poolSize: number): pg.Pool {
   return pool;
 }
 
-const { INT8, NUMERIC } = pg.types.builtins;
+/** The types whose values are numbers here: int8 and numeric. pg gives them as text. */
+const NUMBERS: ReadonlySet<number> = new Set([types.builtins.INT8, types.builtins.NUMERIC]);
 
 /** Counts and sums are numbers here, as they are in SQLite. Of this pool alone: pg's own parsers stay as they are. */
 function getTypeParser(type: number, format?: 'text' | 'binary'): (value: string) => unknown {
-  if (format !== 'binary' && (type === INT8 || type === NUMERIC)) return safeNumber;
-  return pg.types.getTypeParser(type, format as 'text') as (value: string) => unknown;
+  if (format !== 'binary' && NUMBERS.has(type)) return safeNumber;
+  return types.getTypeParser(type, format) as (value: string) => unknown;
 }
 
 function safeNumber(text: string): number {

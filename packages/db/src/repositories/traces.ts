@@ -101,7 +101,10 @@ async function notStored(db: Database, place: TenantPlace, spans: readonly NewSp
 /** From when to when traces got spans; null where there is none. */
 function timesOfTraces(traces: readonly { created_at: string; updated_at: string }[]) {
   const [first] = traces.map((trace) => trace.created_at).toSorted();
-  const last = traces.map((trace) => trace.updated_at).toSorted().at(-1);
+  const last = traces
+    .map((trace) => trace.updated_at)
+    .toSorted()
+    .at(-1);
   return first === undefined || last === undefined ? null : { first, last };
 }
 
@@ -215,7 +218,11 @@ export async function listSpans(
  * The days to look at for the spans of a trace: undefined where nothing in the scope has it, null where spans do not stand
  * by days.
  */
-async function daysOf(db: Database, scope: TenantScope, traceId: string): Promise<Expression<SqlBool> | null | undefined> {
+async function daysOf(
+  db: Database,
+  scope: TenantScope,
+  traceId: string,
+): Promise<Expression<SqlBool> | null | undefined> {
   if (!isPostgres(db)) return null;
   const traces = db.selectFrom('traces').select(['created_at', 'updated_at']).where('trace_id', '=', traceId);
   const times = timesOfTraces(await traces.where(within(scope)).execute());
