@@ -50,7 +50,8 @@ export default defineConfig({
     reporters: ['default', 'json'],
     outputFile: { json: 'reports/vitest.json' },
     // Two projects share the processor with the database server of one of them.
-    testTimeout: 20_000,
+    testTimeout: 60_000,
+    hookTimeout: 60_000,
     // Each file has servers and databases of its own. What they share takes long to make: the document and its schemas.
     isolate: false,
     maxWorkers: Math.max(2, availableParallelism() - 1),
