@@ -6,7 +6,8 @@ import type { TestServer } from '../support/server.ts';
 const EXEMPT_COLUMNS = ['last_used_at', 'last_seen_at'];
 
 /** What the service writes by itself, keys that a refused request claims and gives back, and the notes themselves. */
-const EXEMPT_TABLES = /^(sqlite_|kysely_|noted_changes|audit_(chain|heads|unsealed)$|idempotency_keys$|rate_limit_windows$)/;
+const EXEMPT_TABLES =
+  /^(sqlite_|kysely_|noted_changes|audit_(chain|heads|unsealed)$|idempotency_keys$|rate_limit_windows$)/;
 
 const INSERTED_REFUSAL = { table: 'audit_events', column: 'outcome', value: 'denied' };
 
