@@ -7,7 +7,8 @@ const EXEMPT_COLUMNS = ['last_used_at', 'last_seen_at'];
 const EXEMPT_ROWS: Record<string, string> = { audit_events: `new.outcome = 'denied'` };
 
 /** What the service writes by itself, beside requests, and keys that a refused request claims and gives back. */
-const UNWATCHED = /^(sqlite_|kysely_|noted_changes|audit_(chain|heads|unsealed)$|idempotency_keys$|rate_limit_windows$)/;
+const UNWATCHED =
+  /^(sqlite_|kysely_|noted_changes|audit_(chain|heads|unsealed)$|idempotency_keys$|rate_limit_windows$)/;
 
 /** Notes every row that is inserted, changed or deleted, in the transaction that does it. */
 export class Changes {
