@@ -20,7 +20,7 @@ const AGREED = 1.2;
 type List = {
   title: string;
   table: 'service_accounts' | 'runtime_observations';
-  fill: (file: string, world: World, rows: number) => void;
+  fill: (file: string, world: World, rows: number) => Promise<void>;
   /** The request for a page; null: the first one. */
   asked: (world: World, after: readonly [string, string] | null) => Asked;
 };
@@ -72,7 +72,7 @@ async function comparePages(bench: Bench, list: List): Promise<Finding> {
       const file = copyOf(world, `${list.table}-${rows}`);
       files.push(file);
       const began = performance.now();
-      list.fill(file, world, rows);
+      await list.fill(file, world, rows);
       const gigabytes = number(statSync(file).size / 1e9);
       bench.say(`${rows} rows written in ${number((performance.now() - began) / 1000)} s, ${gigabytes} GB`);
       const server = await startQuartermaster({

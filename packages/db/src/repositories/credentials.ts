@@ -2,18 +2,8 @@ import { type Credential, EXPIRING_DAYS, type SearchCredentialsInput } from '@qu
 import type { Scope } from '@quartermaster/contracts/scopes.ts';
 import { type Expression, type Selectable, type SqlBool, sql } from 'kysely';
 import type { Database } from '../database.ts';
-import {
-  contains,
-  folded,
-  newestFirst,
-  type Page,
-  type PageRequest,
-  pageOf,
-  placeColumns,
-  timeKey,
-  timesOf,
-  within,
-} from '../queries.ts';
+import { listRows, type Stretch, withinStretch } from '../listing.ts';
+import { contains, folded, type Page, type PageRequest, placeColumns, timesOf, within } from '../queries.ts';
 import type { Tables } from '../tables.ts';
 import type { TenantPlace, TenantScope } from '../tenancy.ts';
 import { forgetApiKeys } from './api-keys.ts';
@@ -142,7 +132,18 @@ export async function searchCredentials(
   page: PageRequest,
   now: Date,
 ): Promise<Page<Credential>> {
-  let query = db.selectFrom('credentials').selectAll().where(within(scope));
+  const { ids, ownerId, providerId, ...sifting } = filter;
+  const { rows, next } = await listRows(db, scope, page, {
+    table: 'credentials',
+    // Ids and owners have indexes of their own, and are few.
+    isSifted: ids == null && ownerId == null && providerId == null && Object.values(sifting).some((one) => one != null),
+    rows: (stretch) => credentialRows(db, filter, stretch, now).execute(),
+  });
+  return { items: rows.map((row) => toCredential(row, now)), next };
+}
+
+function credentialRows(db: Database, filter: CredentialFilter, stretch: Stretch, now: Date) {
+  let query = db.selectFrom('credentials').selectAll().where(within(stretch.scope));
   if (filter.ids != null) query = query.where('id', 'in', filter.ids.length > 0 ? filter.ids : ['']);
   if (filter.name != null) query = query.where('name', '=', filter.name);
   if (filter.query != null) query = query.where(contains('search_text', filter.query));
@@ -159,8 +160,7 @@ export async function searchCredentials(
   }
   if (filter.createdAfter != null) query = query.where('created_at', '>', filter.createdAfter);
   if (filter.createdBefore != null) query = query.where('created_at', '<', filter.createdBefore);
-  const rows = await query.$call(newestFirst(page)).execute();
-  return pageOf(rows, page.limit, (row) => toCredential(row, now), timeKey);
+  return query.where(withinStretch(stretch)).orderBy('created_at', 'desc').orderBy('id', 'desc').limit(stretch.rows);
 }
 
 /** Whether nothing has to be done about a credential's end: it was replaced, was revoked or is gone, or does not end soon. */

@@ -2,20 +2,8 @@ import type { Provider } from '@quartermaster/contracts/providers.ts';
 import type { Selectable } from 'kysely';
 import type { Database } from '../database.ts';
 import { newId } from '../ids.ts';
-import {
-  folded,
-  type Page,
-  type PageRequest,
-  type PageRows,
-  pageOf,
-  placeColumns,
-  placeOf,
-  rowsAfter,
-  rowsOf,
-  timeKey,
-  timesOf,
-  within,
-} from '../queries.ts';
+import { listRows, type Stretch, withinStretch } from '../listing.ts';
+import { folded, type Page, type PageRequest, placeColumns, placeOf, timesOf, within } from '../queries.ts';
 import { statement } from '../statement.ts';
 import type { Tables } from '../tables.ts';
 import type { TenantPlace, TenantScope } from '../tenancy.ts';
@@ -55,20 +43,15 @@ export async function findProviders(db: Database, scope: TenantScope, ids: reado
   return (await providersByIds(db, { scope, ids })).map(toProvider);
 }
 
-type ListedProviders = PageRows & {
-  scope: TenantScope;
-  kind: string | null;
-  status: string | null;
-  nameKey: string | null;
-};
+type ListedProviders = Stretch & { kind: string | null; status: string | null; nameKey: string | null };
 
-const providerRows = statement((db, { scope, kind, status, nameKey, ...rows }: ListedProviders) => {
+const providerRows = statement((db, { scope, kind, status, nameKey, after, until, rows }: ListedProviders) => {
   let query = db.selectFrom('providers').selectAll().where(within(scope));
   query =
     status === null ? query.where('status', '<>', 'deleted') : query.where('status', '=', status as Provider['status']);
   if (kind !== null) query = query.where('kind', '=', kind as Provider['kind']);
   if (nameKey !== null) query = query.where('name_key', '=', nameKey);
-  return query.$call(rowsAfter(rows));
+  return query.where(withinStretch({ after, until })).orderBy('created_at', 'desc').orderBy('id', 'desc').limit(rows);
 });
 
 /** Newest first. Deleted ones are listed by their status alone. */
@@ -80,8 +63,12 @@ export async function listProviders(
 ): Promise<Page<Provider>> {
   const { kind = null, status = null, name = null } = filter;
   const nameKey = name === null ? null : folded(name);
-  const rows = await providerRows(db, { scope, kind, status, nameKey, ...rowsOf(page) });
-  return pageOf(rows, page.limit, toProvider, timeKey);
+  const { rows, next } = await listRows(db, scope, page, {
+    table: 'providers',
+    isSifted: kind !== null || status !== null || nameKey !== null,
+    rows: (stretch) => providerRows(db, { kind, status, nameKey, ...stretch }),
+  });
+  return { items: rows.map(toProvider), next };
 }
 
 /**

@@ -3,17 +3,15 @@ import type { SearchServiceAccountsInput, ServiceAccount } from '@quartermaster/
 import canonicalize from 'canonicalize';
 import { type Insertable, type Selectable, sql } from 'kysely';
 import type { Database } from '../database.ts';
+import { listRows, type Stretch, withinStretch } from '../listing.ts';
 import {
   contains,
   flag,
   folded,
-  newestFirst,
   type Page,
   type PageRequest,
-  pageOf,
   placeColumns,
   placeOf,
-  timeKey,
   timesOf,
   within,
 } from '../queries.ts';
@@ -57,7 +55,19 @@ export async function searchServiceAccounts(
   page: PageRequest,
   now: Date,
 ): Promise<Page<ServiceAccount>> {
-  let query = db.selectFrom('service_accounts').selectAll().where(within(scope));
+  const { ids, name, query, status, metadata, createdAfter, createdBefore } = filter;
+  const sifting = [name, query, status, metadata, createdAfter, createdBefore];
+  const { rows, next } = await listRows(db, scope, page, {
+    table: 'service_accounts',
+    // Ids have an index of their own, and are few.
+    isSifted: ids == null && sifting.some((one) => one != null),
+    rows: (stretch) => accountRows(db, filter, stretch).execute(),
+  });
+  return { items: await withKeys(db, rows, now), next };
+}
+
+function accountRows(db: Database, filter: ServiceAccountFilter, stretch: Stretch) {
+  let query = db.selectFrom('service_accounts').selectAll().where(within(stretch.scope));
   query =
     filter.status == null
       ? query.where('status', '<>', 'deleted')
@@ -80,9 +90,7 @@ export async function searchServiceAccounts(
       ),
     );
   }
-  const rows = await query.$call(newestFirst(page)).execute();
-  const { items, next } = pageOf(rows, page.limit, (row) => row, timeKey);
-  return { items: await withKeys(db, items, now), next };
+  return query.where(withinStretch(stretch)).orderBy('created_at', 'desc').orderBy('id', 'desc').limit(stretch.rows);
 }
 
 const newAccount = statement((db, { row }: { row: Insertable<Tables['service_accounts']> }) =>
