@@ -151,7 +151,7 @@ test('undo after apply restores the exact former state, whatever came before', a
     }),
     { numRuns: runs(120) },
   );
-  expect(undone).toBeGreaterThan(40);
+  expect(undone).toBeGreaterThan(runs(40));
 }, 240_000);
 
 test('an undo after anything else is done or refused, and never brings a withdrawn approval back', async () => {
