@@ -192,7 +192,7 @@ function handlerOf(operation: Operation, procedure: Procedure): Handler {
       if (ctx && errors[0]) ctx.refused = ctx.refuse(errors[0]);
       return { status: ctx?.refused?.status ?? 200 };
     },
-  }) as unknown as Handler;
+  });
 }
 
 async function invoke(operation: Operation, procedure: Procedure, call: Call): Promise<unknown> {

@@ -5,7 +5,7 @@ import type { Services } from '../services.ts';
 import { type TakePoints, WINDOW_MS } from './rate-limit.ts';
 
 /** A request waits no longer for the database to count it. In milliseconds. */
-const WAIT_MS = 500;
+export const SHARED_LIMITS_WAIT_MS = 500;
 
 /** After the database could not be asked, it is left alone for so long. */
 const PAUSE_MS = 5000;
@@ -17,8 +17,10 @@ type Needs = Pick<Services, 'db' | 'log' | 'secrets'>;
 /**
  * Points that processes take from a common table. Where the database is slow or away nobody waits for it, and nobody is
  * refused for it: each process counts alone.
+ *
+ * @param waitMs how long a request waits for the database
  */
-export function sharedPoints({ db, log, secrets }: Needs): TakePoints {
+export function sharedPoints({ db, log, secrets }: Needs, waitMs: number): TakePoints {
   const key = secrets.derive('rate limits');
   let pausedUntil = 0;
   return async (policy, { tenantId, id }, windowStart, points) => {
@@ -27,8 +29,8 @@ export function sharedPoints({ db, log, secrets }: Needs): TakePoints {
     const window = { tenantId, policy, caller, windowStart: windowStart.toISOString() };
     const waiting = new AbortController();
     try {
-      const late = sleep(WAIT_MS, undefined, { signal: waiting.signal }).then(() => {
-        throw new Error(`the database did not answer within ${WAIT_MS} ms`);
+      const late = sleep(waitMs, undefined, { signal: waiting.signal }).then(() => {
+        throw new Error(`the database did not answer within ${waitMs} ms`);
       });
       return await Promise.race([reservePoints(db, window, points), late]);
     } catch (error) {

@@ -15,7 +15,7 @@ import { createMetrics } from '../metrics.ts';
 import { type Resolver, resolveAll } from '../outbound/resolver.ts';
 import { cursorCodec } from '../pages.ts';
 import { createLimits } from '../rate-limits/limits.ts';
-import { sharedPoints } from '../rate-limits/shared-points.ts';
+import { SHARED_LIMITS_WAIT_MS, sharedPoints } from '../rate-limits/shared-points.ts';
 import type { Services } from '../services.ts';
 import { replaceLostKey } from '../signing-keys/service.ts';
 import { createApp } from './app.ts';
@@ -49,6 +49,8 @@ export type Parts = {
   connectionLimits?: Partial<ConnectionLimits>;
   /** Whether rate limits are shared by way of the database; on Postgres they are. */
   sharedLimits?: boolean;
+  /** How long a request waits for that, in milliseconds. */
+  sharedLimitsWaitMs?: number;
   /** Holds every answer against its contract. */
   checkAnswers?: boolean;
   /** Leaves undone what the service does without being asked: whatever happens, a request did it. */
@@ -111,7 +113,8 @@ export async function startServer(config: Config, parts: Parts = {}): Promise<Ru
     const metrics = createMetrics();
     // Another process serves the same database on Postgres alone.
     const isShared = parts.sharedLimits ?? config.databaseUrl.startsWith('postgres');
-    const takePoints = isShared ? sharedPoints({ db, log, secrets }) : null;
+    const waitMs = parts.sharedLimitsWaitMs ?? SHARED_LIMITS_WAIT_MS;
+    const takePoints = isShared ? sharedPoints({ db, log, secrets }, waitMs) : null;
     const { requests, registrations, organizations } = createLimits({ rateLimits: config.rateLimits, now, takePoints });
     const services: Services = {
       ...{ db, log, now, secrets, publicUrl, issuer },

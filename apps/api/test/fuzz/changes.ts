@@ -1,5 +1,5 @@
 import SqliteDatabase from 'better-sqlite3';
-import pg from 'pg';
+import { Client } from 'pg';
 import type { TestServer } from '../support/server.ts';
 
 /** What a refused request may leave: when somebody was last seen, and that it was refused. */
@@ -55,7 +55,7 @@ async function onSqlite(file: string): Promise<Changes> {
 }
 
 async function onPostgres(url: string): Promise<Changes> {
-  const client = new pg.Client({ connectionString: url });
+  const client = new Client({ connectionString: url });
   await client.connect();
   const { table, column, value } = INSERTED_REFUSAL;
   const exempt = `array['${EXEMPT_COLUMNS.join(`', '`)}']`;

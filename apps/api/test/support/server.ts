@@ -49,7 +49,7 @@ export const SECRET_KEY = Buffer.alloc(32, 'k').toString('base64');
  */
 export async function startTestServer(
   environment: Record<string, string> = {},
-  parts: Pick<Parts, 'log' | 'resolver' | 'syncLimits' | 'connectionLimits' | 'sharedLimits' | 'noHousekeeping'> = {},
+  parts: Omit<Parts, 'now' | 'checkAnswers'> = {},
 ): Promise<TestServer> {
   const given = environment['DATABASE_URL'];
   const database = given === undefined ? await newTestDatabase('migrated') : { url: given, remove: async () => {} };
