@@ -161,9 +161,9 @@ function bridge(operation: Operation, procedure: Procedure): (call: Call) => Pro
 }
 
 type Procedure = ReturnType<typeof procedureRunner>;
-type Handler = ReturnType<typeof createOpenApiNodeHttpHandler>;
+type Handler = ReturnType<typeof handlerOf>;
 
-function handlerOf(operation: Operation, procedure: Procedure): Handler {
+function handlerOf(operation: Operation, procedure: Procedure) {
   const t = initTRPC.context<Call>().meta<OpenApiMeta>().create();
   const names = Object.keys(operation.params?.shape ?? {});
   const standIn = t.procedure
@@ -181,7 +181,7 @@ function handlerOf(operation: Operation, procedure: Procedure): Handler {
       if (ctx && errors[0]) ctx.refused = ctx.refuse(errors[0]);
       return { status: ctx?.refused?.status ?? 200 };
     },
-  }) as unknown as Handler;
+  });
 }
 
 async function invoke(procedure: Procedure, call: Call): Promise<unknown> {

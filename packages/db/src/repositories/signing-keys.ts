@@ -22,7 +22,7 @@ export type NewSigningKey = Pick<SigningKey, 'id' | 'publicKey' | 'sealedKey' | 
 
 // The signing keys are the platform's own: they stand in the tenant '', and no scope narrows who signs or verifies.
 
-const newestSigningKey = statement((db, _: object) =>
+const newestSigningKey = statement((db) =>
   db
     .selectFrom('credentials')
     .selectAll()
