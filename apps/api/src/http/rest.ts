@@ -172,9 +172,9 @@ function bridge(operation: Operation, procedure: Procedure): (call: Call) => Pro
 }
 
 type Procedure = ReturnType<typeof procedureRunner>;
-type Handler = ReturnType<typeof createOpenApiNodeHttpHandler>;
+type Handler = ReturnType<typeof handlerOf>;
 
-function handlerOf(operation: Operation, procedure: Procedure): Handler {
+function handlerOf(operation: Operation, procedure: Procedure) {
   const t = initTRPC.context<Call>().meta<OpenApiMeta>().create();
   const names = Object.keys(operation.params?.shape ?? {});
   const standIn = t.procedure

@@ -22,7 +22,7 @@ export type NewSigningKey = Pick<SigningKey, 'id' | 'publicKey' | 'sealedKey' | 
 
 // The signing keys are the platform's own: they stand in the tenant '', and no scope narrows who signs or verifies.
 
-const newestSigningKey = statement((db, _values: object) =>
+const newestSigningKey = statement((db) =>
   db
     .selectFrom('credentials')
     .selectAll()
@@ -36,18 +36,6 @@ const newestSigningKey = statement((db, _values: object) =>
 export async function findNewestSigningKey(db: Database): Promise<SigningKey | undefined> {
   const [row] = await newestSigningKey(db, {});
   return row && toSigningKey(row);
-}
-
-/** The sealed private half of a key, whether or not it still signs or is published. '' where there is none any more. */
-export async function findSealedKey(db: Database, id: string): Promise<string | undefined> {
-  const row = await db
-    .selectFrom('credentials')
-    .select('secret')
-    .where('tenant_id', '=', '')
-    .where('kind', '=', 'signing_key')
-    .where('id', '=', id)
-    .executeTakeFirst();
-  return row && (row.secret ?? '');
 }
 
 /** The public keys that tokens may still be signed by, newest first. */
