@@ -101,7 +101,7 @@ test('one head is kept for each day, and the first one of a day is logged', asyn
 });
 
 test('of two processes that seal at once each event is sealed by one, once', { timeout: 60_000 }, async () => {
-  const { environment, admin, db } = await processDatabase();
+  const { environment, admin } = await processDatabase();
   const first = await startProcess(environment);
   const second = await startProcess(environment);
   await Promise.all([first, second].map((service) => createMany(service, admin, 60)));
