@@ -38,15 +38,15 @@ export function sealer(services: SealServices): Sealer {
   const remembered = new Map<string, Head>();
   /** Chains that are not sealed any further. */
   const halted = new Set<string>();
-  let stopping = false;
+  const stopping = new AbortController();
   let running: Promise<void> = Promise.resolve();
 
   async function sealAll(): Promise<void> {
     // One batch of each tenant in turn, so that the many events of one do not hold up the others.
-    for (let more = true; more && !stopping; ) {
+    for (let more = true; more && !stopping.signal.aborted; ) {
       more = false;
       let tenantId = await findUnsealedTenant(db, null);
-      while (tenantId !== undefined && !stopping) {
+      while (tenantId !== undefined && !stopping.signal.aborted) {
         more = (await sealOrTell(tenantId)) || more;
         await breathe();
         tenantId = await findUnsealedTenant(db, tenantId);
@@ -134,7 +134,7 @@ export function sealer(services: SealServices): Sealer {
       return pass;
     },
     async stop() {
-      stopping = true;
+      stopping.abort();
       await running;
     },
   };

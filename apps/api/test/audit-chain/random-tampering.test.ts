@@ -1,5 +1,5 @@
 import type { Database } from '@quartermaster/db/database.ts';
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Body, startTestServer, type TestServer } from '../support/server.ts';
 import {
