@@ -8,6 +8,8 @@ const ONCE = [
   'test/bad-input-*.test.ts',
   'test/bearer.test.ts',
   'test/client.test.ts',
+  'test/connection-limits.test.ts',
+  'test/cursors.test.ts',
   'test/document*.test.ts',
   'test/http/**/*.test.ts',
   'test/instrumentations/**/*.test.ts',
@@ -19,6 +21,7 @@ const ONCE = [
   'test/outbound*.test.ts',
   'test/quickstart.test.ts',
   'test/server.test.ts',
+  'test/rate-limits/rate-limit.test.ts',
   'test/token-email.test.ts',
 ];
 
@@ -28,6 +31,7 @@ const SQLITE = [
   'test/backup.test.ts',
   'test/config.test.ts',
   'test/durability.test.ts',
+  'test/idempotency/killed.test.ts',
   // It looks for changes by triggers.
   'test/fuzz/**/*.test.ts',
   'test/lost-secret-key.test.ts',
@@ -46,7 +50,8 @@ export default defineConfig({
     reporters: ['default', 'json'],
     outputFile: { json: 'reports/vitest.json' },
     // Two projects share the processor with the database server of one of them.
-    testTimeout: 20_000,
+    testTimeout: 60_000,
+    hookTimeout: 60_000,
     // Each file has servers and databases of its own. What they share takes long to make: the document and its schemas.
     isolate: false,
     maxWorkers: Math.max(2, availableParallelism() - 1),

@@ -1,9 +1,16 @@
+import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
+
+const globalSetup = [fileURLToPath(import.meta.resolve('@quartermaster/db/testing/database-setup.ts'))];
+const include = ['test/fuzz/operations.test.ts'];
+const provide = {
+  fuzzCases: Number(process.env['FUZZ_CASES'] ?? 200),
+  fuzzSeed: Number(process.env['FUZZ_SEED'] ?? 1),
+};
 
 // The fuzzing alone, with as many requests for each operation as are asked for: the torture suite's long form.
 export default defineConfig({
   test: {
-    include: ['test/fuzz/operations.test.ts'],
-    provide: { fuzzCases: Number(process.env['FUZZ_CASES'] ?? 200), fuzzSeed: Number(process.env['FUZZ_SEED'] ?? 1) },
+    projects: ['sqlite', 'postgres'].map((name) => ({ test: { name, include, globalSetup, provide } })),
   },
 });

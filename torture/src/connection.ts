@@ -48,7 +48,8 @@ export class Connection {
         });
       });
       asked.on('timeout', () => asked.destroy(new Error(`${method} ${path} had no answer in ${ANSWER_TIMEOUT_MS} ms`)));
-      asked.on('error', reject);
+      // Whether the connection had carried a request before: then somebody had taken it.
+      asked.on('error', (error) => reject(Object.assign(error, { reused: asked.reusedSocket })));
       asked.end(payload);
     });
   }

@@ -1,9 +1,19 @@
+import { fuzz } from './fuzz.ts';
 import { killLoops } from './kill/loops.ts';
 import type { Part } from './part.ts';
+import { powerLoss } from './power-loss.ts';
+import { shutdown } from './shutdown.ts';
+import { sockets } from './sockets/sockets.ts';
+import { storage } from './storage.ts';
 import { openPostgresStore, openSqliteStore } from './stores.ts';
 
 /** Every part of the suite, in the order in which they run. */
 export const PARTS: readonly Part[] = [
   killLoops('kill-sqlite', openSqliteStore),
   killLoops('kill-postgres', openPostgresStore),
+  powerLoss,
+  storage,
+  shutdown,
+  sockets,
+  fuzz,
 ];

@@ -35,6 +35,7 @@ const running = new Set<ChildProcess>();
 process.on('exit', () => {
   for (const child of running) child.kill('SIGKILL');
 });
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
 
 /** Starts the service as its users do, on a free port, and waits until it listens. */
 export async function startService({ databaseUrl, environment = {}, wrapper = [] }: Starting): Promise<Service> {

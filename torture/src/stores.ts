@@ -98,7 +98,8 @@ async function postgresFaults(url: string): Promise<string[]> {
   return faults;
 }
 
-async function childrenOf(pid: number): Promise<number[]> {
+/** The processes that a process started, as Linux lists them. */
+export async function childrenOf(pid: number): Promise<number[]> {
   const text = await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8').catch(() => '');
   return text.split(' ').filter(Boolean).map(Number);
 }

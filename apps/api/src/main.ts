@@ -17,7 +17,8 @@ try {
     process.on(signal, () => {
       if (stopping) process.exit(1);
       stopping = true;
-      server.stop().then(
+      // Who presses Ctrl-C waits at a terminal: nobody sends requests by turns there.
+      server.stop(signal === 'SIGINT' ? 0 : config.shutdownDelayMs).then(
         () => process.exit(0),
         (error: unknown) => {
           process.stderr.write(`${String(error)}\n`);

@@ -31,6 +31,8 @@ export const TABLE_KEYS = {
   audit_unsealed: ['tenant_id', 'event_id'],
   audit_chain: ['tenant_id', 'position'],
   audit_heads: ['tenant_id', 'size'],
+  idempotency_keys: ['tenant_id', 'principal', 'key_digest'],
+  rate_limit_windows: ['tenant_id', 'policy', 'caller', 'window_start'],
 } as const satisfies { [T in keyof Tables]: readonly (keyof Tables[T] & string)[] };
 
 export type TableName = keyof typeof TABLE_KEYS;

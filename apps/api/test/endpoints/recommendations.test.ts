@@ -344,6 +344,15 @@ describe('apply_provider_recommendations', () => {
     expect(await tenant.items()).toMatchObject([{ status: 'retired' }]);
   });
 
+  test('an empty list of kinds takes none', async () => {
+    const { tenant, id } = await recommended();
+    const [{ providerId }] = await tenant.recommendations();
+    const path = `/v1/providers/${providerId}/recommendations/apply`;
+    const answer = await server.ok('POST', path, { as: tenant.operator, body: { kinds: [] } });
+    expect([answer.applied, answer.skipped]).toEqual([[], []]);
+    expect((await tenant.recommendations()).map((one) => one.id)).toContain(id);
+  });
+
   test('one that another of the same call settled is left out', async () => {
     const tenant = await newTenant(server);
     const { tenantId } = tenant;

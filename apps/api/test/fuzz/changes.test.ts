@@ -1,18 +1,20 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { startTestServer } from '../support/server.ts';
-import { Changes } from './changes.ts';
+import { noteChanges } from './changes.ts';
 
 test('every row that a request changes is noted, and nothing of one that is refused or reads', async () => {
   const server = await startTestServer();
   onTestFinished(() => server.stop());
-  const changes = new Changes(server);
+  // Or the first signing key would be made meanwhile.
+  await server.ok('GET', '/.well-known/jwks.json');
+  const changes = await noteChanges(server);
   onTestFinished(() => changes.close());
   const noted = async (method: string, path: string, body?: object) => {
-    const before = changes.now();
+    const before = await changes.now();
     // The last use of the key is due each time.
     server.travel(120_000);
     await server.call(method, path, { as: server.admin, ...(body && { body }) });
-    return changes.since(before).toSorted();
+    return (await changes.since(before)).toSorted();
   };
   const path = '/v1/service-accounts';
   const body = { id: 'noted', name: 'noted', metadata: { team: 'blue' } };

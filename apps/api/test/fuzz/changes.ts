@@ -1,55 +1,85 @@
-import { sqlitePath } from '@quartermaster/db/database.ts';
 import SqliteDatabase from 'better-sqlite3';
+import pg from 'pg';
 import type { TestServer } from '../support/server.ts';
 
 /** What a refused request may leave: when somebody was last seen, and that it was refused. */
 const EXEMPT_COLUMNS = ['last_used_at', 'last_seen_at'];
-const EXEMPT_ROWS: Record<string, string> = { audit_events: `new.outcome = 'denied'` };
 
-/** Notes every row that is inserted, changed or deleted, in the transaction that does it. */
-export class Changes {
-  readonly #db: SqliteDatabase.Database;
-  readonly #newest: SqliteDatabase.Statement;
-  readonly #since: SqliteDatabase.Statement;
+/** What the service writes by itself, keys that a refused request claims and gives back, and the notes themselves. */
+const EXEMPT_TABLES =
+  /^(sqlite_|kysely_|noted_changes|audit_(chain|heads|unsealed)$|idempotency_keys$|rate_limit_windows$)/;
 
-  constructor({ databaseUrl }: TestServer) {
-    this.#db = new SqliteDatabase(sqlitePath(databaseUrl, '/') ?? '');
-    this.#db.exec('create table noted_changes (number integer primary key autoincrement, change text)');
-    const names = this.#db.prepare(`select name from sqlite_master where type = 'table'`).pluck().all() as string[];
-    for (const name of names.filter((one) => !/^(sqlite_|kysely_|noted_changes)/.test(one))) this.#watch(name);
-    this.#newest = this.#db.prepare('select coalesce(max(number), 0) from noted_changes').pluck();
-    this.#since = this.#db.prepare('select distinct change from noted_changes where number > ?').pluck();
-  }
+const INSERTED_REFUSAL = { table: 'audit_events', column: 'outcome', value: 'denied' };
 
+/** The notes of every row that is inserted, changed or deleted, made by triggers in the transaction that does it. */
+export type Changes = {
   /** Where the notes stand. */
-  now(): number {
-    return this.#newest.get() as number;
-  }
-
+  now: () => Promise<number>;
   /** What changed since: `update of providers`. */
-  since(number: number): string[] {
-    return this.#since.all(number) as string[];
-  }
+  since: (number: number) => Promise<string[]>;
+  close: () => Promise<void>;
+};
 
-  close(): void {
-    this.#db.close();
-  }
+export function noteChanges({ databaseUrl }: TestServer): Promise<Changes> {
+  return databaseUrl.startsWith('sqlite:') ? onSqlite(databaseUrl.replace('sqlite:', '')) : onPostgres(databaseUrl);
+}
 
-  #watch(table: string): void {
-    const columns = this.#db.prepare(`select name from pragma_table_info('${table}')`).pluck().all() as string[];
-    const differ = columns
-      .filter((column) => !EXEMPT_COLUMNS.includes(column))
-      .map((column) => `old."${column}" is not new."${column}"`)
-      .join(' or ');
-    const exempt = EXEMPT_ROWS[table];
-    const unless = exempt === undefined ? '' : `when not (${exempt})`;
-    for (const [event, when] of [
-      ['insert', unless],
-      ['update', `when ${differ}`],
-      ['delete', ''],
-    ] as const) {
-      this.#db.exec(`create trigger noted_${event}_${table} after ${event} on "${table}" ${when}
+const NEWEST = 'select coalesce(max(number), 0) as number from noted_changes';
+const SINCE = 'select distinct change from noted_changes where number >';
+
+async function onSqlite(file: string): Promise<Changes> {
+  const db = new SqliteDatabase(file);
+  db.exec('create table noted_changes (number integer primary key autoincrement, change text)');
+  const tables = db.prepare(`select name from sqlite_master where type = 'table'`).pluck().all() as string[];
+  for (const table of tables.filter((name) => !EXEMPT_TABLES.test(name))) {
+    const columns = db.prepare(`select name from pragma_table_info('${table}')`).pluck().all() as string[];
+    const differ = columns.filter((column) => !EXEMPT_COLUMNS.includes(column));
+    const { column, value } = INSERTED_REFUSAL;
+    const conditions = {
+      insert: table === INSERTED_REFUSAL.table ? `when new.${column} <> '${value}'` : '',
+      update: `when ${differ.map((name) => `old."${name}" is not new."${name}"`).join(' or ')}`,
+      delete: '',
+    };
+    for (const [event, when] of Object.entries(conditions)) {
+      db.exec(`create trigger noted_${event}_${table} after ${event} on "${table}" ${when}
         begin insert into noted_changes (change) values ('${event} of ${table}'); end`);
     }
   }
+  const newest = db.prepare(NEWEST).pluck();
+  const since = db.prepare(`${SINCE} ?`).pluck();
+  return {
+    now: async () => newest.get() as number,
+    since: async (number) => since.all(number) as string[],
+    close: async () => void db.close(),
+  };
+}
+
+async function onPostgres(url: string): Promise<Changes> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  const { table, column, value } = INSERTED_REFUSAL;
+  const exempt = `array['${EXEMPT_COLUMNS.join(`', '`)}']`;
+  await client.query(`create table noted_changes (number bigint generated always as identity, change text);
+    create function note_change() returns trigger language plpgsql as $$ begin
+      if tg_op = 'UPDATE' then
+        if to_jsonb(new) - ${exempt} = to_jsonb(old) - ${exempt} then return null; end if;
+      end if;
+      if tg_op = 'INSERT' and tg_table_name = '${table}' then
+        if to_jsonb(new) ->> '${column}' = '${value}' then return null; end if;
+      end if;
+      insert into noted_changes (change) values (lower(tg_op) || ' of ' || tg_table_name);
+      return null;
+    end $$`);
+  const tables = await client.query<{ name: string }>(`select c.relname as name from pg_class c
+    where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p') and not c.relispartition`);
+  for (const { name } of tables.rows.filter((row) => !EXEMPT_TABLES.test(row.name))) {
+    await client.query(`create trigger noted after insert or update or delete on "${name}"
+      for each row execute function note_change()`);
+  }
+  return {
+    now: async () => Number((await client.query<{ number: string }>(NEWEST)).rows[0]?.number),
+    since: async (number) =>
+      (await client.query<{ change: string }>(`${SINCE} $1`, [number])).rows.map(({ change }) => change),
+    close: () => client.end(),
+  };
 }

@@ -33,7 +33,7 @@ export async function play(
   const input = dead ?? live;
   const { target, spoiled } = targetOf(operation, request, input, records);
   const body = bodyOf(request.body, input, records);
-  const before = changes.now();
+  const before = await changes.now();
   const answer = await wire(server.url, {
     method: operation.method,
     target,
@@ -49,7 +49,7 @@ export async function play(
   if (status >= 500) faults.push(`it is answered ${status}`);
   if (answer.headers['x-request-id'] === undefined) faults.push('the answer has no X-Request-Id');
   if (status >= 400 && !ATTEMPTS.has(operation.operationId)) {
-    for (const change of changes.since(before)) faults.push(`it is refused with ${status}, and did: ${change}`);
+    for (const change of await changes.since(before)) faults.push(`it is refused with ${status}, and did: ${change}`);
   }
   if (dead && !spoiled && status < 400) faults.push(`the record was deleted, and the answer is ${status}`);
   if (operation.method === 'DELETE' && status === 200 && DELETES_RECORD.test(operation.path)) mine.buried(input);

@@ -4,7 +4,7 @@ import { FIXTURES, ownersCredential, validInput } from '../isolation/fixtures.ts
 import { type Input, OWNER } from '../isolation/world.ts';
 import { OPERATIONS, pathWith } from '../support/records.ts';
 import { startTestServer, type TestServer } from '../support/server.ts';
-import { Changes } from './changes.ts';
+import { type Changes, noteChanges } from './changes.ts';
 
 let server: TestServer;
 let changes: Changes;
@@ -12,10 +12,10 @@ beforeAll(async () => {
   server = await startTestServer();
   // Or whoever asks for a session first, of whatever gateway, would have the first signing key made.
   await server.ok('GET', '/.well-known/jwks.json');
-  changes = new Changes(server);
+  changes = await noteChanges(server);
 });
 afterAll(async () => {
-  changes.close();
+  await changes.close();
   await server.stop();
 });
 
@@ -45,13 +45,13 @@ test.each(deletions.map((deletion) => [deletion.operationId, deletion] as const)
     await server.ok('DELETE', targetOf(deletion, input), { as });
     for (const use of uses(deletion)) {
       const { query, body } = FIXTURES[use.operationId] ?? {};
-      const before = changes.now();
+      const before = await changes.now();
       const target = targetOf(use, { path: { ...missing(use), ...input.path }, query: query?.(OWNER) ?? {} });
       const sent = use.body ? { body: body?.(OWNER) ?? {} } : {};
       const answer = await server.call(use.method, target, { as: server.admin, ...sent });
       const expected = OTHERWISE[deletion.operationId]?.[use.operationId] ?? 404;
       expect(answer.status, `${use.operationId}: ${answer.text}`).toBe(expected);
-      if (expected !== 200) expect(changes.since(before), use.operationId).toEqual([]);
+      if (expected !== 200) expect(await changes.since(before), use.operationId).toEqual([]);
     }
   },
 );

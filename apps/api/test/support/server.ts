@@ -45,11 +45,11 @@ export const SECRET_KEY = Buffer.alloc(32, 'k').toString('base64');
  * Starts the whole service on a free port and a new database, or one that is named, with the development identity
  * provider.
  *
- * @param parts what it works with in the place of the usual: a log to read, DNS, shorter limits of syncs
+ * @param parts what it works with in the place of the usual: a log to read, DNS, shorter limits of syncs and connections
  */
 export async function startTestServer(
   environment: Record<string, string> = {},
-  parts: Pick<Parts, 'log' | 'resolver' | 'syncLimits'> = {},
+  parts: Pick<Parts, 'log' | 'resolver' | 'syncLimits' | 'connectionLimits' | 'sharedLimits' | 'noHousekeeping'> = {},
 ): Promise<TestServer> {
   const given = environment['DATABASE_URL'];
   const database = given === undefined ? await newTestDatabase('migrated') : { url: given, remove: async () => {} };
@@ -59,6 +59,7 @@ export async function startTestServer(
     ...(onPostgres() && { QM_SECRET_KEY: SECRET_KEY }),
     QM_DEV_IDENTITY: '1',
     QM_METRICS_PORT: 'off',
+    QM_SHUTDOWN_DELAY_MS: '0',
     QM_RATE_LIMITS: 'off',
     QM_LOG_LEVEL: 'fatal',
     ...environment,

@@ -89,6 +89,8 @@ export async function findOpenRecommendations(
   filter: { providerId: string; kinds?: readonly RecommendationKind[] | null | undefined },
   limit: number,
 ): Promise<Recommendation[]> {
+  // Postgres takes no empty list.
+  if (filter.kinds?.length === 0) return [];
   let query = db
     .selectFrom('recommendations')
     .selectAll()

@@ -1,0 +1,92 @@
+import { type Answered, Connection } from './connection.ts';
+import { ADMIN } from './service.ts';
+
+/** One request of a load, and what became of it. */
+export type Sent = {
+  name: string;
+  /** When it was sent, in milliseconds since the load began. */
+  at: number;
+  tookMs: number;
+  /** Null: no answer. */
+  status: number | null;
+  /** The system's code where there is no answer: ECONNRESET. */
+  code: string | null;
+  /** Without an answer: whether the connection had carried others before. */
+  reused: boolean;
+  retryAfter: boolean;
+};
+
+/** What one of the load's connections sends, again and again. */
+export type Sender = (connection: Connection, count: number) => { name: string; answer: Promise<Answered> };
+
+export const listProviders: Sender = (connection) => ({
+  name: 'read',
+  answer: connection.send('GET', '/v1/providers'),
+});
+
+/** @param prefix of the accounts' ids, so that they can be looked for */
+export function createAccounts(prefix: string): Sender {
+  return (connection, count) => {
+    const id = `${prefix}-${count}`;
+    const answer = connection.send('POST', '/v1/service-accounts', { body: { id, name: id, tenantId: 'load' } });
+    return { name: `write ${id}`, answer };
+  };
+}
+
+/** Requests that go on until they are told to stop. */
+export class Load {
+  readonly sent: Sent[] = [];
+  readonly #started = performance.now();
+  readonly #connections: Connection[] = [];
+  readonly #running: Promise<void>[] = [];
+  #stopped = false;
+
+  /** @param pauseMs between an answer and the next request */
+  add(url: string, sender: Sender, pauseMs = 0): void {
+    const connection = new Connection(url, ADMIN);
+    this.#connections.push(connection);
+    this.#running.push(this.#send(connection, sender, pauseMs));
+  }
+
+  /** Milliseconds since it began. */
+  now(): number {
+    return performance.now() - this.#started;
+  }
+
+  /** What was sent since a moment of its own time. */
+  since(at: number): Sent[] {
+    return this.sent.filter((one) => one.at >= at);
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    await Promise.all(this.#running);
+    for (const connection of this.#connections) connection.close();
+  }
+
+  async #send(connection: Connection, sender: Sender, pauseMs: number): Promise<void> {
+    for (let count = 0; !this.#stopped; count += 1) {
+      const at = this.now();
+      const { name, answer } = sender(connection, count);
+      const entry = { name, at, code: null, reused: false, retryAfter: false };
+      try {
+        const { status, headers } = await answer;
+        const retryAfter = headers['retry-after'] !== undefined;
+        this.sent.push({ ...entry, tookMs: this.now() - at, status, retryAfter });
+      } catch (error) {
+        const code = error instanceof Error && 'code' in error ? String(error.code) : String(error);
+        const reused = error instanceof Error && 'reused' in error && error.reused === true;
+        this.sent.push({ ...entry, tookMs: this.now() - at, status: null, code, reused });
+        // Nobody is there any more.
+        if (code === 'ECONNREFUSED') return;
+      }
+      if (pauseMs > 0) await new Promise((resolve) => setTimeout(resolve, pauseMs));
+    }
+  }
+}
+
+/** @returns the value below which this share of them is, 0 of none */
+export function percentile(values: readonly number[], share: number): number {
+  const sorted = values.toSorted((a, b) => a - b);
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;
+}

@@ -1,0 +1,15 @@
+import { expect, test } from 'vitest';
+import type { Part } from '../src/part.ts';
+import { PARTS } from '../src/parts.ts';
+
+/** Its short form is a suite of the API's own already. */
+const TESTED_ELSEWHERE = new Set(['fuzz']);
+
+const parts = PARTS.filter(({ name }) => !TESTED_ELSEWHERE.has(name));
+
+test.concurrent.for(parts.map((part): [string, Part] => [part.name, part]))('%s', async ([, part], { skip }) => {
+  const findings = await part.run({ short: true, loops: null, seed: 20 });
+  expect(findings.flatMap(({ promise, faults }) => faults.map((fault) => `${promise}: ${fault}`))).toEqual([]);
+  const ran = findings.filter(({ verdict }) => verdict !== 'not run');
+  if (ran.length === 0) skip(findings.map(({ measured }) => measured).join('; '));
+});
