@@ -27,8 +27,6 @@ const SQLITE = [
   'test/audit-chain/many-events.test.ts',
   'test/config.test.ts',
   'test/durability.test.ts',
-  // It looks for changes by triggers.
-  'test/fuzz/**/*.test.ts',
   'test/lost-secret-key.test.ts',
   'test/secret-key-rotation.test.ts',
   'test/unavailable-database.test.ts',

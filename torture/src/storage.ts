@@ -51,7 +51,7 @@ async function fullDisk(lastsMs: number): Promise<Finding> {
       // Soft, so that it may be raised again; and the signal for it ignored, as an error is to be had instead.
       wrapper: mounted ? [] : ['sh', '-c', `trap '' XFSZ; ulimit -S -f ${DISK_MIB * 128}; exec "$@"`, 'sh'],
       troubleOf: ({ process: { pid } }) =>
-        mounted ? full : { begin: async () => {}, end: async () => void limitFiles(pid ?? 0, 'unlimited') },
+        mounted ? full : { begin: async () => {}, end: async () => limitFiles(pid ?? 0, 'unlimited') },
     });
   } finally {
     if (mounted) spawnSync('umount', [disk]);
