@@ -8,6 +8,8 @@ const ONCE = [
   'test/bad-input-*.test.ts',
   'test/bearer.test.ts',
   'test/client.test.ts',
+  'test/connection-limits.test.ts',
+  'test/cursors.test.ts',
   'test/document*.test.ts',
   'test/http/**/*.test.ts',
   'test/instrumentations/**/*.test.ts',
@@ -19,14 +21,17 @@ const ONCE = [
   'test/outbound*.test.ts',
   'test/quickstart.test.ts',
   'test/server.test.ts',
+  'test/rate-limits/rate-limit.test.ts',
   'test/token-email.test.ts',
 ];
 
 /** What embedded databases have of their own: files, keys beside them, locks. */
 const SQLITE = [
   'test/audit-chain/many-events.test.ts',
+  'test/backup.test.ts',
   'test/config.test.ts',
   'test/durability.test.ts',
+  'test/idempotency/killed.test.ts',
   'test/lost-secret-key.test.ts',
   'test/secret-key-rotation.test.ts',
   'test/unavailable-database.test.ts',
@@ -43,7 +48,8 @@ export default defineConfig({
     reporters: ['default', 'json'],
     outputFile: { json: 'reports/vitest.json' },
     // Two projects share the processor with the database server of one of them.
-    testTimeout: 20_000,
+    testTimeout: 60_000,
+    hookTimeout: 60_000,
     // Each file has servers and databases of its own. What they share takes long to make: the document and its schemas.
     isolate: false,
     maxWorkers: Math.max(2, availableParallelism() - 1),

@@ -23,6 +23,8 @@ const secretKey = z
 
 const port = z.coerce.number().int().min(0).max(65535);
 
+const requestsAMinute = z.coerce.number().int().min(1).max(10_000_000);
+
 const EnvironmentSchema = z.object({
   HOST: z.string().default('127.0.0.1'),
   PORT: port.default(8080),
@@ -53,6 +55,10 @@ const EnvironmentSchema = z.object({
   QM_SECRET_KEY_PREVIOUS: list.pipe(z.array(secretKey)).default([]),
   QM_METRICS_PORT: z.union([z.literal('off'), port]).default(9464),
   QM_RATE_LIMITS: z.enum(['on', 'off']).default('on'),
+  QM_RATE_LIMIT_PRINCIPAL: requestsAMinute.default(1200),
+  QM_RATE_LIMIT_INGEST: requestsAMinute.default(6000),
+  QM_RATE_LIMIT_ADDRESS: requestsAMinute.default(300),
+  QM_RATE_LIMIT_REGISTRATION: requestsAMinute.default(10),
   QM_OTLP_MAX_BYTES: z.coerce
     .number()
     .int()
@@ -116,7 +122,16 @@ export function readConfig(environment: Record<string, string | undefined>) {
     /** Private networks that syncs may reach. */
     allowedNetworks: env.QM_ALLOW_PRIVATE_ADDRESSES,
     metricsPort: env.QM_METRICS_PORT === 'off' ? null : env.QM_METRICS_PORT,
-    rateLimits: env.QM_RATE_LIMITS === 'on',
+    /** Requests a minute; null: without limits. */
+    rateLimits:
+      env.QM_RATE_LIMITS === 'off'
+        ? null
+        : {
+            principal: env.QM_RATE_LIMIT_PRINCIPAL,
+            ingest: env.QM_RATE_LIMIT_INGEST,
+            address: env.QM_RATE_LIMIT_ADDRESS,
+            registration: env.QM_RATE_LIMIT_REGISTRATION,
+          },
     otlpMaxBytes: env.QM_OTLP_MAX_BYTES,
     selfService: env.QM_SELF_SERVICE === 'on',
     maxObservations: env.QM_MAX_OBSERVATIONS,

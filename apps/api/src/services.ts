@@ -8,7 +8,7 @@ import type { SyncRuns } from './inventory-sync/runs.ts';
 import type { Metrics } from './metrics.ts';
 import type { OutboundPolicy } from './outbound/outbound.ts';
 import type { CursorCodec } from './pages.ts';
-import type { OnboardingLimiter } from './server/onboarding-limiters.ts';
+import type { OnboardingLimit } from './rate-limits/limits.ts';
 
 /** What the procedures work with; one set for each running server. */
 export type Services = {
@@ -27,8 +27,8 @@ export type Services = {
   refusals: RefusalLog;
   /** Chains audit events, and signs the chains. */
   sealer: Sealer;
-  registrations: OnboardingLimiter;
-  organizations: OnboardingLimiter;
+  registrations: OnboardingLimit;
+  organizations: OnboardingLimit;
   /** Verifies bearer tokens; null where no issuer is configured. */
   tokens: TokenVerifier | null;
   /** Whether users make tenants of their own. */

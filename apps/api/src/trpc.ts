@@ -6,6 +6,7 @@ import type { Principal } from './access/principal.ts';
 import { errorShape } from './http/problems.ts';
 import { explained } from './http/validation.ts';
 import { checkValues } from './http/values.ts';
+import { type CurrentRecord, performIfMatch } from './preconditions/require-match.ts';
 import type { Services } from './services.ts';
 
 /** What every call has at hand, whichever way it came in. */
@@ -16,8 +17,10 @@ export type Context = {
   address: string;
   /** Null where no credential was sent. */
   principal: Principal | null;
-  /** Why the credential that was sent is refused, by operations that ask for one. */
-  refusedCredentials?: unknown;
+  /** The header If-Match, as it was sent. */
+  ifMatch?: string | undefined;
+  /** Why the call is refused whatever it asks: its credential, or a limit that was reached. */
+  refused?: unknown;
 };
 
 /** The same, behind an operation that asks for credentials. */
@@ -48,7 +51,7 @@ export function endpoint<I, O, R>(operation: Operation<I, O, R>) {
   return t.procedure
     .meta({ operation: operation })
     .use(async ({ ctx, getRawInput, next }) => {
-      if (ctx.refusedCredentials !== undefined) throw ctx.refusedCredentials;
+      if (ctx.refused !== undefined) throw ctx.refused;
       const raw = await getRawInput();
       const { principal, reach, own } = authorise(operation, ctx.principal, raw);
       if (!own) refuseForeignTenants(reach, raw);
@@ -61,11 +64,29 @@ export function endpoint<I, O, R>(operation: Operation<I, O, R>) {
     .output(operation.output);
 }
 
+/**
+ * The same for a write that takes If-Match.
+ *
+ * @param current reads the record that the header speaks of
+ */
+export function conditionalEndpoint<I, O, R>(operation: Operation<I, O, R>, current: CurrentRecord<O>) {
+  return endpoint(operation).use(async ({ ctx, input, next }) => {
+    const header = ctx.ifMatch;
+    if (header === undefined) return next();
+    return performIfMatch({ ctx, input, header }, current, async ({ services }) => {
+      const result = await next({ ctx: { services } });
+      if (!result.ok) throw result.error;
+      return result;
+    });
+  });
+}
+
 /** The same for an operation that asks for no credentials, and looks at none. */
 export function publicEndpoint<I, O, R>(operation: Operation<I, O, R>) {
   return t.procedure
     .meta({ operation: operation })
     .use(async ({ ctx, getRawInput, next }) => {
+      if (ctx.refused !== undefined) throw ctx.refused;
       const raw = await getRawInput();
       checkValues(raw);
       const result = await next({ ctx: { ...ctx, operation: operation } });

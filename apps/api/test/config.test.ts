@@ -34,7 +34,7 @@ test('with nothing set the service listens on loopback, on an embedded database,
     secretKeyLost: false,
     allowedNetworks: [],
     metricsPort: 9464,
-    rateLimits: true,
+    rateLimits: { principal: 1200, ingest: 6000, address: 300, registration: 10 },
     otlpMaxBytes: 64 * 1024 * 1024,
     selfService: true,
     maxObservations: 10_000,
@@ -60,7 +60,7 @@ test('what is set is read', () => {
     QM_METRICS_PORT: 'off',
     QM_RATE_LIMITS: 'off',
   });
-  expect(config).toMatchObject({ publicUrl: 'https://qm.example.com', metricsPort: null, rateLimits: false });
+  expect(config).toMatchObject({ publicUrl: 'https://qm.example.com', metricsPort: null, rateLimits: null });
   expect(config.trustedProxies).toEqual(['10.0.0.0/8', '::1', 'loopback']);
   expect(config.oidc.tokenTypes).toEqual(['at+jwt', 'JWT']);
   expect(config.secretKey).toEqual(Buffer.alloc(32, 7));

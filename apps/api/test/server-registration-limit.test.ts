@@ -7,6 +7,8 @@ let counter = 0;
 async function limited(environment: Record<string, string> = {}): Promise<TestServer> {
   const server = await startTestServer({ QM_RATE_LIMITS: 'on', QM_DEV_IDENTITY: '0', ...environment });
   onTestFinished(() => server.stop());
+  // Within one minute, however long the test takes.
+  server.freeze();
   return server;
 }
 

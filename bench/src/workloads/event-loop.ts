@@ -2,8 +2,9 @@ import { join } from 'node:path';
 import { type Asked, ask } from '../answers.ts';
 import { type Load, startLoad } from '../load/load.ts';
 import { headBytes, type LoadPlan, type LoadResult, requestBytes } from '../load/plan.ts';
+import { cpuTimeOf } from '../machine.ts';
 import { batchTemplate } from '../otlp/batch.ts';
-import { type Figure, number } from '../report.ts';
+import { type Figure, type Finding, number } from '../report.ts';
 import { type Quartermaster, startQuartermaster } from '../servers/quartermaster.ts';
 import { addOldTraces, addServiceAccounts, countRows } from '../world/rows.ts';
 import { copyOf, removeCopy, type World } from '../world/world.ts';
@@ -15,16 +16,16 @@ const AGREED_MS = 100;
 const SPANS_OF_BATCH = 500;
 
 /** Requests a second, well within what one core can do: what is measured is who makes others wait, not overload. */
-const RATES = { ingest: 4, searches: 10, probes: 50 };
+const RATES = { ingest: 4, searches: 3, probes: 50 };
 
-const SIZES = { full: { accounts: 1_000_000, traces: 20_000 }, quick: { accounts: 10_000, traces: 2000 } };
+const SIZES = { full: { accounts: 300_000, traces: 20_000 }, quick: { accounts: 10_000, traces: 2000 } };
 
 /**
  * Ingest, searches and retention at once: how long the event loop stands still, and how long a small read waits. The
  * requests come when they are due, answered or not, so that no wait is left out because the load waited, too.
  */
 export const eventLoop: Workload = async (bench) => {
-  const { world, cores } = bench;
+  const { world } = bench;
   const { accounts, traces } = SIZES[bench.quick ? 'quick' : 'full'];
   const seconds = Math.max(bench.rounds * bench.seconds, 1);
   const file = copyOf(world, 'event-loop');
@@ -36,7 +37,7 @@ export const eventLoop: Workload = async (bench) => {
     const before = countRows(file, 'traces', world.tenantId);
     // It looks for old traces as soon as it runs.
     server = await startQuartermaster({
-      core: cores.server,
+      core: bench.cores.server,
       databaseUrl: `sqlite:${file}`,
       secretKey: world.secretKey,
       logPath: join(world.folder, 'event-loop.log'),
@@ -45,16 +46,19 @@ export const eventLoop: Workload = async (bench) => {
     const { port, metricsPort } = server;
     // Reading the metrics begins a new period.
     await loopDelay(metricsPort);
+    const [began, cpuBefore] = [performance.now(), cpuTimeOf(server.pid)];
     const results: Record<string, LoadResult> = {};
     await Promise.all(
       Object.entries(plansOf(world)).map(async ([name, plan]) => {
-        const load = startLoad(cores.load);
+        const load = startLoad(bench.cores.load);
         loads.push(load);
         results[name] = await load.apply({ ...plan, ports: [port], seconds });
       }),
     );
     const delay = await loopDelay(metricsPort);
-    return findingOf({ results, delay, removed: before - countRows(file, 'traces', world.tenantId), old: traces });
+    const cores = (cpuTimeOf(server.pid) - cpuBefore) / (performance.now() - began);
+    const removed = before - countRows(file, 'traces', world.tenantId);
+    return findingOf({ results, delay, cores, removed, old: traces });
   } finally {
     await Promise.all(loads.map((load) => load.stop()));
     await server?.stop();
@@ -84,10 +88,10 @@ function plansOf(world: World): Record<keyof typeof RATES, Omit<LoadPlan, 'ports
   ];
   const probe = { method: 'GET', path: '/v1/providers', headers: { 'X-API-Key': world.key } };
   return {
-    ingest: { requests: { kind: 'batches', heads, batch }, connections: 8, rate: RATES.ingest },
+    ingest: { requests: { kind: 'batches', heads, batch }, connections: 4, rate: RATES.ingest },
     searches: {
       requests: { kind: 'ready', requests: searches.map(requestBytes) },
-      connections: 8,
+      connections: 4,
       rate: RATES.searches,
     },
     probes: { requests: { kind: 'ready', requests: [requestBytes(probe)] }, connections: 32, rate: RATES.probes },
@@ -106,32 +110,39 @@ async function loopDelay(metricsPort: number): Promise<{ p99: number; max: numbe
 function findingOf(measured: {
   results: Record<string, LoadResult>;
   delay: { p99: number; max: number };
+  /** How much of a core the server used. */
+  cores: number;
   removed: number;
   old: number;
-}) {
-  const { results, delay, removed, old } = measured;
-  const refused = Object.entries(results).filter(([, { statuses }]) => Object.keys(statuses).join() !== '200');
-  if (refused.length > 0)
-    throw new Error(`not all was answered: ${JSON.stringify(refused.map(([, one]) => one.statuses))}`);
+}): Finding {
+  const { results, delay, cores, removed, old } = measured;
   if (removed === 0) throw new Error('retention removed nothing while it was measured');
+  const all = Object.values(results);
+  const sum = (of: (result: LoadResult) => number) => all.reduce((total, result) => total + of(result), 0);
+  const served = sum(({ statuses }) => statuses['200'] ?? 0) / sum(({ answers }) => answers);
   const figure = (name: string, value: number, agreed: number | null): Figure => ({
     ...{ name: `event loop: ${name}`, value, agreed, better: 'less', unit: ' ms' },
   });
   return {
     title: 'Ingest, searches and retention at once',
     table: {
-      columns: ['', 'answers/s', 'p50 ms', 'p99 ms', 'max ms'],
-      rows: Object.entries(results).map(([name, { answers, seconds, latency }]) => [
+      columns: ['', 'answers/s', 'p50 ms', 'p99 ms', 'max ms', 'by status'],
+      rows: Object.entries(results).map(([name, { answers, seconds, latency, statuses }]) => [
         ...[name, number(answers / seconds), number(latency.p50), number(latency.p99), number(latency.max)],
+        Object.entries(statuses)
+          .map(([status, count]) => `${status}: ${count}`)
+          .join(', '),
       ]),
     },
     figures: [
       figure('p99 of its delay', delay.p99, AGREED_MS),
       figure('its longest delay', delay.max, null),
       figure('p99 of a small read beside it', results['probes']?.latency.p99 ?? Number.NaN, AGREED_MS),
+      { name: 'event loop: requests that were served', value: served, agreed: 1, better: 'more', unit: '' },
     ],
     notes: [
       `retention removed ${removed} of ${old} old traces meanwhile`,
+      `the server used ${number(cores)} of its core: where it could not have more, its delays are those of the machine`,
       'the delay is sampled every 10 ms, which it includes; a long stall is one sample of many: see its longest, too',
     ],
   };

@@ -725,7 +725,7 @@ export type Problem = {
     /**
      * The stable reason, for programs.
      */
-    code: 'credentials_ambiguous' | 'request_malformed' | 'credentials_missing' | 'credentials_invalid' | 'scope_missing' | 'tenant_forbidden' | 'self_service_off' | 'user_required' | 'platform_administrator_required' | 'grant_exceeds_own' | 'registration_required' | 'email_unverified' | 'identity_conflict' | 'terms_required' | 'user_disabled' | 'user_out_of_reach' | 'ingest_tenant_ambiguous' | 'route_not_found' | 'audit_event_not_found' | 'gateway_not_found' | 'gateway_session_not_found' | 'inventory_item_not_found' | 'key_not_found' | 'manifest_not_found' | 'membership_not_found' | 'operator_task_not_found' | 'provider_not_found' | 'provider_credential_not_found' | 'recommendation_not_found' | 'runtime_observation_not_found' | 'service_account_not_found' | 'tenant_not_found' | 'trace_not_found' | 'user_not_found' | 'method_not_allowed' | 'ambiguous_id' | 'id_taken' | 'name_taken' | 'gateway_not_active' | 'key_not_active' | 'last_owner' | 'manifest_in_use' | 'membership_accepted' | 'membership_exists' | 'operator_task_claimed' | 'operator_task_not_open' | 'operator_task_not_done' | 'organization_exists' | 'provider_in_use' | 'provider_not_syncable' | 'sync_running' | 'recommendation_not_open' | 'recommendation_not_applied' | 'recommendation_built_on' | 'service_account_not_active' | 'user_not_active' | 'body_too_large' | 'media_type_unsupported' | 'rate_limited' | 'internal_error' | 'sync_failed' | 'database_unavailable' | 'outcome_unknown' | 'identity_provider_unavailable';
+    code: 'credentials_ambiguous' | 'request_malformed' | 'credentials_missing' | 'credentials_invalid' | 'scope_missing' | 'tenant_forbidden' | 'self_service_off' | 'user_required' | 'platform_administrator_required' | 'grant_exceeds_own' | 'registration_required' | 'email_unverified' | 'identity_conflict' | 'terms_required' | 'user_disabled' | 'user_out_of_reach' | 'ingest_tenant_ambiguous' | 'route_not_found' | 'audit_event_not_found' | 'gateway_not_found' | 'gateway_session_not_found' | 'inventory_item_not_found' | 'key_not_found' | 'manifest_not_found' | 'membership_not_found' | 'operator_task_not_found' | 'provider_not_found' | 'provider_credential_not_found' | 'recommendation_not_found' | 'runtime_observation_not_found' | 'service_account_not_found' | 'tenant_not_found' | 'trace_not_found' | 'user_not_found' | 'method_not_allowed' | 'ambiguous_id' | 'id_taken' | 'name_taken' | 'gateway_not_active' | 'key_not_active' | 'last_owner' | 'manifest_in_use' | 'idempotency_answer_unreadable' | 'idempotency_key_in_use' | 'membership_accepted' | 'membership_exists' | 'operator_task_claimed' | 'operator_task_not_open' | 'operator_task_not_done' | 'organization_exists' | 'provider_in_use' | 'provider_not_syncable' | 'sync_running' | 'recommendation_not_open' | 'recommendation_not_applied' | 'recommendation_built_on' | 'service_account_not_active' | 'user_not_active' | 'precondition_failed' | 'body_too_large' | 'media_type_unsupported' | 'rate_limited' | 'internal_error' | 'sync_failed' | 'database_unavailable' | 'outcome_unknown' | 'identity_provider_unavailable';
     /**
      * The scope that is missing (403 `scope_missing`).
      */
@@ -2400,6 +2400,10 @@ export type ListAuditEventsErrors = {
      */
     422: HttpValidationError;
     /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
+    /**
      * `internal_error` (Internal error).
      */
     500: Problem;
@@ -2466,6 +2470,10 @@ export type VerifyAuditEventsErrors = {
      */
     422: HttpValidationError;
     /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
+    /**
      * `internal_error` (Internal error).
      */
     500: Problem;
@@ -2518,6 +2526,10 @@ export type SearchCredentialsErrors = {
      * A value breaks the contract.
      */
     422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
     /**
      * `internal_error` (Internal error).
      */
@@ -2585,6 +2597,10 @@ export type ListGatewaysErrors = {
      */
     422: HttpValidationError;
     /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
+    /**
      * `internal_error` (Internal error).
      */
     500: Problem;
@@ -2607,6 +2623,12 @@ export type ListGatewaysResponse = ListGatewaysResponses[keyof ListGatewaysRespo
 
 export type CreateGatewayData = {
     body: CreateGatewayInput;
+    headers?: {
+        /**
+         * Names this very request: sent again with the same key by the same caller within 24 hours, it is answered as it was the first time, and done once. 422 for a key that was used for another request, 409 while the first one is in flight. Refusals are not kept. 1 to 255 characters of printable ASCII; a UUID will do.
+         */
+        'Idempotency-Key'?: string;
+    };
     path?: never;
     query?: never;
     url: '/v1/gateways';
@@ -2626,7 +2648,7 @@ export type CreateGatewayErrors = {
      */
     403: Problem;
     /**
-     * `name_taken` (Name taken).
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `name_taken` (Name taken).
      */
     409: Problem;
     /**
@@ -2641,6 +2663,10 @@ export type CreateGatewayErrors = {
      * A value breaks the contract.
      */
     422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
     /**
      * `internal_error` (Internal error).
      */
@@ -2664,6 +2690,16 @@ export type CreateGatewayResponse = CreateGatewayResponses[keyof CreateGatewayRe
 
 export type DeleteGatewayData = {
     body?: never;
+    headers?: {
+        /**
+         * Names this very request: sent again with the same key by the same caller within 24 hours, it is answered as it was the first time, and done once. 422 for a key that was used for another request, 409 while the first one is in flight. Refusals are not kept. 1 to 255 characters of printable ASCII; a UUID will do.
+         */
+        'Idempotency-Key'?: string;
+        /**
+         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         */
+        'If-Match'?: string;
+    };
     path: {
         /**
          * The gateway's id.
@@ -2692,9 +2728,21 @@ export type DeleteGatewayErrors = {
      */
     404: Problem;
     /**
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key).
+     */
+    409: Problem;
+    /**
+     * `precondition_failed` (The record is not as it was).
+     */
+    412: Problem;
+    /**
      * A value breaks the contract.
      */
     422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
     /**
      * `internal_error` (Internal error).
      */
@@ -2718,6 +2766,12 @@ export type DeleteGatewayResponse = DeleteGatewayResponses[keyof DeleteGatewayRe
 
 export type GetGatewayData = {
     body?: never;
+    headers?: {
+        /**
+         * 304 where the record still has one of these entity tags.
+         */
+        'If-None-Match'?: string;
+    };
     path: {
         /**
          * The gateway's id.
@@ -2750,6 +2804,10 @@ export type GetGatewayErrors = {
      */
     422: HttpValidationError;
     /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
+    /**
      * `internal_error` (Internal error).
      */
     500: Problem;
@@ -2772,6 +2830,16 @@ export type GetGatewayResponse = GetGatewayResponses[keyof GetGatewayResponses];
 
 export type UpdateGatewayData = {
     body: UpdateGatewayInput;
+    headers?: {
+        /**
+         * Names this very request: sent again with the same key by the same caller within 24 hours, it is answered as it was the first time, and done once. 422 for a key that was used for another request, 409 while the first one is in flight. Refusals are not kept. 1 to 255 characters of printable ASCII; a UUID will do.
+         */
+        'Idempotency-Key'?: string;
+        /**
+         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         */
+        'If-Match'?: string;
+    };
     path: {
         /**
          * The gateway's id.
@@ -2800,9 +2868,13 @@ export type UpdateGatewayErrors = {
      */
     404: Problem;
     /**
-     * `name_taken` (Name taken).
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `name_taken` (Name taken).
      */
     409: Problem;
+    /**
+     * `precondition_failed` (The record is not as it was).
+     */
+    412: Problem;
     /**
      * `body_too_large` (Body too large).
      */
@@ -2815,6 +2887,10 @@ export type UpdateGatewayErrors = {
      * A value breaks the contract.
      */
     422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
     /**
      * `internal_error` (Internal error).
      */
@@ -2887,6 +2963,10 @@ export type ListGatewaySessionsErrors = {
      */
     422: HttpValidationError;
     /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
+    /**
      * `internal_error` (Internal error).
      */
     500: Problem;
@@ -2909,6 +2989,12 @@ export type ListGatewaySessionsResponse = ListGatewaySessionsResponses[keyof Lis
 
 export type CreateGatewaySessionData = {
     body?: CreateGatewaySessionInput | null;
+    headers?: {
+        /**
+         * Names this very request: sent again with the same key by the same caller within 24 hours, it is answered as it was the first time, and done once. 422 for a key that was used for another request, 409 while the first one is in flight. Refusals are not kept. 1 to 255 characters of printable ASCII; a UUID will do.
+         */
+        'Idempotency-Key'?: string;
+    };
     path: {
         /**
          * The gateway's id.
@@ -2937,7 +3023,7 @@ export type CreateGatewaySessionErrors = {
      */
     404: Problem;
     /**
-     * `gateway_not_active` (Gateway not active).
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `gateway_not_active` (Gateway not active).
      */
     409: Problem;
     /**
@@ -2952,6 +3038,10 @@ export type CreateGatewaySessionErrors = {
      * A value breaks the contract.
      */
     422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
     /**
      * `internal_error` (Internal error).
      */
@@ -3015,6 +3105,10 @@ export type IntrospectGatewaySessionErrors = {
      */
     422: HttpValidationError;
     /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
+    /**
      * `internal_error` (Internal error).
      */
     500: Problem;
@@ -3037,6 +3131,16 @@ export type IntrospectGatewaySessionResponse = IntrospectGatewaySessionResponses
 
 export type RevokeGatewaySessionData = {
     body?: never;
+    headers?: {
+        /**
+         * Names this very request: sent again with the same key by the same caller within 24 hours, it is answered as it was the first time, and done once. 422 for a key that was used for another request, 409 while the first one is in flight. Refusals are not kept. 1 to 255 characters of printable ASCII; a UUID will do.
+         */
+        'Idempotency-Key'?: string;
+        /**
+         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         */
+        'If-Match'?: string;
+    };
     path: {
         /**
          * The gateway's id.
@@ -3069,9 +3173,21 @@ export type RevokeGatewaySessionErrors = {
      */
     404: Problem;
     /**
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key).
+     */
+    409: Problem;
+    /**
+     * `precondition_failed` (The record is not as it was).
+     */
+    412: Problem;
+    /**
      * A value breaks the contract.
      */
     422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
     /**
      * `internal_error` (Internal error).
      */
@@ -3095,6 +3211,12 @@ export type RevokeGatewaySessionResponse = RevokeGatewaySessionResponses[keyof R
 
 export type GetGatewaySessionData = {
     body?: never;
+    headers?: {
+        /**
+         * 304 where the record still has one of these entity tags.
+         */
+        'If-None-Match'?: string;
+    };
     path: {
         /**
          * The gateway's id.
@@ -3130,6 +3252,10 @@ export type GetGatewaySessionErrors = {
      * A value breaks the contract.
      */
     422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
     /**
      * `internal_error` (Internal error).
      */
@@ -3205,6 +3331,10 @@ export type ListManifestsErrors = {
      */
     422: HttpValidationError;
     /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
+    /**
      * `internal_error` (Internal error).
      */
     500: Problem;
@@ -3227,6 +3357,12 @@ export type ListManifestsResponse = ListManifestsResponses[keyof ListManifestsRe
 
 export type CreateManifestData = {
     body: CreateManifestInput;
+    headers?: {
+        /**
+         * Names this very request: sent again with the same key by the same caller within 24 hours, it is answered as it was the first time, and done once. 422 for a key that was used for another request, 409 while the first one is in flight. Refusals are not kept. 1 to 255 characters of printable ASCII; a UUID will do.
+         */
+        'Idempotency-Key'?: string;
+    };
     path?: never;
     query?: never;
     url: '/v1/manifests';
@@ -3246,6 +3382,10 @@ export type CreateManifestErrors = {
      */
     403: Problem;
     /**
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key).
+     */
+    409: Problem;
+    /**
      * `body_too_large` (Body too large).
      */
     413: Problem;
@@ -3257,6 +3397,10 @@ export type CreateManifestErrors = {
      * A value breaks the contract.
      */
     422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
     /**
      * `internal_error` (Internal error).
      */
@@ -3280,6 +3424,12 @@ export type CreateManifestResponse = CreateManifestResponses[keyof CreateManifes
 
 export type GetManifestSchemaData = {
     body?: never;
+    headers?: {
+        /**
+         * 304 where the record still has one of these entity tags.
+         */
+        'If-None-Match'?: string;
+    };
     path: {
         /**
          * The kind of manifest.
@@ -3312,6 +3462,10 @@ export type GetManifestSchemaErrors = {
      */
     422: HttpValidationError;
     /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
+    /**
      * `internal_error` (Internal error).
      */
     500: Problem;
@@ -3334,6 +3488,16 @@ export type GetManifestSchemaResponse = GetManifestSchemaResponses[keyof GetMani
 
 export type DeleteManifestData = {
     body?: never;
+    headers?: {
+        /**
+         * Names this very request: sent again with the same key by the same caller within 24 hours, it is answered as it was the first time, and done once. 422 for a key that was used for another request, 409 while the first one is in flight. Refusals are not kept. 1 to 255 characters of printable ASCII; a UUID will do.
+         */
+        'Idempotency-Key'?: string;
+        /**
+         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         */
+        'If-Match'?: string;
+    };
     path: {
         /**
          * The manifest's id.
@@ -3362,13 +3526,21 @@ export type DeleteManifestErrors = {
      */
     404: Problem;
     /**
-     * `manifest_in_use` (Manifest in use).
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `manifest_in_use` (Manifest in use).
      */
     409: Problem;
+    /**
+     * `precondition_failed` (The record is not as it was).
+     */
+    412: Problem;
     /**
      * A value breaks the contract.
      */
     422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
     /**
      * `internal_error` (Internal error).
      */
@@ -3392,6 +3564,12 @@ export type DeleteManifestResponse = DeleteManifestResponses[keyof DeleteManifes
 
 export type GetManifestData = {
     body?: never;
+    headers?: {
+        /**
+         * 304 where the record still has one of these entity tags.
+         */
+        'If-None-Match'?: string;
+    };
     path: {
         /**
          * The manifest's id.
@@ -3424,6 +3602,10 @@ export type GetManifestErrors = {
      */
     422: HttpValidationError;
     /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
+    /**
      * `internal_error` (Internal error).
      */
     500: Problem;
@@ -3446,6 +3628,16 @@ export type GetManifestResponse = GetManifestResponses[keyof GetManifestResponse
 
 export type AcceptMembershipData = {
     body?: never;
+    headers?: {
+        /**
+         * Names this very request: sent again with the same key by the same caller within 24 hours, it is answered as it was the first time, and done once. 422 for a key that was used for another request, 409 while the first one is in flight. Refusals are not kept. 1 to 255 characters of printable ASCII; a UUID will do.
+         */
+        'Idempotency-Key'?: string;
+        /**
+         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         */
+        'If-Match'?: string;
+    };
     path: {
         /**
          * The tenant's id.
@@ -3479,13 +3671,21 @@ export type AcceptMembershipErrors = {
      */
     404: Problem;
     /**
-     * `membership_accepted` (Membership accepted already).
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `membership_accepted` (Membership accepted already).
      */
     409: Problem;
+    /**
+     * `precondition_failed` (The record is not as it was).
+     */
+    412: Problem;
     /**
      * A value breaks the contract.
      */
     422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
     /**
      * `internal_error` (Internal error).
      */
@@ -3509,6 +3709,16 @@ export type AcceptMembershipResponse = AcceptMembershipResponses[keyof AcceptMem
 
 export type UpdateMyProfileData = {
     body: UpdateProfileInput;
+    headers?: {
+        /**
+         * Names this very request: sent again with the same key by the same caller within 24 hours, it is answered as it was the first time, and done once. 422 for a key that was used for another request, 409 while the first one is in flight. Refusals are not kept. 1 to 255 characters of printable ASCII; a UUID will do.
+         */
+        'Idempotency-Key'?: string;
+        /**
+         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         */
+        'If-Match'?: string;
+    };
     path?: never;
     query?: never;
     url: '/v1/me/profile';
@@ -3528,6 +3738,14 @@ export type UpdateMyProfileErrors = {
      */
     403: Problem;
     /**
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key).
+     */
+    409: Problem;
+    /**
+     * `precondition_failed` (The record is not as it was).
+     */
+    412: Problem;
+    /**
      * `body_too_large` (Body too large).
      */
     413: Problem;
@@ -3539,6 +3757,10 @@ export type UpdateMyProfileErrors = {
      * A value breaks the contract.
      */
     422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
     /**
      * `internal_error` (Internal error).
      */
@@ -3562,6 +3784,12 @@ export type UpdateMyProfileResponse = UpdateMyProfileResponses[keyof UpdateMyPro
 
 export type CreateOrganizationData = {
     body: CreateOrganizationInput;
+    headers?: {
+        /**
+         * Names this very request: sent again with the same key by the same caller within 24 hours, it is answered as it was the first time, and done once. 422 for a key that was used for another request, 409 while the first one is in flight. Refusals are not kept. 1 to 255 characters of printable ASCII; a UUID will do.
+         */
+        'Idempotency-Key'?: string;
+    };
     path?: never;
     query?: never;
     url: '/v1/onboarding/organization';
@@ -3581,7 +3809,7 @@ export type CreateOrganizationErrors = {
      */
     403: Problem;
     /**
-     * `organization_exists` (Organization exists), `id_taken` (Id taken).
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `organization_exists` (Organization exists), `id_taken` (Id taken).
      */
     409: Problem;
     /**
@@ -3623,12 +3851,22 @@ export type CreateOrganizationResponse = CreateOrganizationResponses[keyof Creat
 
 export type RegisterUserData = {
     body: RegisterInput;
+    headers?: {
+        /**
+         * Names this very request: sent again with the same key by the same caller within 24 hours, it is answered as it was the first time, and done once. 422 for a key that was used for another request, 409 while the first one is in flight. Refusals are not kept. 1 to 255 characters of printable ASCII; a UUID will do.
+         */
+        'Idempotency-Key'?: string;
+    };
     path?: never;
     query?: never;
     url: '/v1/onboarding/register';
 };
 
 export type RegisterUserErrors = {
+    /**
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key).
+     */
+    409: Problem;
     /**
      * `body_too_large` (Body too large).
      */
@@ -3724,6 +3962,10 @@ export type ListOperatorTasksErrors = {
      */
     422: HttpValidationError;
     /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
+    /**
      * `internal_error` (Internal error).
      */
     500: Problem;
@@ -3746,6 +3988,12 @@ export type ListOperatorTasksResponse = ListOperatorTasksResponses[keyof ListOpe
 
 export type GetOperatorTaskData = {
     body?: never;
+    headers?: {
+        /**
+         * 304 where the record still has one of these entity tags.
+         */
+        'If-None-Match'?: string;
+    };
     path: {
         /**
          * The task's id.
@@ -3778,6 +4026,10 @@ export type GetOperatorTaskErrors = {
      */
     422: HttpValidationError;
     /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
+    /**
      * `internal_error` (Internal error).
      */
     500: Problem;
@@ -3800,6 +4052,16 @@ export type GetOperatorTaskResponse = GetOperatorTaskResponses[keyof GetOperator
 
 export type CancelOperatorTaskData = {
     body?: CancelOperatorTaskInput | null;
+    headers?: {
+        /**
+         * Names this very request: sent again with the same key by the same caller within 24 hours, it is answered as it was the first time, and done once. 422 for a key that was used for another request, 409 while the first one is in flight. Refusals are not kept. 1 to 255 characters of printable ASCII; a UUID will do.
+         */
+        'Idempotency-Key'?: string;
+        /**
+         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         */
+        'If-Match'?: string;
+    };
     path: {
         /**
          * The task's id.
@@ -3828,9 +4090,13 @@ export type CancelOperatorTaskErrors = {
      */
     404: Problem;
     /**
-     * `operator_task_claimed` (Operator task claimed by somebody else), `operator_task_not_open` (Operator task not open).
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `operator_task_claimed` (Operator task claimed by somebody else), `operator_task_not_open` (Operator task not open).
      */
     409: Problem;
+    /**
+     * `precondition_failed` (The record is not as it was).
+     */
+    412: Problem;
     /**
      * `body_too_large` (Body too large).
      */
@@ -3843,6 +4109,10 @@ export type CancelOperatorTaskErrors = {
      * A value breaks the contract.
      */
     422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
     /**
      * `internal_error` (Internal error).
      */
@@ -3866,6 +4136,16 @@ export type CancelOperatorTaskResponse = CancelOperatorTaskResponses[keyof Cance
 
 export type ClaimOperatorTaskData = {
     body?: ClaimOperatorTaskInput | null;
+    headers?: {
+        /**
+         * Names this very request: sent again with the same key by the same caller within 24 hours, it is answered as it was the first time, and done once. 422 for a key that was used for another request, 409 while the first one is in flight. Refusals are not kept. 1 to 255 characters of printable ASCII; a UUID will do.
+         */
+        'Idempotency-Key'?: string;
+        /**
+         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         */
+        'If-Match'?: string;
+    };
     path: {
         /**
          * The task's id.
@@ -3894,9 +4174,13 @@ export type ClaimOperatorTaskErrors = {
      */
     404: Problem;
     /**
-     * `operator_task_claimed` (Operator task claimed by somebody else), `operator_task_not_open` (Operator task not open).
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `operator_task_claimed` (Operator task claimed by somebody else), `operator_task_not_open` (Operator task not open).
      */
     409: Problem;
+    /**
+     * `precondition_failed` (The record is not as it was).
+     */
+    412: Problem;
     /**
      * `body_too_large` (Body too large).
      */
@@ -3909,6 +4193,10 @@ export type ClaimOperatorTaskErrors = {
      * A value breaks the contract.
      */
     422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
     /**
      * `internal_error` (Internal error).
      */
@@ -3932,6 +4220,16 @@ export type ClaimOperatorTaskResponse = ClaimOperatorTaskResponses[keyof ClaimOp
 
 export type CompleteOperatorTaskData = {
     body: CompleteOperatorTaskInput;
+    headers?: {
+        /**
+         * Names this very request: sent again with the same key by the same caller within 24 hours, it is answered as it was the first time, and done once. 422 for a key that was used for another request, 409 while the first one is in flight. Refusals are not kept. 1 to 255 characters of printable ASCII; a UUID will do.
+         */
+        'Idempotency-Key'?: string;
+        /**
+         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         */
+        'If-Match'?: string;
+    };
     path: {
         /**
          * The task's id.
@@ -3960,9 +4258,13 @@ export type CompleteOperatorTaskErrors = {
      */
     404: Problem;
     /**
-     * `operator_task_claimed` (Operator task claimed by somebody else), `operator_task_not_open` (Operator task not open), `operator_task_not_done` (Operator task not done yet).
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `operator_task_claimed` (Operator task claimed by somebody else), `operator_task_not_open` (Operator task not open), `operator_task_not_done` (Operator task not done yet).
      */
     409: Problem;
+    /**
+     * `precondition_failed` (The record is not as it was).
+     */
+    412: Problem;
     /**
      * `body_too_large` (Body too large).
      */
@@ -3975,6 +4277,10 @@ export type CompleteOperatorTaskErrors = {
      * A value breaks the contract.
      */
     422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
     /**
      * `internal_error` (Internal error).
      */
@@ -4050,6 +4356,10 @@ export type ListProvidersErrors = {
      */
     422: HttpValidationError;
     /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
+    /**
      * `internal_error` (Internal error).
      */
     500: Problem;
@@ -4072,6 +4382,12 @@ export type ListProvidersResponse = ListProvidersResponses[keyof ListProvidersRe
 
 export type CreateProviderData = {
     body: CreateProviderInput;
+    headers?: {
+        /**
+         * Names this very request: sent again with the same key by the same caller within 24 hours, it is answered as it was the first time, and done once. 422 for a key that was used for another request, 409 while the first one is in flight. Refusals are not kept. 1 to 255 characters of printable ASCII; a UUID will do.
+         */
+        'Idempotency-Key'?: string;
+    };
     path?: never;
     query?: never;
     url: '/v1/providers';
@@ -4091,7 +4407,7 @@ export type CreateProviderErrors = {
      */
     403: Problem;
     /**
-     * `name_taken` (Name taken).
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `name_taken` (Name taken).
      */
     409: Problem;
     /**
@@ -4106,6 +4422,10 @@ export type CreateProviderErrors = {
      * A value breaks the contract.
      */
     422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
     /**
      * `internal_error` (Internal error).
      */
@@ -4129,6 +4449,16 @@ export type CreateProviderResponse = CreateProviderResponses[keyof CreateProvide
 
 export type DeleteProviderData = {
     body?: never;
+    headers?: {
+        /**
+         * Names this very request: sent again with the same key by the same caller within 24 hours, it is answered as it was the first time, and done once. 422 for a key that was used for another request, 409 while the first one is in flight. Refusals are not kept. 1 to 255 characters of printable ASCII; a UUID will do.
+         */
+        'Idempotency-Key'?: string;
+        /**
+         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         */
+        'If-Match'?: string;
+    };
     path: {
         /**
          * The provider's id.
@@ -4157,13 +4487,21 @@ export type DeleteProviderErrors = {
      */
     404: Problem;
     /**
-     * `provider_in_use` (Provider in use).
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `provider_in_use` (Provider in use).
      */
     409: Problem;
+    /**
+     * `precondition_failed` (The record is not as it was).
+     */
+    412: Problem;
     /**
      * A value breaks the contract.
      */
     422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
     /**
      * `internal_error` (Internal error).
      */
@@ -4187,6 +4525,12 @@ export type DeleteProviderResponse = DeleteProviderResponses[keyof DeleteProvide
 
 export type GetProviderData = {
     body?: never;
+    headers?: {
+        /**
+         * 304 where the record still has one of these entity tags.
+         */
+        'If-None-Match'?: string;
+    };
     path: {
         /**
          * The provider's id.
@@ -4219,6 +4563,10 @@ export type GetProviderErrors = {
      */
     422: HttpValidationError;
     /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
+    /**
      * `internal_error` (Internal error).
      */
     500: Problem;
@@ -4241,6 +4589,16 @@ export type GetProviderResponse = GetProviderResponses[keyof GetProviderResponse
 
 export type UpdateProviderData = {
     body: UpdateProviderInput;
+    headers?: {
+        /**
+         * Names this very request: sent again with the same key by the same caller within 24 hours, it is answered as it was the first time, and done once. 422 for a key that was used for another request, 409 while the first one is in flight. Refusals are not kept. 1 to 255 characters of printable ASCII; a UUID will do.
+         */
+        'Idempotency-Key'?: string;
+        /**
+         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         */
+        'If-Match'?: string;
+    };
     path: {
         /**
          * The provider's id.
@@ -4269,9 +4627,13 @@ export type UpdateProviderErrors = {
      */
     404: Problem;
     /**
-     * `name_taken` (Name taken).
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `name_taken` (Name taken).
      */
     409: Problem;
+    /**
+     * `precondition_failed` (The record is not as it was).
+     */
+    412: Problem;
     /**
      * `body_too_large` (Body too large).
      */
@@ -4284,6 +4646,10 @@ export type UpdateProviderErrors = {
      * A value breaks the contract.
      */
     422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
     /**
      * `internal_error` (Internal error).
      */
@@ -4307,6 +4673,16 @@ export type UpdateProviderResponse = UpdateProviderResponses[keyof UpdateProvide
 
 export type DeleteProviderCredentialData = {
     body?: never;
+    headers?: {
+        /**
+         * Names this very request: sent again with the same key by the same caller within 24 hours, it is answered as it was the first time, and done once. 422 for a key that was used for another request, 409 while the first one is in flight. Refusals are not kept. 1 to 255 characters of printable ASCII; a UUID will do.
+         */
+        'Idempotency-Key'?: string;
+        /**
+         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         */
+        'If-Match'?: string;
+    };
     path: {
         /**
          * The provider's id.
@@ -4335,9 +4711,21 @@ export type DeleteProviderCredentialErrors = {
      */
     404: Problem;
     /**
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key).
+     */
+    409: Problem;
+    /**
+     * `precondition_failed` (The record is not as it was).
+     */
+    412: Problem;
+    /**
      * A value breaks the contract.
      */
     422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
     /**
      * `internal_error` (Internal error).
      */
@@ -4361,6 +4749,16 @@ export type DeleteProviderCredentialResponse = DeleteProviderCredentialResponses
 
 export type PutProviderCredentialData = {
     body: PutProviderCredentialInput;
+    headers?: {
+        /**
+         * Names this very request: sent again with the same key by the same caller within 24 hours, it is answered as it was the first time, and done once. 422 for a key that was used for another request, 409 while the first one is in flight. Refusals are not kept. 1 to 255 characters of printable ASCII; a UUID will do.
+         */
+        'Idempotency-Key'?: string;
+        /**
+         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         */
+        'If-Match'?: string;
+    };
     path: {
         /**
          * The provider's id.
@@ -4389,6 +4787,14 @@ export type PutProviderCredentialErrors = {
      */
     404: Problem;
     /**
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key).
+     */
+    409: Problem;
+    /**
+     * `precondition_failed` (The record is not as it was).
+     */
+    412: Problem;
+    /**
      * `body_too_large` (Body too large).
      */
     413: Problem;
@@ -4400,6 +4806,10 @@ export type PutProviderCredentialErrors = {
      * A value breaks the contract.
      */
     422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
     /**
      * `internal_error` (Internal error).
      */
@@ -4472,6 +4882,10 @@ export type GetProviderInventoryErrors = {
      */
     422: HttpValidationError;
     /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
+    /**
      * `internal_error` (Internal error).
      */
     500: Problem;
@@ -4494,6 +4908,12 @@ export type GetProviderInventoryResponse = GetProviderInventoryResponses[keyof G
 
 export type CreateInventoryItemData = {
     body: CreateInventoryItemInput;
+    headers?: {
+        /**
+         * Names this very request: sent again with the same key by the same caller within 24 hours, it is answered as it was the first time, and done once. 422 for a key that was used for another request, 409 while the first one is in flight. Refusals are not kept. 1 to 255 characters of printable ASCII; a UUID will do.
+         */
+        'Idempotency-Key'?: string;
+    };
     path: {
         /**
          * The provider's id.
@@ -4522,7 +4942,7 @@ export type CreateInventoryItemErrors = {
      */
     404: Problem;
     /**
-     * `name_taken` (Name taken).
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `name_taken` (Name taken).
      */
     409: Problem;
     /**
@@ -4537,6 +4957,10 @@ export type CreateInventoryItemErrors = {
      * A value breaks the contract.
      */
     422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
     /**
      * `internal_error` (Internal error).
      */
@@ -4560,6 +4984,16 @@ export type CreateInventoryItemResponse = CreateInventoryItemResponses[keyof Cre
 
 export type DeleteInventoryItemData = {
     body?: never;
+    headers?: {
+        /**
+         * Names this very request: sent again with the same key by the same caller within 24 hours, it is answered as it was the first time, and done once. 422 for a key that was used for another request, 409 while the first one is in flight. Refusals are not kept. 1 to 255 characters of printable ASCII; a UUID will do.
+         */
+        'Idempotency-Key'?: string;
+        /**
+         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         */
+        'If-Match'?: string;
+    };
     path: {
         /**
          * The provider's id.
@@ -4592,9 +5026,21 @@ export type DeleteInventoryItemErrors = {
      */
     404: Problem;
     /**
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key).
+     */
+    409: Problem;
+    /**
+     * `precondition_failed` (The record is not as it was).
+     */
+    412: Problem;
+    /**
      * A value breaks the contract.
      */
     422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
     /**
      * `internal_error` (Internal error).
      */
@@ -4618,6 +5064,16 @@ export type DeleteInventoryItemResponse = DeleteInventoryItemResponses[keyof Del
 
 export type UpdateInventoryItemData = {
     body: UpdateInventoryItemInput;
+    headers?: {
+        /**
+         * Names this very request: sent again with the same key by the same caller within 24 hours, it is answered as it was the first time, and done once. 422 for a key that was used for another request, 409 while the first one is in flight. Refusals are not kept. 1 to 255 characters of printable ASCII; a UUID will do.
+         */
+        'Idempotency-Key'?: string;
+        /**
+         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         */
+        'If-Match'?: string;
+    };
     path: {
         /**
          * The provider's id.
@@ -4650,6 +5106,14 @@ export type UpdateInventoryItemErrors = {
      */
     404: Problem;
     /**
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key).
+     */
+    409: Problem;
+    /**
+     * `precondition_failed` (The record is not as it was).
+     */
+    412: Problem;
+    /**
      * `body_too_large` (Body too large).
      */
     413: Problem;
@@ -4661,6 +5125,10 @@ export type UpdateInventoryItemErrors = {
      * A value breaks the contract.
      */
     422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
     /**
      * `internal_error` (Internal error).
      */
@@ -4741,6 +5209,10 @@ export type ListProviderRuntimeObservationsErrors = {
      */
     422: HttpValidationError;
     /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
+    /**
      * `internal_error` (Internal error).
      */
     500: Problem;
@@ -4812,6 +5284,10 @@ export type ListProviderRecommendationsErrors = {
      */
     422: HttpValidationError;
     /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
+    /**
      * `internal_error` (Internal error).
      */
     500: Problem;
@@ -4834,6 +5310,16 @@ export type ListProviderRecommendationsResponse = ListProviderRecommendationsRes
 
 export type ApplyProviderRecommendationsData = {
     body?: ApplyRecommendationsInput | null;
+    headers?: {
+        /**
+         * Names this very request: sent again with the same key by the same caller within 24 hours, it is answered as it was the first time, and done once. 422 for a key that was used for another request, 409 while the first one is in flight. Refusals are not kept. 1 to 255 characters of printable ASCII; a UUID will do.
+         */
+        'Idempotency-Key'?: string;
+        /**
+         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         */
+        'If-Match'?: string;
+    };
     path: {
         /**
          * The provider's id.
@@ -4862,6 +5348,14 @@ export type ApplyProviderRecommendationsErrors = {
      */
     404: Problem;
     /**
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key).
+     */
+    409: Problem;
+    /**
+     * `precondition_failed` (The record is not as it was).
+     */
+    412: Problem;
+    /**
      * `body_too_large` (Body too large).
      */
     413: Problem;
@@ -4873,6 +5367,10 @@ export type ApplyProviderRecommendationsErrors = {
      * A value breaks the contract.
      */
     422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
     /**
      * `internal_error` (Internal error).
      */
@@ -4896,6 +5394,12 @@ export type ApplyProviderRecommendationsResponse = ApplyProviderRecommendationsR
 
 export type SyncProviderInventoryData = {
     body?: never;
+    headers?: {
+        /**
+         * Names this very request: sent again with the same key by the same caller within 24 hours, it is answered as it was the first time. Where the service ended between the effect and the answer, it is done again, a minute later at the earliest. 422 for a key that was used for another request, 409 while the first one is in flight. 1 to 255 characters of printable ASCII; a UUID will do.
+         */
+        'Idempotency-Key'?: string;
+    };
     path: {
         /**
          * The provider's id.
@@ -4924,7 +5428,7 @@ export type SyncProviderInventoryErrors = {
      */
     404: Problem;
     /**
-     * `provider_not_syncable` (Provider cannot be synced), `sync_running` (A sync is running).
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `provider_not_syncable` (Provider cannot be synced), `sync_running` (A sync is running).
      */
     409: Problem;
     /**
@@ -4962,6 +5466,16 @@ export type SyncProviderInventoryResponse = SyncProviderInventoryResponses[keyof
 
 export type DismissRecommendationData = {
     body: DismissRecommendationInput;
+    headers?: {
+        /**
+         * Names this very request: sent again with the same key by the same caller within 24 hours, it is answered as it was the first time, and done once. 422 for a key that was used for another request, 409 while the first one is in flight. Refusals are not kept. 1 to 255 characters of printable ASCII; a UUID will do.
+         */
+        'Idempotency-Key'?: string;
+        /**
+         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         */
+        'If-Match'?: string;
+    };
     path: {
         /**
          * The recommendation's id.
@@ -4990,9 +5504,13 @@ export type DismissRecommendationErrors = {
      */
     404: Problem;
     /**
-     * `recommendation_not_open` (Recommendation not open).
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `recommendation_not_open` (Recommendation not open).
      */
     409: Problem;
+    /**
+     * `precondition_failed` (The record is not as it was).
+     */
+    412: Problem;
     /**
      * `body_too_large` (Body too large).
      */
@@ -5005,6 +5523,10 @@ export type DismissRecommendationErrors = {
      * A value breaks the contract.
      */
     422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
     /**
      * `internal_error` (Internal error).
      */
@@ -5028,6 +5550,16 @@ export type DismissRecommendationResponse = DismissRecommendationResponses[keyof
 
 export type UndoRecommendationData = {
     body?: never;
+    headers?: {
+        /**
+         * Names this very request: sent again with the same key by the same caller within 24 hours, it is answered as it was the first time, and done once. 422 for a key that was used for another request, 409 while the first one is in flight. Refusals are not kept. 1 to 255 characters of printable ASCII; a UUID will do.
+         */
+        'Idempotency-Key'?: string;
+        /**
+         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         */
+        'If-Match'?: string;
+    };
     path: {
         /**
          * The recommendation's id.
@@ -5056,13 +5588,21 @@ export type UndoRecommendationErrors = {
      */
     404: Problem;
     /**
-     * `recommendation_not_applied` (Recommendation not applied), `recommendation_built_on` (Something was built on the change).
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `recommendation_not_applied` (Recommendation not applied), `recommendation_built_on` (Something was built on the change).
      */
     409: Problem;
+    /**
+     * `precondition_failed` (The record is not as it was).
+     */
+    412: Problem;
     /**
      * A value breaks the contract.
      */
     422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
     /**
      * `internal_error` (Internal error).
      */
@@ -5146,6 +5686,10 @@ export type ListRuntimeObservationsErrors = {
      */
     422: HttpValidationError;
     /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
+    /**
      * `internal_error` (Internal error).
      */
     500: Problem;
@@ -5168,6 +5712,16 @@ export type ListRuntimeObservationsResponse = ListRuntimeObservationsResponses[k
 
 export type UpdateRuntimeObservationData = {
     body: UpdateRuntimeObservationInput;
+    headers?: {
+        /**
+         * Names this very request: sent again with the same key by the same caller within 24 hours, it is answered as it was the first time, and done once. 422 for a key that was used for another request, 409 while the first one is in flight. Refusals are not kept. 1 to 255 characters of printable ASCII; a UUID will do.
+         */
+        'Idempotency-Key'?: string;
+        /**
+         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         */
+        'If-Match'?: string;
+    };
     path: {
         /**
          * The observation's id.
@@ -5196,6 +5750,14 @@ export type UpdateRuntimeObservationErrors = {
      */
     404: Problem;
     /**
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key).
+     */
+    409: Problem;
+    /**
+     * `precondition_failed` (The record is not as it was).
+     */
+    412: Problem;
+    /**
      * `body_too_large` (Body too large).
      */
     413: Problem;
@@ -5207,6 +5769,10 @@ export type UpdateRuntimeObservationErrors = {
      * A value breaks the contract.
      */
     422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
     /**
      * `internal_error` (Internal error).
      */
@@ -5230,6 +5796,16 @@ export type UpdateRuntimeObservationResponse = UpdateRuntimeObservationResponses
 
 export type ReviewRuntimeObservationData = {
     body: ReviewRuntimeObservationInput;
+    headers?: {
+        /**
+         * Names this very request: sent again with the same key by the same caller within 24 hours, it is answered as it was the first time, and done once. 422 for a key that was used for another request, 409 while the first one is in flight. Refusals are not kept. 1 to 255 characters of printable ASCII; a UUID will do.
+         */
+        'Idempotency-Key'?: string;
+        /**
+         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         */
+        'If-Match'?: string;
+    };
     path: {
         /**
          * The observation's id.
@@ -5258,6 +5834,14 @@ export type ReviewRuntimeObservationErrors = {
      */
     404: Problem;
     /**
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key).
+     */
+    409: Problem;
+    /**
+     * `precondition_failed` (The record is not as it was).
+     */
+    412: Problem;
+    /**
      * `body_too_large` (Body too large).
      */
     413: Problem;
@@ -5269,6 +5853,10 @@ export type ReviewRuntimeObservationErrors = {
      * A value breaks the contract.
      */
     422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
     /**
      * `internal_error` (Internal error).
      */
@@ -5292,6 +5880,12 @@ export type ReviewRuntimeObservationResponse = ReviewRuntimeObservationResponses
 
 export type CreateServiceAccountData = {
     body: CreateServiceAccountInput;
+    headers?: {
+        /**
+         * Names this very request: sent again with the same key by the same caller within 24 hours, it is answered as it was the first time, and done once. 422 for a key that was used for another request, 409 while the first one is in flight. Refusals are not kept. 1 to 255 characters of printable ASCII; a UUID will do.
+         */
+        'Idempotency-Key'?: string;
+    };
     path?: never;
     query?: never;
     url: '/v1/service-accounts';
@@ -5311,7 +5905,7 @@ export type CreateServiceAccountErrors = {
      */
     403: Problem;
     /**
-     * `id_taken` (Id taken).
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `id_taken` (Id taken).
      */
     409: Problem;
     /**
@@ -5326,6 +5920,10 @@ export type CreateServiceAccountErrors = {
      * A value breaks the contract.
      */
     422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
     /**
      * `internal_error` (Internal error).
      */
@@ -5380,6 +5978,10 @@ export type SearchServiceAccountsErrors = {
      */
     422: HttpValidationError;
     /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
+    /**
      * `internal_error` (Internal error).
      */
     500: Problem;
@@ -5402,6 +6004,16 @@ export type SearchServiceAccountsResponse = SearchServiceAccountsResponses[keyof
 
 export type DeleteServiceAccountData = {
     body?: never;
+    headers?: {
+        /**
+         * Names this very request: sent again with the same key by the same caller within 24 hours, it is answered as it was the first time, and done once. 422 for a key that was used for another request, 409 while the first one is in flight. Refusals are not kept. 1 to 255 characters of printable ASCII; a UUID will do.
+         */
+        'Idempotency-Key'?: string;
+        /**
+         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         */
+        'If-Match'?: string;
+    };
     path: {
         /**
          * The account's id.
@@ -5439,13 +6051,21 @@ export type DeleteServiceAccountErrors = {
      */
     404: Problem;
     /**
-     * `ambiguous_id` (Id stands in several tenants).
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `ambiguous_id` (Id stands in several tenants).
      */
     409: Problem;
+    /**
+     * `precondition_failed` (The record is not as it was).
+     */
+    412: Problem;
     /**
      * A value breaks the contract.
      */
     422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
     /**
      * `internal_error` (Internal error).
      */
@@ -5469,6 +6089,12 @@ export type DeleteServiceAccountResponse = DeleteServiceAccountResponses[keyof D
 
 export type GetServiceAccountData = {
     body?: never;
+    headers?: {
+        /**
+         * 304 where the record still has one of these entity tags.
+         */
+        'If-None-Match'?: string;
+    };
     path: {
         /**
          * The account's id.
@@ -5514,6 +6140,10 @@ export type GetServiceAccountErrors = {
      */
     422: HttpValidationError;
     /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
+    /**
      * `internal_error` (Internal error).
      */
     500: Problem;
@@ -5536,6 +6166,16 @@ export type GetServiceAccountResponse = GetServiceAccountResponses[keyof GetServ
 
 export type UpdateServiceAccountData = {
     body: UpdateServiceAccountInput;
+    headers?: {
+        /**
+         * Names this very request: sent again with the same key by the same caller within 24 hours, it is answered as it was the first time, and done once. 422 for a key that was used for another request, 409 while the first one is in flight. Refusals are not kept. 1 to 255 characters of printable ASCII; a UUID will do.
+         */
+        'Idempotency-Key'?: string;
+        /**
+         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         */
+        'If-Match'?: string;
+    };
     path: {
         /**
          * The account's id.
@@ -5573,9 +6213,13 @@ export type UpdateServiceAccountErrors = {
      */
     404: Problem;
     /**
-     * `ambiguous_id` (Id stands in several tenants).
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `ambiguous_id` (Id stands in several tenants).
      */
     409: Problem;
+    /**
+     * `precondition_failed` (The record is not as it was).
+     */
+    412: Problem;
     /**
      * `body_too_large` (Body too large).
      */
@@ -5588,6 +6232,10 @@ export type UpdateServiceAccountErrors = {
      * A value breaks the contract.
      */
     422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
     /**
      * `internal_error` (Internal error).
      */
@@ -5611,6 +6259,16 @@ export type UpdateServiceAccountResponse = UpdateServiceAccountResponses[keyof U
 
 export type DisableServiceAccountData = {
     body?: never;
+    headers?: {
+        /**
+         * Names this very request: sent again with the same key by the same caller within 24 hours, it is answered as it was the first time, and done once. 422 for a key that was used for another request, 409 while the first one is in flight. Refusals are not kept. 1 to 255 characters of printable ASCII; a UUID will do.
+         */
+        'Idempotency-Key'?: string;
+        /**
+         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         */
+        'If-Match'?: string;
+    };
     path: {
         /**
          * The account's id.
@@ -5648,13 +6306,21 @@ export type DisableServiceAccountErrors = {
      */
     404: Problem;
     /**
-     * `ambiguous_id` (Id stands in several tenants).
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `ambiguous_id` (Id stands in several tenants).
      */
     409: Problem;
+    /**
+     * `precondition_failed` (The record is not as it was).
+     */
+    412: Problem;
     /**
      * A value breaks the contract.
      */
     422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
     /**
      * `internal_error` (Internal error).
      */
@@ -5678,6 +6344,16 @@ export type DisableServiceAccountResponse = DisableServiceAccountResponses[keyof
 
 export type EnableServiceAccountData = {
     body?: never;
+    headers?: {
+        /**
+         * Names this very request: sent again with the same key by the same caller within 24 hours, it is answered as it was the first time, and done once. 422 for a key that was used for another request, 409 while the first one is in flight. Refusals are not kept. 1 to 255 characters of printable ASCII; a UUID will do.
+         */
+        'Idempotency-Key'?: string;
+        /**
+         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         */
+        'If-Match'?: string;
+    };
     path: {
         /**
          * The account's id.
@@ -5715,13 +6391,21 @@ export type EnableServiceAccountErrors = {
      */
     404: Problem;
     /**
-     * `ambiguous_id` (Id stands in several tenants).
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `ambiguous_id` (Id stands in several tenants).
      */
     409: Problem;
+    /**
+     * `precondition_failed` (The record is not as it was).
+     */
+    412: Problem;
     /**
      * A value breaks the contract.
      */
     422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
     /**
      * `internal_error` (Internal error).
      */
@@ -5802,6 +6486,10 @@ export type ListServiceAccountKeysErrors = {
      */
     422: HttpValidationError;
     /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
+    /**
      * `internal_error` (Internal error).
      */
     500: Problem;
@@ -5824,6 +6512,12 @@ export type ListServiceAccountKeysResponse = ListServiceAccountKeysResponses[key
 
 export type CreateServiceAccountKeyData = {
     body: CreateKeyInput;
+    headers?: {
+        /**
+         * Names this very request: sent again with the same key by the same caller within 24 hours, it is answered as it was the first time, and done once. 422 for a key that was used for another request, 409 while the first one is in flight. Refusals are not kept. 1 to 255 characters of printable ASCII; a UUID will do.
+         */
+        'Idempotency-Key'?: string;
+    };
     path: {
         /**
          * The account's id.
@@ -5861,7 +6555,7 @@ export type CreateServiceAccountKeyErrors = {
      */
     404: Problem;
     /**
-     * `ambiguous_id` (Id stands in several tenants), `service_account_not_active` (Service account not active).
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `ambiguous_id` (Id stands in several tenants), `service_account_not_active` (Service account not active).
      */
     409: Problem;
     /**
@@ -5876,6 +6570,10 @@ export type CreateServiceAccountKeyErrors = {
      * A value breaks the contract.
      */
     422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
     /**
      * `internal_error` (Internal error).
      */
@@ -5899,6 +6597,16 @@ export type CreateServiceAccountKeyResponse = CreateServiceAccountKeyResponses[k
 
 export type RevokeServiceAccountKeyData = {
     body?: never;
+    headers?: {
+        /**
+         * Names this very request: sent again with the same key by the same caller within 24 hours, it is answered as it was the first time, and done once. 422 for a key that was used for another request, 409 while the first one is in flight. Refusals are not kept. 1 to 255 characters of printable ASCII; a UUID will do.
+         */
+        'Idempotency-Key'?: string;
+        /**
+         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         */
+        'If-Match'?: string;
+    };
     path: {
         /**
          * The account's id.
@@ -5940,13 +6648,21 @@ export type RevokeServiceAccountKeyErrors = {
      */
     404: Problem;
     /**
-     * `ambiguous_id` (Id stands in several tenants).
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `ambiguous_id` (Id stands in several tenants).
      */
     409: Problem;
+    /**
+     * `precondition_failed` (The record is not as it was).
+     */
+    412: Problem;
     /**
      * A value breaks the contract.
      */
     422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
     /**
      * `internal_error` (Internal error).
      */
@@ -5970,6 +6686,16 @@ export type RevokeServiceAccountKeyResponse = RevokeServiceAccountKeyResponses[k
 
 export type RotateServiceAccountKeyData = {
     body?: RotateKeyInput | null;
+    headers?: {
+        /**
+         * Names this very request: sent again with the same key by the same caller within 24 hours, it is answered as it was the first time, and done once. 422 for a key that was used for another request, 409 while the first one is in flight. Refusals are not kept. 1 to 255 characters of printable ASCII; a UUID will do.
+         */
+        'Idempotency-Key'?: string;
+        /**
+         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         */
+        'If-Match'?: string;
+    };
     path: {
         /**
          * The account's id.
@@ -6011,9 +6737,13 @@ export type RotateServiceAccountKeyErrors = {
      */
     404: Problem;
     /**
-     * `ambiguous_id` (Id stands in several tenants), `key_not_active` (Key not active), `service_account_not_active` (Service account not active).
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `ambiguous_id` (Id stands in several tenants), `key_not_active` (Key not active), `service_account_not_active` (Service account not active).
      */
     409: Problem;
+    /**
+     * `precondition_failed` (The record is not as it was).
+     */
+    412: Problem;
     /**
      * `body_too_large` (Body too large).
      */
@@ -6026,6 +6756,10 @@ export type RotateServiceAccountKeyErrors = {
      * A value breaks the contract.
      */
     422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
     /**
      * `internal_error` (Internal error).
      */
@@ -6081,6 +6815,10 @@ export type ListTenantsErrors = {
      */
     422: HttpValidationError;
     /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
+    /**
      * `internal_error` (Internal error).
      */
     500: Problem;
@@ -6103,6 +6841,12 @@ export type ListTenantsResponse = ListTenantsResponses[keyof ListTenantsResponse
 
 export type CreateTenantData = {
     body?: CreateTenantInput | null;
+    headers?: {
+        /**
+         * Names this very request: sent again with the same key by the same caller within 24 hours, it is answered as it was the first time, and done once. 422 for a key that was used for another request, 409 while the first one is in flight. Refusals are not kept. 1 to 255 characters of printable ASCII; a UUID will do.
+         */
+        'Idempotency-Key'?: string;
+    };
     path?: never;
     query?: never;
     url: '/v1/tenants';
@@ -6122,7 +6866,7 @@ export type CreateTenantErrors = {
      */
     403: Problem;
     /**
-     * `id_taken` (Id taken).
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `id_taken` (Id taken).
      */
     409: Problem;
     /**
@@ -6137,6 +6881,10 @@ export type CreateTenantErrors = {
      * A value breaks the contract.
      */
     422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
     /**
      * `internal_error` (Internal error).
      */
@@ -6160,6 +6908,12 @@ export type CreateTenantResponse = CreateTenantResponses[keyof CreateTenantRespo
 
 export type GetTenantData = {
     body?: never;
+    headers?: {
+        /**
+         * 304 where the record still has one of these entity tags.
+         */
+        'If-None-Match'?: string;
+    };
     path: {
         /**
          * The tenant's id.
@@ -6192,6 +6946,10 @@ export type GetTenantErrors = {
      */
     422: HttpValidationError;
     /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
+    /**
      * `internal_error` (Internal error).
      */
     500: Problem;
@@ -6214,6 +6972,16 @@ export type GetTenantResponse = GetTenantResponses[keyof GetTenantResponses];
 
 export type UpdateTenantData = {
     body: UpdateTenantInput;
+    headers?: {
+        /**
+         * Names this very request: sent again with the same key by the same caller within 24 hours, it is answered as it was the first time, and done once. 422 for a key that was used for another request, 409 while the first one is in flight. Refusals are not kept. 1 to 255 characters of printable ASCII; a UUID will do.
+         */
+        'Idempotency-Key'?: string;
+        /**
+         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         */
+        'If-Match'?: string;
+    };
     path: {
         /**
          * The tenant's id.
@@ -6242,6 +7010,14 @@ export type UpdateTenantErrors = {
      */
     404: Problem;
     /**
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key).
+     */
+    409: Problem;
+    /**
+     * `precondition_failed` (The record is not as it was).
+     */
+    412: Problem;
+    /**
      * `body_too_large` (Body too large).
      */
     413: Problem;
@@ -6253,6 +7029,10 @@ export type UpdateTenantErrors = {
      * A value breaks the contract.
      */
     422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
     /**
      * `internal_error` (Internal error).
      */
@@ -6329,6 +7109,10 @@ export type ListMembershipsErrors = {
      */
     422: HttpValidationError;
     /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
+    /**
      * `internal_error` (Internal error).
      */
     500: Problem;
@@ -6351,6 +7135,12 @@ export type ListMembershipsResponse = ListMembershipsResponses[keyof ListMembers
 
 export type CreateMembershipData = {
     body: CreateMembershipInput;
+    headers?: {
+        /**
+         * Names this very request: sent again with the same key by the same caller within 24 hours, it is answered as it was the first time, and done once. 422 for a key that was used for another request, 409 while the first one is in flight. Refusals are not kept. 1 to 255 characters of printable ASCII; a UUID will do.
+         */
+        'Idempotency-Key'?: string;
+    };
     path: {
         /**
          * The tenant's id.
@@ -6379,7 +7169,7 @@ export type CreateMembershipErrors = {
      */
     404: Problem;
     /**
-     * `membership_exists` (Membership exists).
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `membership_exists` (Membership exists).
      */
     409: Problem;
     /**
@@ -6394,6 +7184,10 @@ export type CreateMembershipErrors = {
      * A value breaks the contract.
      */
     422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
     /**
      * `internal_error` (Internal error).
      */
@@ -6417,6 +7211,16 @@ export type CreateMembershipResponse = CreateMembershipResponses[keyof CreateMem
 
 export type DeleteMembershipData = {
     body?: never;
+    headers?: {
+        /**
+         * Names this very request: sent again with the same key by the same caller within 24 hours, it is answered as it was the first time, and done once. 422 for a key that was used for another request, 409 while the first one is in flight. Refusals are not kept. 1 to 255 characters of printable ASCII; a UUID will do.
+         */
+        'Idempotency-Key'?: string;
+        /**
+         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         */
+        'If-Match'?: string;
+    };
     path: {
         /**
          * The tenant's id.
@@ -6454,13 +7258,21 @@ export type DeleteMembershipErrors = {
      */
     404: Problem;
     /**
-     * `last_owner` (Last owner of a tenant).
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `last_owner` (Last owner of a tenant).
      */
     409: Problem;
+    /**
+     * `precondition_failed` (The record is not as it was).
+     */
+    412: Problem;
     /**
      * A value breaks the contract.
      */
     422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
     /**
      * `internal_error` (Internal error).
      */
@@ -6484,6 +7296,16 @@ export type DeleteMembershipResponse = DeleteMembershipResponses[keyof DeleteMem
 
 export type UpdateMembershipData = {
     body: UpdateMembershipInput;
+    headers?: {
+        /**
+         * Names this very request: sent again with the same key by the same caller within 24 hours, it is answered as it was the first time, and done once. 422 for a key that was used for another request, 409 while the first one is in flight. Refusals are not kept. 1 to 255 characters of printable ASCII; a UUID will do.
+         */
+        'Idempotency-Key'?: string;
+        /**
+         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         */
+        'If-Match'?: string;
+    };
     path: {
         /**
          * The tenant's id.
@@ -6521,9 +7343,13 @@ export type UpdateMembershipErrors = {
      */
     404: Problem;
     /**
-     * `last_owner` (Last owner of a tenant).
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `last_owner` (Last owner of a tenant).
      */
     409: Problem;
+    /**
+     * `precondition_failed` (The record is not as it was).
+     */
+    412: Problem;
     /**
      * `body_too_large` (Body too large).
      */
@@ -6536,6 +7362,10 @@ export type UpdateMembershipErrors = {
      * A value breaks the contract.
      */
     422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
     /**
      * `internal_error` (Internal error).
      */
@@ -6603,6 +7433,10 @@ export type ListTracesErrors = {
      */
     422: HttpValidationError;
     /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
+    /**
      * `internal_error` (Internal error).
      */
     500: Problem;
@@ -6656,6 +7490,10 @@ export type IngestTracesErrors = {
      * `media_type_unsupported` (Media type not supported).
      */
     415: Status;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Status;
     /**
      * `internal_error` (Internal error).
      */
@@ -6728,6 +7566,10 @@ export type ListTraceSpansErrors = {
      */
     422: HttpValidationError;
     /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
+    /**
      * `internal_error` (Internal error).
      */
     500: Problem;
@@ -6798,6 +7640,10 @@ export type ListUsersErrors = {
      */
     422: HttpValidationError;
     /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
+    /**
      * `internal_error` (Internal error).
      */
     500: Problem;
@@ -6820,6 +7666,16 @@ export type ListUsersResponse = ListUsersResponses[keyof ListUsersResponses];
 
 export type DeleteUserData = {
     body?: never;
+    headers?: {
+        /**
+         * Names this very request: sent again with the same key by the same caller within 24 hours, it is answered as it was the first time, and done once. 422 for a key that was used for another request, 409 while the first one is in flight. Refusals are not kept. 1 to 255 characters of printable ASCII; a UUID will do.
+         */
+        'Idempotency-Key'?: string;
+        /**
+         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         */
+        'If-Match'?: string;
+    };
     path: {
         /**
          * The user's id.
@@ -6848,13 +7704,21 @@ export type DeleteUserErrors = {
      */
     404: Problem;
     /**
-     * `last_owner` (Last owner of a tenant).
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `last_owner` (Last owner of a tenant).
      */
     409: Problem;
+    /**
+     * `precondition_failed` (The record is not as it was).
+     */
+    412: Problem;
     /**
      * A value breaks the contract.
      */
     422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
     /**
      * `internal_error` (Internal error).
      */
@@ -6878,6 +7742,12 @@ export type DeleteUserResponse = DeleteUserResponses[keyof DeleteUserResponses];
 
 export type GetUserData = {
     body?: never;
+    headers?: {
+        /**
+         * 304 where the record still has one of these entity tags.
+         */
+        'If-None-Match'?: string;
+    };
     path: {
         /**
          * The user's id.
@@ -6910,6 +7780,10 @@ export type GetUserErrors = {
      */
     422: HttpValidationError;
     /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
+    /**
      * `internal_error` (Internal error).
      */
     500: Problem;
@@ -6932,6 +7806,16 @@ export type GetUserResponse = GetUserResponses[keyof GetUserResponses];
 
 export type DisableUserData = {
     body?: never;
+    headers?: {
+        /**
+         * Names this very request: sent again with the same key by the same caller within 24 hours, it is answered as it was the first time, and done once. 422 for a key that was used for another request, 409 while the first one is in flight. Refusals are not kept. 1 to 255 characters of printable ASCII; a UUID will do.
+         */
+        'Idempotency-Key'?: string;
+        /**
+         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         */
+        'If-Match'?: string;
+    };
     path: {
         /**
          * The user's id.
@@ -6960,13 +7844,21 @@ export type DisableUserErrors = {
      */
     404: Problem;
     /**
-     * `last_owner` (Last owner of a tenant).
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `last_owner` (Last owner of a tenant).
      */
     409: Problem;
+    /**
+     * `precondition_failed` (The record is not as it was).
+     */
+    412: Problem;
     /**
      * A value breaks the contract.
      */
     422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
     /**
      * `internal_error` (Internal error).
      */
@@ -6990,6 +7882,16 @@ export type DisableUserResponse = DisableUserResponses[keyof DisableUserResponse
 
 export type EnableUserData = {
     body?: never;
+    headers?: {
+        /**
+         * Names this very request: sent again with the same key by the same caller within 24 hours, it is answered as it was the first time, and done once. 422 for a key that was used for another request, 409 while the first one is in flight. Refusals are not kept. 1 to 255 characters of printable ASCII; a UUID will do.
+         */
+        'Idempotency-Key'?: string;
+        /**
+         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         */
+        'If-Match'?: string;
+    };
     path: {
         /**
          * The user's id.
@@ -7018,9 +7920,21 @@ export type EnableUserErrors = {
      */
     404: Problem;
     /**
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key).
+     */
+    409: Problem;
+    /**
+     * `precondition_failed` (The record is not as it was).
+     */
+    412: Problem;
+    /**
      * A value breaks the contract.
      */
     422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
     /**
      * `internal_error` (Internal error).
      */

@@ -51,6 +51,9 @@ export const CredentialSchema = z
   .meta({ id: 'Credential', description: 'A key or secret, as metadata. The secret itself never leaves.' });
 export type Credential = z.infer<typeof CredentialSchema>;
 
+/** `status` follows from the other times and the clock; `key` is in one answer alone. */
+export const credentialRecord = { untagged: ['key', 'status', 'lastUsedAt'] };
+
 export const SearchCredentialsInputSchema = z
   .strictObject({
     ...tenancySearchFields,
@@ -85,5 +88,6 @@ export const searchCredentials = operation({
     "API keys, provider secrets and, for platform administrators, the service's signing keys: metadata only.",
   body: SearchCredentialsInputSchema,
   bodyOptional: true,
+  readOnly: true,
   output: page('CredentialPage', CredentialSchema),
 });

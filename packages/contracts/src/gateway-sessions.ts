@@ -127,6 +127,9 @@ export const GatewaySessionIntrospectionSchema = z
   .meta({ id: 'GatewaySessionIntrospection', description: 'What RFC 7662 calls an introspection response.' });
 export type GatewaySessionIntrospection = z.infer<typeof GatewaySessionIntrospectionSchema>;
 
+/** `status` follows from the times and the clock; the token is in one answer alone. */
+const sessionRecord = { untagged: ['status', 'token', 'tokenType'] };
+
 const tag = 'Gateways';
 const gateway = { gateway_id: LookupIdSchema.describe("The gateway's id.") };
 const session = { ...gateway, session_id: LookupIdSchema.describe("The session's id.") };
@@ -143,6 +146,7 @@ export const createGatewaySession = operation({
   params: gateway,
   body: CreateGatewaySessionInputSchema,
   bodyOptional: true,
+  record: sessionRecord,
   output: CreatedGatewaySessionSchema,
   errors: ['gateway_not_found', 'gateway_not_active'],
 });
@@ -177,6 +181,7 @@ export const introspectGatewaySession = operation({
   body: IntrospectGatewaySessionInputSchema,
   form: true,
   confidentialBody: true,
+  readOnly: true,
   output: GatewaySessionIntrospectionSchema,
   errors: ['gateway_not_found'],
 });
@@ -189,6 +194,7 @@ export const getGatewaySession = operation({
   tag,
   summary: 'Get a gateway session',
   params: session,
+  record: sessionRecord,
   output: GatewaySessionSchema,
   errors: ['gateway_not_found', 'gateway_session_not_found'],
 });
@@ -202,6 +208,8 @@ export const revokeGatewaySession = operation({
   summary: 'Revoke a gateway session',
   description: 'The record stays, as revoked; revoking it again is 404.',
   params: session,
+  record: sessionRecord,
+  ifMatch: sessionRecord,
   output: GatewaySessionSchema,
   errors: ['gateway_not_found', 'gateway_session_not_found'],
 });

@@ -70,6 +70,8 @@ export const UpdateGatewayInputSchema = z
   .meta({ id: 'UpdateGatewayInput', description: 'Left out keeps, null clears, a value sets.' });
 export type UpdateGatewayInput = z.infer<typeof UpdateGatewayInputSchema>;
 
+const gatewayRecord = { untagged: [] };
+
 const tag = 'Gateways';
 const params = { gateway_id: LookupIdSchema.describe("The gateway's id.") };
 
@@ -81,6 +83,7 @@ export const createGateway = operation({
   tag,
   summary: 'Create a gateway',
   body: CreateGatewayInputSchema,
+  record: gatewayRecord,
   output: GatewaySchema,
   errors: ['name_taken'],
 });
@@ -108,6 +111,7 @@ export const getGateway = operation({
   tag,
   summary: 'Get a gateway',
   params,
+  record: gatewayRecord,
   output: GatewaySchema,
   errors: ['gateway_not_found'],
 });
@@ -121,6 +125,8 @@ export const updateGateway = operation({
   summary: 'Update a gateway',
   params,
   body: UpdateGatewayInputSchema,
+  record: gatewayRecord,
+  ifMatch: gatewayRecord,
   output: GatewaySchema,
   errors: ['gateway_not_found', 'name_taken'],
 });
@@ -134,6 +140,8 @@ export const deleteGateway = operation({
   summary: 'Delete a gateway',
   description: 'Its sessions end at once.',
   params,
+  record: gatewayRecord,
+  ifMatch: gatewayRecord,
   output: GatewaySchema,
   errors: ['gateway_not_found'],
 });

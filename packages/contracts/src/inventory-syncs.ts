@@ -41,6 +41,7 @@ export const syncProviderInventory = operation({
     'is not the accepted one keeps what was accepted, and shows what was found as `drift`.',
   ].join(' '),
   params: { provider_id: LookupIdSchema.describe("The provider's id.") },
+  callsOut: true,
   output: InventorySyncSchema,
   errors: ['provider_not_found', 'provider_not_syncable', 'sync_running', 'sync_failed', 'rate_limited'],
 });

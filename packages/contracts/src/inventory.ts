@@ -114,6 +114,8 @@ export const UpdateInventoryItemInputSchema = z
   .meta({ id: 'UpdateInventoryItemInput', description: 'Left out keeps, null clears, a value sets.' });
 export type UpdateInventoryItemInput = z.infer<typeof UpdateInventoryItemInputSchema>;
 
+const itemRecord = { untagged: ['firstSeenAt', 'lastSeenAt'] };
+
 const tag = 'Providers';
 const provider = { provider_id: LookupIdSchema.describe("The provider's id.") };
 const item = { ...provider, item_id: LookupIdSchema.describe("The item's id.") };
@@ -144,6 +146,7 @@ export const createInventoryItem = operation({
   summary: 'Declare an inventory item',
   params: provider,
   body: CreateInventoryItemInputSchema,
+  record: itemRecord,
   output: InventoryItemSchema,
   errors: ['provider_not_found', 'name_taken'],
 });
@@ -157,6 +160,8 @@ export const updateInventoryItem = operation({
   summary: 'Update an inventory item',
   params: item,
   body: UpdateInventoryItemInputSchema,
+  record: itemRecord,
+  ifMatch: itemRecord,
   output: InventoryItemSchema,
   errors: ['provider_not_found', 'inventory_item_not_found'],
 });
@@ -171,6 +176,8 @@ export const deleteInventoryItem = operation({
   description:
     'The declaration goes; what agents use without one is unknown from then on. To forbid an item, block it.',
   params: item,
+  record: itemRecord,
+  ifMatch: itemRecord,
   output: InventoryItemSchema,
   errors: ['provider_not_found', 'inventory_item_not_found'],
 });

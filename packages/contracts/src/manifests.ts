@@ -67,6 +67,8 @@ export const ManifestJsonSchemaSchema = z
   .meta({ id: 'ManifestJsonSchema', description: 'A JSON Schema of the draft 2020-12.' });
 export type ManifestJsonSchema = z.infer<typeof ManifestJsonSchemaSchema>;
 
+const manifestRecord = { untagged: [] };
+
 const tag = 'Manifests';
 const params = { manifest_id: LookupIdSchema.describe("The manifest's id.") };
 
@@ -80,6 +82,7 @@ export const createManifest = operation({
   description:
     'A new content becomes the next version and supersedes the one before. The content of the active version again answers that record. A gateway runs under the very version that its `manifestId` names, also once that is superseded.',
   body: CreateManifestInputSchema,
+  record: manifestRecord,
   output: ManifestSchema,
 });
 
@@ -110,6 +113,7 @@ export const getManifestSchema = operation({
   description:
     'The JSON Schema (2020-12) of `spec`: what it takes, `create_manifest` takes, up to 256 KiB. Its `$id` is its address here.',
   params: { kind: ManifestKindSchema.describe('The kind of manifest.') },
+  record: { untagged: [] },
   output: ManifestJsonSchemaSchema,
 });
 
@@ -121,6 +125,7 @@ export const getManifest = operation({
   tag,
   summary: 'Get a manifest',
   params,
+  record: manifestRecord,
   output: ManifestSchema,
   errors: ['manifest_not_found'],
 });
@@ -134,6 +139,8 @@ export const deleteManifest = operation({
   summary: 'Delete a manifest',
   description: 'Soft: the record stays, as deleted. Not while an active gateway uses it (409).',
   params,
+  record: manifestRecord,
+  ifMatch: manifestRecord,
   output: ManifestSchema,
   errors: ['manifest_not_found', 'manifest_in_use'],
 });

@@ -39,6 +39,8 @@ export const UpdateMembershipInputSchema = z
   .meta({ id: 'UpdateMembershipInput', description: 'Left out keeps, a value sets.' });
 export type UpdateMembershipInput = z.infer<typeof UpdateMembershipInputSchema>;
 
+const membershipRecord = { untagged: [] };
+
 const tag = 'Tenants';
 const tenant = { tenant_id: LookupIdSchema.describe("The tenant's id.") };
 const member = { ...tenant, user_id: LookupIdSchema.describe("The user's id.") };
@@ -60,6 +62,7 @@ export const createMembership = operation({
     'The membership is pending until its user accepts it, registered or not: who is not yet signs in first, with the email that was invited.',
   params: tenant,
   body: CreateMembershipInputSchema,
+  record: membershipRecord,
   output: MembershipSchema,
   errors: ['tenant_not_found', 'membership_exists', 'grant_exceeds_own'],
 });
@@ -92,6 +95,8 @@ export const updateMembership = operation({
   params: member,
   query: which,
   body: UpdateMembershipInputSchema,
+  record: membershipRecord,
+  ifMatch: membershipRecord,
   output: MembershipSchema,
   errors: ['tenant_not_found', 'membership_not_found', 'grant_exceeds_own', 'last_owner'],
 });
@@ -107,6 +112,8 @@ export const deleteMembership = operation({
   description: 'Users leave, and decline what is pending, by themselves without any scope.',
   params: member,
   query: which,
+  record: membershipRecord,
+  ifMatch: membershipRecord,
   output: MembershipSchema,
   errors: ['tenant_not_found', 'membership_not_found', 'grant_exceeds_own', 'last_owner'],
 });
@@ -126,6 +133,8 @@ export const acceptMembership = operation({
       'The membership in this sub-tenant. Left out or empty: the one in the whole tenant, or else your only one in the tenant.',
     ),
   },
+  record: membershipRecord,
+  ifMatch: membershipRecord,
   output: MembershipSchema,
   errors: ['user_required', 'membership_not_found', 'membership_accepted'],
 });

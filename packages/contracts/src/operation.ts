@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { TaggedRecord } from './entity-tags.ts';
 import type { ErrorCode } from './errors.ts';
 import type { Scope } from './scopes.ts';
 
@@ -30,6 +31,14 @@ export type OperationSaid<Path extends string, Id extends string, P, Q, B, O> = 
   form?: boolean;
   /** The body holds a secret: a refusal repeats nothing of it, whatever field it was sent in. */
   confidentialBody?: boolean;
+  /** A POST that writes nothing, such as a search: there is nothing that an Idempotency-Key could protect. */
+  readOnly?: boolean;
+  /** It waits for somebody else's server, and so cannot be one transaction. */
+  callsOut?: boolean;
+  /** It answers one record, with the ETag of that. */
+  record?: TaggedRecord;
+  /** It takes If-Match, and compares it with the tag of this record as it is before. */
+  ifMatch?: TaggedRecord;
   output: O;
   /** The refusals beyond those that the operation's shape implies (400, 401, 403, 422, 5xx). */
   errors?: readonly ErrorCode[];
@@ -91,6 +100,14 @@ export type Operation<I = unknown, O = unknown, R = unknown> = {
   readonly bodyOptional: boolean;
   readonly form: boolean;
   readonly confidentialBody: boolean;
+  /**
+   * What an Idempotency-Key does. transaction: the answer is kept in the transaction of the effect. lease: the answer is kept after the
+   * effect, so that a process that dies between the two leaves the effect alone. none: the operation writes nothing, or
+   * spans, which are idempotent by their ids.
+   */
+  readonly idempotency: 'none' | 'transaction' | 'lease';
+  readonly record?: TaggedRecord;
+  readonly ifMatch?: TaggedRecord;
   readonly errors: readonly ErrorCode[];
   readonly input: InputParser<I, O>;
   readonly output: { _input: R; _output: R; parse(value: unknown): R };
@@ -144,6 +161,10 @@ export function operation<
   const { operationId, method, path, scope, tag, summary } = said;
   return {
     ...{ operationId, method, path, scope, tag, summary, transport, beforeTerms, bodyOptional, form, confidentialBody },
+    idempotency:
+      method === 'GET' || said.readOnly || transport === 'otlp' ? 'none' : said.callsOut ? 'lease' : 'transaction',
+    ...(said.record !== undefined && { record: said.record }),
+    ...(said.ifMatch !== undefined && { ifMatch: said.ifMatch }),
     ...(said.ownId !== undefined && { ownId: said.ownId }),
     ...(said.description !== undefined && { description: said.description }),
     ...(parts.path && { params: parts.path }),

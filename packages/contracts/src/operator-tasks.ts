@@ -95,6 +95,8 @@ export const CancelOperatorTaskInputSchema = z
   .meta({ id: 'CancelOperatorTaskInput' });
 export type CancelOperatorTaskInput = z.infer<typeof CancelOperatorTaskInputSchema>;
 
+const taskRecord = { untagged: ['leaseExpiresAt', 'attempts', 'lastError', 'progress'] };
+
 const tag = 'Operator tasks';
 const params = { task_id: LookupIdSchema.describe("The task's id.") };
 
@@ -128,6 +130,7 @@ export const getOperatorTask = operation({
   tag,
   summary: 'Get an operator task',
   params,
+  record: taskRecord,
   output: OperatorTaskSchema,
   errors: ['operator_task_not_found'],
 });
@@ -144,6 +147,8 @@ export const claimOperatorTask = operation({
   params,
   body: ClaimOperatorTaskInputSchema,
   bodyOptional: true,
+  record: taskRecord,
+  ifMatch: taskRecord,
   output: OperatorTaskSchema,
   errors: ['operator_task_not_found', 'operator_task_claimed', 'operator_task_not_open'],
 });
@@ -159,6 +164,8 @@ export const completeOperatorTask = operation({
     'Decides an open or own task, and does what was decided, in one transaction. That needs its own scope: review_observation reviews the observation, and review_cardinality removes what nobody reviewed or lets it be (`runtime_observations:review`); adopt_provider applies or dismisses the recommendation (`recommendations:apply`); rotate_credential checks that the credential was replaced, was revoked, or lasts for another 14 days (`credentials:write`), else it is `operator_task_not_done`. A sync ends by itself.',
   params,
   body: CompleteOperatorTaskInputSchema,
+  record: taskRecord,
+  ifMatch: taskRecord,
   output: OperatorTaskSchema,
   errors: ['operator_task_not_found', 'operator_task_claimed', 'operator_task_not_open', 'operator_task_not_done'],
 });
@@ -175,6 +182,8 @@ export const cancelOperatorTask = operation({
   params,
   body: CancelOperatorTaskInputSchema,
   bodyOptional: true,
+  record: taskRecord,
+  ifMatch: taskRecord,
   output: OperatorTaskSchema,
   errors: ['operator_task_not_found', 'operator_task_claimed', 'operator_task_not_open'],
 });

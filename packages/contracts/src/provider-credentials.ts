@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { CredentialSchema } from './credentials.ts';
+import { CredentialSchema, credentialRecord } from './credentials.ts';
 import { LookupIdSchema, NameInputSchema, TimestampInputSchema } from './fields.ts';
 import { operation } from './operation.ts';
 
@@ -63,6 +63,8 @@ export const putProviderCredential = operation({
   params,
   body: PutProviderCredentialInputSchema,
   confidentialBody: true,
+  record: credentialRecord,
+  ifMatch: credentialRecord,
   output: CredentialSchema,
   errors: ['provider_not_found'],
 });
@@ -76,6 +78,8 @@ export const deleteProviderCredential = operation({
   summary: 'Delete the credential of a provider',
   description: 'Revokes it and the one on standby, and erases their secrets. Answers the final record.',
   params,
+  record: credentialRecord,
+  ifMatch: credentialRecord,
   output: CredentialSchema,
   errors: ['provider_not_found', 'provider_credential_not_found'],
 });

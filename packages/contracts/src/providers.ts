@@ -87,6 +87,8 @@ export const UpdateProviderInputSchema = z
   .meta({ id: 'UpdateProviderInput', description: 'Left out keeps, null clears, a value sets.' });
 export type UpdateProviderInput = z.infer<typeof UpdateProviderInputSchema>;
 
+export const providerRecord = { untagged: ['health', 'inventorySyncedAt'] };
+
 const tag = 'Providers';
 const params = { provider_id: LookupIdSchema.describe("The provider's id.") };
 
@@ -98,6 +100,7 @@ export const createProvider = operation({
   tag,
   summary: 'Declare a provider',
   body: CreateProviderInputSchema,
+  record: providerRecord,
   output: ProviderSchema,
   errors: ['name_taken'],
 });
@@ -127,6 +130,7 @@ export const getProvider = operation({
   tag,
   summary: 'Get a provider',
   params,
+  record: providerRecord,
   output: ProviderSchema,
   errors: ['provider_not_found'],
 });
@@ -140,6 +144,8 @@ export const updateProvider = operation({
   summary: 'Update a provider',
   params,
   body: UpdateProviderInputSchema,
+  record: providerRecord,
+  ifMatch: providerRecord,
   output: ProviderSchema,
   errors: ['provider_not_found', 'name_taken'],
 });
@@ -153,6 +159,8 @@ export const deleteProvider = operation({
   summary: 'Delete a provider',
   description: 'Its inventory goes with it; what was observed stays. Not while an active gateway lists it (409).',
   params,
+  record: providerRecord,
+  ifMatch: providerRecord,
   output: ProviderSchema,
   errors: ['provider_not_found', 'provider_in_use'],
 });

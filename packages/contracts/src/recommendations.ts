@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { LookupIdSchema, TimestampSchema, tenancyFields, timeFields } from './fields.ts';
 import { operation } from './operation.ts';
 import { page, pageFields } from './pages.ts';
+import { providerRecord } from './providers.ts';
 
 export const RecommendationKindSchema = z.enum([
   'register_item',
@@ -87,6 +88,8 @@ export const AppliedRecommendationsSchema = z
   .meta({ id: 'AppliedRecommendations' });
 export type AppliedRecommendations = z.infer<typeof AppliedRecommendationsSchema>;
 
+const recommendationRecord = { untagged: ['reason', 'observationIds'] };
+
 const tag = 'Recommendations';
 const params = { provider_id: LookupIdSchema.describe("The provider's id.") };
 
@@ -119,6 +122,7 @@ export const applyProviderRecommendations = operation({
   params,
   body: ApplyRecommendationsInputSchema,
   bodyOptional: true,
+  ifMatch: providerRecord,
   output: AppliedRecommendationsSchema,
   errors: ['provider_not_found'],
 });
@@ -140,6 +144,8 @@ export const dismissRecommendation = operation({
   description: 'It is not made again for the same cause; a new cause, such as another drift, makes a new one.',
   params: recommendation,
   body: DismissRecommendationInputSchema,
+  record: recommendationRecord,
+  ifMatch: recommendationRecord,
   output: RecommendationSchema,
   errors: ['recommendation_not_found', 'recommendation_not_open'],
 });
@@ -154,6 +160,8 @@ export const undoRecommendation = operation({
   description:
     'Restores what was before, and the recommendation is open again, to be applied by its id alone: what somebody took back does not come again with `{}`. 409 `recommendation_built_on` says what was built on the change since. Sessions that a block revoked stay revoked.',
   params: recommendation,
+  record: recommendationRecord,
+  ifMatch: recommendationRecord,
   output: RecommendationSchema,
   errors: ['recommendation_not_found', 'recommendation_not_applied', 'recommendation_built_on'],
 });

@@ -106,6 +106,10 @@ export const UpdateRuntimeObservationInputSchema = z
   .meta({ id: 'UpdateRuntimeObservationInput', description: 'Left out keeps, null clears, a value sets.' });
 export type UpdateRuntimeObservationInput = z.infer<typeof UpdateRuntimeObservationInputSchema>;
 
+const observationRecord = {
+  untagged: ['occurrences', 'firstSeenAt', 'lastSeenAt', 'lastTraceId', 'lastSpanId', 'evidence', 'risk'],
+};
+
 const tag = 'Runtime observations';
 const params = { observation_id: LookupIdSchema.describe("The observation's id.") };
 const filters = {
@@ -157,6 +161,8 @@ export const reviewRuntimeObservation = operation({
   description: 'Completes its review task. A later review replaces an earlier one.',
   params,
   body: ReviewRuntimeObservationInputSchema,
+  record: observationRecord,
+  ifMatch: observationRecord,
   output: RuntimeObservationSchema,
   errors: ['runtime_observation_not_found'],
 });
@@ -170,6 +176,8 @@ export const updateRuntimeObservation = operation({
   summary: 'Update a runtime observation',
   params,
   body: UpdateRuntimeObservationInputSchema,
+  record: observationRecord,
+  ifMatch: observationRecord,
   output: RuntimeObservationSchema,
   errors: ['runtime_observation_not_found'],
 });

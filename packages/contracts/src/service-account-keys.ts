@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { CredentialSchema, credentialFields } from './credentials.ts';
+import { CredentialSchema, credentialFields, credentialRecord } from './credentials.ts';
 import { LookupIdSchema, NameInputSchema, TimestampInputSchema, tenancyQueryFields } from './fields.ts';
 import { operation } from './operation.ts';
 import { page, pageFields } from './pages.ts';
@@ -58,6 +58,7 @@ export const createServiceAccountKey = operation({
   params: account,
   query,
   body: CreateKeyInputSchema,
+  record: credentialRecord,
   output: CreatedKeySchema,
   errors: [...notFound, 'grant_exceeds_own', 'platform_administrator_required', 'service_account_not_active'],
 });
@@ -87,6 +88,8 @@ export const rotateServiceAccountKey = operation({
   query,
   body: RotateKeyInputSchema,
   bodyOptional: true,
+  record: credentialRecord,
+  ifMatch: credentialRecord,
   output: CreatedKeySchema,
   errors: [
     ...notFound,
@@ -108,6 +111,8 @@ export const revokeServiceAccountKey = operation({
   description: 'It stops working at once. The record stays, as revoked; revoking it again is 404.',
   params: key,
   query,
+  record: credentialRecord,
+  ifMatch: credentialRecord,
   output: CredentialSchema,
   errors: [...notFound, 'key_not_found', 'platform_administrator_required'],
 });

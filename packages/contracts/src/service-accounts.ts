@@ -88,6 +88,8 @@ export const SearchServiceAccountsInputSchema = z
   .meta({ id: 'SearchServiceAccountsInput' });
 export type SearchServiceAccountsInput = z.infer<typeof SearchServiceAccountsInputSchema>;
 
+export const serviceAccountRecord = { untagged: ['lastUsedAt', 'keyCount', 'activeKeyCount', 'soonestKeyExpiryAt'] };
+
 const tag = 'Service accounts';
 const params = { service_account_id: LookupIdSchema.describe("The account's id.") };
 const query = {
@@ -106,6 +108,7 @@ export const createServiceAccount = operation({
   description:
     'A platform administrator may name a tenant or sub-tenant that does not exist: it is made. A caller who holds the scope for a whole tenant makes sub-tenants of it so.',
   body: CreateServiceAccountInputSchema,
+  record: serviceAccountRecord,
   output: ServiceAccountSchema,
   errors: ['id_taken', 'platform_administrator_required'],
 });
@@ -119,6 +122,7 @@ export const searchServiceAccounts = operation({
   summary: 'Search service accounts',
   body: SearchServiceAccountsInputSchema,
   bodyOptional: true,
+  readOnly: true,
   output: page('ServiceAccountPage', ServiceAccountSchema),
 });
 
@@ -131,6 +135,7 @@ export const getServiceAccount = operation({
   summary: 'Get a service account',
   params,
   query,
+  record: serviceAccountRecord,
   output: ServiceAccountSchema,
   errors: notFound,
 });
@@ -145,6 +150,8 @@ export const updateServiceAccount = operation({
   params,
   query,
   body: UpdateServiceAccountInputSchema,
+  record: serviceAccountRecord,
+  ifMatch: serviceAccountRecord,
   output: ServiceAccountSchema,
   errors: [...notFound, 'platform_administrator_required'],
 });
@@ -159,6 +166,8 @@ export const deleteServiceAccount = operation({
   description: 'Its keys and sessions end at once. Its id is not given again.',
   params,
   query,
+  record: serviceAccountRecord,
+  ifMatch: serviceAccountRecord,
   output: ServiceAccountSchema,
   errors: [...notFound, 'platform_administrator_required'],
 });
@@ -173,6 +182,8 @@ export const disableServiceAccount = operation({
   description: 'Its keys stop working and its sessions end at once. Again: nothing changes.',
   params,
   query,
+  record: serviceAccountRecord,
+  ifMatch: serviceAccountRecord,
   output: ServiceAccountSchema,
   errors: [...notFound, 'platform_administrator_required'],
 });
@@ -187,6 +198,8 @@ export const enableServiceAccount = operation({
   description: 'Its keys work again; sessions that ended stay ended. Again: nothing changes.',
   params,
   query,
+  record: serviceAccountRecord,
+  ifMatch: serviceAccountRecord,
   output: ServiceAccountSchema,
   errors: [...notFound, 'platform_administrator_required'],
 });

@@ -52,6 +52,8 @@ export const UpdateTenantInputSchema = z
   .meta({ id: 'UpdateTenantInput', description: 'Left out keeps, null clears, a value sets.' });
 export type UpdateTenantInput = z.infer<typeof UpdateTenantInputSchema>;
 
+const tenantRecord = { untagged: [] };
+
 const tag = 'Tenants';
 const params = { tenant_id: LookupIdSchema.describe("The tenant's id.") };
 
@@ -65,6 +67,7 @@ export const createTenant = operation({
   description: 'Platform administrators only.',
   body: CreateTenantInputSchema,
   bodyOptional: true,
+  record: tenantRecord,
   output: TenantSchema,
   errors: ['id_taken', 'platform_administrator_required'],
 });
@@ -88,6 +91,7 @@ export const getTenant = operation({
   tag,
   summary: 'Get a tenant',
   params,
+  record: tenantRecord,
   output: TenantSchema,
   errors: ['tenant_not_found'],
 });
@@ -102,6 +106,8 @@ export const updateTenant = operation({
   description: 'Needs the scope for the whole tenant.',
   params,
   body: UpdateTenantInputSchema,
+  record: tenantRecord,
+  ifMatch: tenantRecord,
   output: TenantSchema,
   errors: ['tenant_not_found'],
 });

@@ -13,7 +13,7 @@ import { MembershipStatusSchema } from './memberships.ts';
 import { operation } from './operation.ts';
 import { page, pageFields } from './pages.ts';
 import { RoleSchema } from './scopes.ts';
-import { ServiceAccountSchema } from './service-accounts.ts';
+import { ServiceAccountSchema, serviceAccountRecord } from './service-accounts.ts';
 
 const VersionSchema = z.string().max(64);
 
@@ -95,6 +95,9 @@ export const UpdateProfileInputSchema = z
   .meta({ id: 'UpdateProfileInput', description: 'Left out keeps, null clears, a value sets.' });
 export type UpdateProfileInput = z.infer<typeof UpdateProfileInputSchema>;
 
+const userRecord = { untagged: ['lastSeenAt'] };
+const profileRecord = { untagged: [...userRecord.untagged, ...serviceAccountRecord.untagged] };
+
 const tag = 'Users';
 const params = { user_id: LookupIdSchema.describe("The user's id.") };
 
@@ -108,6 +111,8 @@ export const updateMyProfile = operation({
   summary: 'Update your own profile',
   description: 'With a bearer token the user, with an API key its service account. Needs no scope.',
   body: UpdateProfileInputSchema,
+  record: profileRecord,
+  ifMatch: profileRecord,
   output: z.union([UserSchema, ServiceAccountSchema]).meta({ id: 'Profile' }),
 });
 
@@ -140,6 +145,7 @@ export const getUser = operation({
   summary: 'Get a user',
   description: 'Yourself, without any scope; or a member of a tenant in your reach, who accepted the membership.',
   params,
+  record: userRecord,
   output: UserSchema,
   errors: ['user_not_found'],
 });
@@ -155,6 +161,8 @@ export const deleteUser = operation({
   description:
     'By themselves, by a platform administrator, or by an administrator who reaches all memberships that they accepted. Ends memberships and sessions and erases personal data. The email may register again, as a new user.',
   params,
+  record: userRecord,
+  ifMatch: userRecord,
   output: UserSchema,
   errors: ['user_not_found', 'user_out_of_reach', 'last_owner', 'platform_administrator_required'],
 });
@@ -168,6 +176,8 @@ export const disableUser = operation({
   summary: 'Disable a user',
   description: 'Their sessions end at once. Needs reach of all memberships that they accepted. Again: nothing changes.',
   params,
+  record: userRecord,
+  ifMatch: userRecord,
   output: UserSchema,
   errors: ['user_not_found', 'user_out_of_reach', 'platform_administrator_required', 'last_owner'],
 });
@@ -181,6 +191,8 @@ export const enableUser = operation({
   summary: 'Enable a user',
   description: 'Again: nothing changes.',
   params,
+  record: userRecord,
+  ifMatch: userRecord,
   output: UserSchema,
   errors: ['user_not_found', 'user_out_of_reach', 'platform_administrator_required'],
 });

@@ -8,6 +8,7 @@ import { DatabaseUnavailableError } from './errors.ts';
 import { initial } from './migrations/0001-initial.ts';
 import { governanceLoop } from './migrations/0002-governance-loop.ts';
 import { postgres } from './migrations/0003-postgres.ts';
+import { idempotencyAndRateLimits } from './migrations/0004-idempotency-rate-limits.ts';
 import { auditChain } from './migrations/0005-audit-chain.ts';
 import { spanPartitions } from './migrations/0006-span-partitions.ts';
 import { placeIndexes } from './migrations/0007-place-indexes.ts';
@@ -21,6 +22,7 @@ const MIGRATIONS = {
   '0001-initial': initial,
   '0002-governance-loop': governanceLoop,
   '0003-postgres': postgres,
+  '0004-idempotency-rate-limits': idempotencyAndRateLimits,
   '0005-audit-chain': auditChain,
   '0006-span-partitions': spanPartitions,
   '0007-place-indexes': placeIndexes,

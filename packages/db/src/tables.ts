@@ -268,6 +268,31 @@ export type Tables = {
     created_at: Time;
     received_from: string;
   };
+  /** Writes that carried an Idempotency-Key. Those of users and strangers stand in the tenant ''. */
+  idempotency_keys: {
+    tenant_id: string;
+    principal: string;
+    /** SHA-256 of the key, hex. */
+    key_digest: string;
+    /** SHA-256 of what was asked, hex. */
+    request_digest: string;
+    /** Names the request that has the key in hand: one whose lease was over may find that another one took it. */
+    claim: string;
+    lease_expires_at: Time;
+    /** What was answered, encrypted; null while it is not. */
+    answer: string | null;
+    created_at: Time;
+    expires_at: Time;
+  };
+  /** What processes took of the rate limits that they share. */
+  rate_limit_windows: {
+    tenant_id: string;
+    policy: string;
+    /** A keyed digest of who is limited: addresses are nobody's to keep. */
+    caller: string;
+    window_start: Time;
+    reserved: number;
+  };
   /** Append-only. What belongs to no tenant stands in the tenant ''. */
   audit_events: Place & {
     id: string;

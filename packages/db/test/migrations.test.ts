@@ -52,19 +52,10 @@ test('from empty the migrations make every table', async () => {
   const db = await emptyDatabase();
   await migrate(db);
   expect((await tablesOf(db)).toSorted()).toEqual([
-    ...[
-      'audit_chain',
-      'audit_events',
-      'audit_heads',
-      'audit_unsealed',
-      'credentials',
-      'gateway_providers',
-      'gateway_sessions',
-      'gateways',
-      'identities',
-    ],
+    ...['audit_chain', 'audit_events', 'audit_heads', 'audit_unsealed'],
+    ...['credentials', 'gateway_providers', 'gateway_sessions', 'gateways', 'idempotency_keys', 'identities'],
     ...['inventory_items', 'manifest_declarations', 'manifests', 'memberships', 'operator_tasks', 'provider_uses'],
-    ...['providers'],
+    ...['providers', 'rate_limit_windows'],
     ...['recommendation_observations', 'recommendations', 'runtime_observations', 'service_account_metadata'],
     ...['service_accounts', 'spans', 'sub_tenants', 'tenants', 'traces', 'users'],
   ]);
@@ -87,6 +78,7 @@ test('two that start at once do not get in each other’s way', async () => {
     { name: '0001-initial' },
     { name: '0002-governance-loop' },
     { name: '0003-postgres' },
+    { name: '0004-idempotency-rate-limits' },
     { name: '0005-audit-chain' },
     { name: '0006-span-partitions' },
     { name: '0007-place-indexes' },

@@ -4,6 +4,7 @@ import {
   replaceSealedSecret,
   type SealedRecord,
 } from '@quartermaster/db/repositories/sealed-secrets.ts';
+import { resealAnswers } from '../idempotency/reseal.ts';
 import { secretIdentity } from '../provider-credentials/secret.ts';
 import type { Services } from '../services.ts';
 import { signingKeyIdentity } from '../signing-keys/service.ts';
@@ -34,6 +35,9 @@ export async function resealSecrets({ db, log, secrets }: Pick<Services, 'db' | 
     }
     await breathe();
   } while (batch.length === OF_BATCH);
+  const answers = await resealAnswers({ db, secrets });
+  resealed += answers.resealed;
+  unreadable += answers.unreadable;
   log.info({ resealed }, 'secrets of former keys were sealed with the current one');
   if (unreadable > 0) log.error({ unreadable }, 'no key that is configured opens some secrets');
 }

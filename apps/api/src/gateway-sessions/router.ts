@@ -3,7 +3,7 @@ import { listGatewaySessions } from '@quartermaster/db/repositories/gateway-sess
 import { scopeOf } from '@quartermaster/db/tenancy.ts';
 import { requireGateway } from '../gateways/service.ts';
 import { answerPage } from '../pages.ts';
-import { endpoint, router } from '../trpc.ts';
+import { conditionalEndpoint, endpoint, router } from '../trpc.ts';
 import { introspectSession } from './introspect.ts';
 import { createGatewaySession, requireGatewaySession, revokeSession } from './service.ts';
 
@@ -28,5 +28,7 @@ export const gatewaySessionsRouter = router({
 
   get: endpoint(contract.getGatewaySession).query(({ ctx, input }) => requireGatewaySession(ctx, input.path)),
 
-  revoke: endpoint(contract.revokeGatewaySession).mutation(({ ctx, input }) => revokeSession(ctx, input.path)),
+  revoke: conditionalEndpoint(contract.revokeGatewaySession, (ctx, { path }) =>
+    requireGatewaySession(ctx, path),
+  ).mutation(({ ctx, input }) => revokeSession(ctx, input.path)),
 });

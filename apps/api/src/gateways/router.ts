@@ -2,7 +2,7 @@ import * as contract from '@quartermaster/contracts/gateways.ts';
 import { listGateways } from '@quartermaster/db/repositories/gateways.ts';
 import { scopeOfQuery } from '../access/places.ts';
 import { answerPage } from '../pages.ts';
-import { endpoint, router } from '../trpc.ts';
+import { type CallerContext, conditionalEndpoint, endpoint, router } from '../trpc.ts';
 import { changeGateway, createGateway, deleteGateway, requireGateway } from './service.ts';
 
 export const gatewaysRouter = router({
@@ -17,9 +17,15 @@ export const gatewaysRouter = router({
     requireGateway(ctx, ctx.services.db, input.path.gateway_id),
   ),
 
-  update: endpoint(contract.updateGateway).mutation(({ ctx, input }) =>
+  update: conditionalEndpoint(contract.updateGateway, current).mutation(({ ctx, input }) =>
     changeGateway(ctx, input.path.gateway_id, input.body),
   ),
 
-  delete: endpoint(contract.deleteGateway).mutation(({ ctx, input }) => deleteGateway(ctx, input.path.gateway_id)),
+  delete: conditionalEndpoint(contract.deleteGateway, current).mutation(({ ctx, input }) =>
+    deleteGateway(ctx, input.path.gateway_id),
+  ),
 });
+
+function current(ctx: CallerContext, { path }: { path: { gateway_id: string } }) {
+  return requireGateway(ctx, ctx.services.db, path.gateway_id);
+}

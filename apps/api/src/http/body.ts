@@ -2,9 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { ApiError, ValidationFailure } from '../errors.ts';
 import { FORM_MEDIA_TYPE, formIn, isForm } from './form.ts';
 import { jsonFault } from './json-fault.ts';
-
-/** 1 MiB. */
-export const BODY_LIMIT = 1024 * 1024;
+import { BODY_LIMIT } from './limits.ts';
 
 type BodyOptions = {
   /** May be absent, empty, or of any media type. */

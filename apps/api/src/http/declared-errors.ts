@@ -20,7 +20,7 @@ export function refusalsOf(operation: Operation): Refusal[] {
 
 function implied(operation: Operation): ErrorCode[] {
   const { scope, params, body, transport } = operation;
-  const codes: ErrorCode[] = ['internal_error', 'database_unavailable', 'outcome_unknown'];
+  const codes: ErrorCode[] = ['rate_limited', 'internal_error', 'database_unavailable', 'outcome_unknown'];
   if (scope !== 'public') {
     codes.push('credentials_ambiguous', 'credentials_missing', 'credentials_invalid');
     codes.push('registration_required', 'email_unverified', 'identity_conflict', 'user_disabled');
@@ -29,6 +29,8 @@ function implied(operation: Operation): ErrorCode[] {
     if (scope !== null) codes.push('scope_missing', 'tenant_forbidden');
   }
   if (params) codes.push('route_not_found');
+  if (operation.idempotency !== 'none') codes.push('idempotency_key_in_use', 'idempotency_answer_unreadable');
+  if (operation.ifMatch) codes.push('precondition_failed');
   if (body || transport === 'otlp') codes.push('body_too_large', 'media_type_unsupported');
   if (transport === 'otlp') codes.push('request_malformed');
   return codes;

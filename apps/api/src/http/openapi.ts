@@ -5,6 +5,7 @@ import { generateOpenApiDocument, type OpenApiMeta } from 'trpc-to-openapi';
 import { z } from 'zod';
 import type { ZodOpenApiOperationObject, ZodOpenApiPathsObject, ZodOpenApiResponsesObject } from 'zod-openapi';
 import { refusalsOf } from './declared-errors.ts';
+import { HEADERS, headerParametersOf, responseHeadersOf } from './documented-headers.ts';
 import { FORM_MEDIA_TYPE } from './form.ts';
 import { type Procedures, proceduresByOperation } from './rest.ts';
 
@@ -50,7 +51,7 @@ export function openApiDocument(options: DocumentOptions): object {
     tags: Object.entries(TAGS)
       .filter(([name]) => used.has(name))
       .map(([name, description]) => ({ name, description })),
-    components: { ...document.components, headers: HEADERS },
+    components: { ...document.components, headers: usedHeaders(document) },
   };
 }
 
@@ -58,7 +59,9 @@ const METHODS = { GET: 'get', POST: 'post', PUT: 'put', DELETE: 'delete' } as co
 
 const DESCRIPTION = `The administration plane of an AI-agent platform: who may act, what may be used, what was really used, and what to do about the difference.
 
-Lists answer \`{ "items": [...], "nextCursor": ... }\`; hand the cursor in again, with the same filters, for the next page. Updates are by presence: what is left out stays, null clears. Values that break the contract are answered 422 with \`HTTPValidationError\`; every other error is a problem document (RFC 9457) whose \`code\` is stable. Every answer carries \`X-Request-Id\`.`;
+Lists answer \`{ "items": [...], "nextCursor": ... }\`; hand the cursor in again, with the same filters, for the next page. Updates are by presence: what is left out stays, null clears. Values that break the contract are answered 422 with \`HTTPValidationError\`; every other error is a problem document (RFC 9457) whose \`code\` is stable. Every answer carries \`X-Request-Id\`.
+
+A write that is sent again with the same \`Idempotency-Key\` is done once and answered alike. Records carry an \`ETag\`: send it as \`If-Match\` to change a record only as you know it, and as \`If-None-Match\` to read it only if it changed. \`RateLimit\` says what is left of the limit that a request counted against; beyond it, 429 with \`Retry-After\`.`;
 
 const SECURITY_SCHEMES = {
   bearerAuth: {
@@ -75,12 +78,6 @@ const SECURITY_SCHEMES = {
   },
 } as const;
 
-const HEADERS = {
-  RequestId: { description: 'Names this request in logs and audit events.', schema: { type: 'string' } },
-  RetryAfter: { description: 'Seconds to wait before the next attempt.', schema: { type: 'integer', minimum: 0 } },
-  WWWAuthenticate: { description: 'The challenge of RFC 6750.', schema: { type: 'string' } },
-} as const;
-
 type Schema = z.ZodType;
 
 /** The errors of the OTLP path. */
@@ -93,13 +90,15 @@ const StatusSchema = z
 
 function described(operation: Operation): ZodOpenApiOperationObject {
   const { params, query } = operation;
+  const header = headerParametersOf(operation);
+  const parameters = { ...(params && { path: params }), ...(query && { query }), ...(header && { header }) };
   return {
     operationId: operation.operationId,
     summary: operation.summary,
     ...(operation.description !== undefined && { description: operation.description }),
     tags: [operation.tag],
     security: securityOf(operation),
-    ...((params ?? query) && { requestParams: { ...(params && { path: params }), ...(query && { query }) } }),
+    ...(Object.keys(parameters).length > 0 && { requestParams: parameters }),
     ...bodyOf(operation),
     responses: responsesOf(operation),
   };
@@ -128,17 +127,31 @@ function responsesOf(operation: Operation): ZodOpenApiResponsesObject {
   const output = operation.output as unknown as Schema;
   const success = otlp ? inBothEncodings(output) : json(output);
   const responses: ZodOpenApiResponsesObject = {
-    200: { description: output.description ?? operation.summary, headers: headersOf(200), content: success },
+    200: {
+      description: output.description ?? operation.summary,
+      headers: responseHeadersOf(operation, 200),
+      content: success,
+    },
   };
+  if (operation.method === 'GET' && operation.record) {
+    const description = 'The record is as If-None-Match says.';
+    responses['304'] = { description, headers: responseHeadersOf(operation, 304) };
+  }
   for (const { status, description } of refusalsOf(operation)) {
     const content = otlp
       ? inBothEncodings(StatusSchema)
       : status === 422
         ? json(HTTPValidationErrorSchema)
         : { 'application/problem+json': { schema: ProblemSchema } };
-    responses[`${status as 400}`] = { description, headers: headersOf(status), content };
+    responses[`${status as 400}`] = { description, headers: responseHeadersOf(operation, status), content };
   }
   return responses;
+}
+
+/** Redocly warns of those that nothing refers to. */
+function usedHeaders(document: object): object {
+  const text = JSON.stringify(document);
+  return Object.fromEntries(Object.entries(HEADERS).filter(([name]) => text.includes(`#/components/headers/${name}"`)));
 }
 
 function json(schema: Schema) {
@@ -151,15 +164,6 @@ function inBothEncodings(schema: Schema | { type: 'object' }) {
     'application/json': { schema },
     'application/x-protobuf': { schema: { type: 'string', format: 'binary' } as const },
   };
-}
-
-function headersOf(status: number): Record<string, { $ref: string }> {
-  const names: Record<string, keyof typeof HEADERS> = { 'X-Request-Id': 'RequestId' };
-  if (status === 401 || status === 403) names['WWW-Authenticate'] = 'WWWAuthenticate';
-  if (status === 429 || status === 503) names['Retry-After'] = 'RetryAfter';
-  return Object.fromEntries(
-    Object.entries(names).map(([header, name]) => [header, { $ref: `#/components/headers/${name}` }]),
-  );
 }
 
 function byPath(a: Operation, b: Operation): number {

@@ -5,6 +5,11 @@ import { createOpenApiNodeHttpHandler, type OpenApiMeta } from 'trpc-to-openapi'
 import { z } from 'zod';
 import { authorise, refuseForeignTenants } from '../access/authorise.ts';
 import type { Principal } from '../access/principal.ts';
+import { idempotencyKeyOf } from '../idempotency/key-header.ts';
+import { performOnce } from '../idempotency/once.ts';
+import { refuseUnusableIfMatch } from '../preconditions/require-match.ts';
+import { tagAnswer } from '../preconditions/tag-answer.ts';
+import type { Identify } from '../rate-limits/identify.ts';
 import type { Context } from '../trpc.ts';
 import { readBody } from './body.ts';
 import { type Answer, answerOf } from './problems.ts';
@@ -21,8 +26,11 @@ export type RestOptions = {
   procedures: Procedures;
   /** Operations without a procedure: those of the OTLP receiver. */
   operations?: readonly Operation[];
-  /** Who is calling; null where no credential was sent. May refuse: ApiError 400, 401, 403, 503. */
-  authenticate: (req: IncomingMessage, requestId: string) => Promise<Principal | null>;
+  /**
+   * Who is calling; null where no credential was sent, or the operation asks for none. May refuse: ApiError 400, 401, 403,
+   * 429, 503.
+   */
+  identify: Identify;
   createContext: (
     req: IncomingMessage,
     res: ServerResponse,
@@ -51,11 +59,13 @@ type Call = {
   req: IncomingMessage;
   res: ServerResponse;
   context: Context;
-  /** `{ path, query, body }`, and the query's text. */
-  raw: unknown;
+  /** And the query's text. */
+  raw: { path: unknown; query: unknown; body: unknown };
   refuse: (error: unknown) => Answer;
   /** Set where the call failed. */
   refused: Answer | null;
+  /** Whether the caller has the record already, as it is. */
+  notModified: boolean;
 };
 
 type Served = { readQuery: QueryReader; run: (call: Call) => Promise<void> };
@@ -102,13 +112,14 @@ export function restHandler(
         return;
       }
       const { query, text } = target.readQuery(search);
-      const principal = operation.scope === 'public' ? null : await options.authenticate(req, requestId);
+      const principal = await options.identify(req, res, { operation, requestId });
       info.principal = principal;
       if (operation.scope !== 'public') admit(operation, principal, { path: match.path, query });
       const body = operation.body && (await readBody(req, bodyOptions(operation, options)));
       const raw = { path: match.path, query, body, [QUERY_TEXT]: text };
       const context = await options.createContext(req, res, principal, requestId);
-      await target.run({ req, res, context, raw, refuse, refused: null });
+      refuseUnusableIfMatch(operation, context.ifMatch);
+      await target.run({ req, res, context, raw, refuse, refused: null, notModified: false });
     } catch (error) {
       sendAnswer(req, res, refuse(error));
     }
@@ -171,7 +182,7 @@ function handlerOf(operation: Operation, procedure: Procedure): Handler {
     .input(z.object(Object.fromEntries(names.map((name) => [name, z.string()]))))
     .output(z.unknown());
   const router = t.router({ standIn: standIn.mutation(() => null) });
-  const createCaller = (call: Call) => ({ standIn: () => invoke(procedure, call) });
+  const createCaller = (call: Call) => ({ standIn: () => invoke(operation, procedure, call) });
 
   return createOpenApiNodeHttpHandler({
     router: { ...router, createCaller } as unknown as typeof router,
@@ -184,13 +195,28 @@ function handlerOf(operation: Operation, procedure: Procedure): Handler {
   }) as unknown as Handler;
 }
 
-async function invoke(procedure: Procedure, call: Call): Promise<unknown> {
+async function invoke(operation: Operation, procedure: Procedure, call: Call): Promise<unknown> {
   try {
-    return await procedure({ ctx: call.context, raw: call.raw });
+    const output = await perform(operation, procedure, call);
+    call.notModified = tagAnswer({ operation, req: call.req, res: call.res }, output);
+    return output;
   } catch (error) {
     call.refused = call.refuse(error);
     return call.refused.body;
   }
+}
+
+/** Calls the procedure; for a write with an Idempotency-Key once, in a transaction that also keeps the answer. */
+async function perform(operation: Operation, procedure: Procedure, call: Call): Promise<unknown> {
+  const { req, res, context, raw } = call;
+  const key = operation.idempotency === 'none' ? undefined : idempotencyKeyOf(req);
+  if (key === undefined) return procedure({ ctx: context, raw });
+  const { services, principal } = context;
+  const { output, replayed } = await performOnce({ services, operation, principal, key, raw }, (inside) =>
+    procedure({ ctx: { ...context, services: inside }, raw }),
+  );
+  if (replayed) res.setHeader('Idempotency-Replayed', 'true');
+  return output;
 }
 
 /**
@@ -223,9 +249,13 @@ class LightResponse {
   }
 
   end(text: string): void {
-    const { req, res, refused } = this.call;
+    const { req, res, refused, notModified } = this.call;
     if (refused) sendAnswer(req, res, refused);
-    else {
+    else if (notModified) {
+      res.removeHeader('Content-Type');
+      res.statusCode = 304;
+      res.end();
+    } else {
       res.statusCode = this.statusCode;
       sendText(req, res, text);
     }

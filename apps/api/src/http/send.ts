@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { BODY_LIMIT, hasBody } from './body.ts';
+import { hasBody } from './body.ts';
+import { BODY_LIMIT } from './limits.ts';
 import type { Answer } from './problems.ts';
 
 /** How much of an unwanted body is taken in after its refusal, in bytes, and for how long, in milliseconds. */

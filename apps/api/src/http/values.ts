@@ -1,7 +1,5 @@
 import { valueError } from '../errors.ts';
-
-/** How deep objects and lists may nest; the body itself is the first level. */
-export const MAX_DEPTH = 64;
+import { MAX_DEPTH } from './limits.ts';
 
 type Loc = (string | number)[];
 

@@ -3,8 +3,8 @@ import { listInventory } from '@quartermaster/db/repositories/inventory.ts';
 import { scopeOf } from '@quartermaster/db/tenancy.ts';
 import { answerPage } from '../pages.ts';
 import { requireProvider } from '../providers/service.ts';
-import { endpoint, router } from '../trpc.ts';
-import { changeItem, createItem, removeItem } from './service.ts';
+import { type CallerContext, conditionalEndpoint, endpoint, router } from '../trpc.ts';
+import { changeItem, createItem, removeItem, requireItem } from './service.ts';
 
 export const inventoryRouter = router({
   get: endpoint(contract.getProviderInventory).query(async ({ ctx, input }) => {
@@ -21,7 +21,16 @@ export const inventoryRouter = router({
     createItem(ctx, input.path.provider_id, input.body),
   ),
 
-  update: endpoint(contract.updateInventoryItem).mutation(({ ctx, input }) => changeItem(ctx, input.path, input.body)),
+  update: conditionalEndpoint(contract.updateInventoryItem, current).mutation(({ ctx, input }) =>
+    changeItem(ctx, input.path, input.body),
+  ),
 
-  delete: endpoint(contract.deleteInventoryItem).mutation(({ ctx, input }) => removeItem(ctx, input.path)),
+  delete: conditionalEndpoint(contract.deleteInventoryItem, current).mutation(({ ctx, input }) =>
+    removeItem(ctx, input.path),
+  ),
 });
+
+async function current(ctx: CallerContext, { path }: { path: { provider_id: string; item_id: string } }) {
+  const { item } = await requireItem(ctx, ctx.services.db, path);
+  return item;
+}

@@ -89,7 +89,8 @@ export async function removeItem(ctx: CallerContext, path: Path): Promise<Invent
   });
 }
 
-async function requireItem(
+/** The item that a path names, and its provider. @throws 404 */
+export async function requireItem(
   ctx: CallerContext,
   db: Database,
   path: Path,

@@ -2,7 +2,7 @@ import * as contract from '@quartermaster/contracts/manifests.ts';
 import { listManifests } from '@quartermaster/db/repositories/manifests.ts';
 import { scopeOfQuery } from '../access/places.ts';
 import { answerPage } from '../pages.ts';
-import { endpoint, router } from '../trpc.ts';
+import { conditionalEndpoint, endpoint, router } from '../trpc.ts';
 import { manifestSchema } from './schema.ts';
 import { createManifest, deleteManifest, requireManifest } from './service.ts';
 
@@ -22,5 +22,7 @@ export const manifestsRouter = router({
     requireManifest(ctx, ctx.services.db, input.path.manifest_id),
   ),
 
-  delete: endpoint(contract.deleteManifest).mutation(({ ctx, input }) => deleteManifest(ctx, input.path.manifest_id)),
+  delete: conditionalEndpoint(contract.deleteManifest, (ctx, { path }) =>
+    requireManifest(ctx, ctx.services.db, path.manifest_id),
+  ).mutation(({ ctx, input }) => deleteManifest(ctx, input.path.manifest_id)),
 });

@@ -31,7 +31,8 @@ export async function createManifest(ctx: CallerContext, body: CreateManifestInp
       return await publish(ctx, body);
     } catch (error) {
       // Where transactions are not serial, two may count the same version; the second finds the first the next time.
-      if (!(error instanceof DuplicateKeyError) || attempt === ATTEMPTS) throw error;
+      // Within a transaction that is not its own to begin again, whoever began it does.
+      if (!(error instanceof DuplicateKeyError) || attempt === ATTEMPTS || ctx.services.db.isTransaction) throw error;
     }
   }
 }

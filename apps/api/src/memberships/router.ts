@@ -3,8 +3,16 @@ import { listMemberships } from '@quartermaster/db/repositories/memberships.ts';
 import { scopeOfQuery } from '../access/places.ts';
 import { answerPage } from '../pages.ts';
 import { requireTenant } from '../tenants/service.ts';
-import { endpoint, router } from '../trpc.ts';
-import { acceptMembership, changeMembership, createMembership, removeMembership } from './service.ts';
+import { conditionalEndpoint, endpoint, router } from '../trpc.ts';
+import {
+  acceptMembership,
+  changeMembership,
+  createMembership,
+  removeMembership,
+  requireMembership,
+  requireOwnOrMembership,
+  requirePendingMembership,
+} from './service.ts';
 
 export const membershipsRouter = router({
   create: endpoint(contract.createMembership).mutation(({ ctx, input }) =>
@@ -18,15 +26,15 @@ export const membershipsRouter = router({
     return answerPage(ctx, { path, query }, scope, (page) => listMemberships(db, scope, query, page));
   }),
 
-  update: endpoint(contract.updateMembership).mutation(({ ctx, input: { path, query, body } }) =>
-    changeMembership(ctx, path, query, body),
-  ),
+  update: conditionalEndpoint(contract.updateMembership, (ctx, { path, query }) =>
+    requireMembership(ctx, ctx.services.db, path, query),
+  ).mutation(({ ctx, input: { path, query, body } }) => changeMembership(ctx, path, query, body)),
 
-  delete: endpoint(contract.deleteMembership).mutation(({ ctx, input: { path, query } }) =>
-    removeMembership(ctx, path, query),
-  ),
+  delete: conditionalEndpoint(contract.deleteMembership, (ctx, { path, query }) =>
+    requireOwnOrMembership(ctx, ctx.services.db, path, query),
+  ).mutation(({ ctx, input: { path, query } }) => removeMembership(ctx, path, query)),
 
-  accept: endpoint(contract.acceptMembership).mutation(({ ctx, input: { path, query } }) =>
-    acceptMembership(ctx, path.tenant_id, query),
-  ),
+  accept: conditionalEndpoint(contract.acceptMembership, (ctx, { path, query }) =>
+    requirePendingMembership(ctx, ctx.services.db, path.tenant_id, query),
+  ).mutation(({ ctx, input: { path, query } }) => acceptMembership(ctx, path.tenant_id, query)),
 });

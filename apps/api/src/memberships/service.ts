@@ -84,9 +84,7 @@ export async function changeMembership(
 export async function removeMembership(ctx: CallerContext, path: Member, query: Which): Promise<Membership> {
   return write(ctx, async (trx, record, now) => {
     const own = isSelf(ctx.principal, path.user_id);
-    const membership = own
-      ? await requireOwnMembership(trx, path, query)
-      : await requireMembership(ctx, trx, path, query);
+    const membership = await requireOwnOrMembership(ctx, trx, path, query);
     if (!own) requireHeld(ctx, membership, membership.role);
     await requireOtherOwner(trx, membership);
     const scope = scopeOf(membership);
@@ -100,14 +98,35 @@ export async function removeMembership(ctx: CallerContext, path: Member, query: 
 
 /** From now on the user holds the role. */
 export async function acceptMembership(ctx: CallerContext, tenantId: string, query: Which): Promise<Membership> {
-  const userId = requireUserCaller(ctx);
   return write(ctx, async (trx, record, now) => {
-    const membership = await requireOwnMembership(trx, { tenant_id: tenantId, user_id: userId }, query);
+    const membership = await requirePendingMembership(ctx, trx, tenantId, query);
     const accepted = await markAccepted(trx, scopeOf(membership), membership, now);
     if (!accepted) throw new ApiError('membership_accepted', 'You accepted this membership before.');
     record({ place: membership, target: targetOf(membership), changed: ['acceptedAt', 'status'] });
     return accepted;
   });
+}
+
+/** The caller's own membership in a tenant, which waits to be accepted, or did. @throws 403 for service accounts, 404 */
+export function requirePendingMembership(
+  ctx: CallerContext,
+  db: Database,
+  tenantId: string,
+  query: Which,
+): Promise<Membership> {
+  return requireOwnMembership(db, { tenant_id: tenantId, user_id: requireUserCaller(ctx) }, query);
+}
+
+/** The membership that a path names: the caller's own, or one in reach. @throws 404 */
+export function requireOwnOrMembership(
+  ctx: CallerContext,
+  db: Database,
+  path: Member,
+  query: Which,
+): Promise<Membership> {
+  return isSelf(ctx.principal, path.user_id)
+    ? requireOwnMembership(db, path, query)
+    : requireMembership(ctx, db, path, query);
 }
 
 function invitedUser(email: string): NewUser {
@@ -143,7 +162,12 @@ async function requireOwnMembership(trx: Database, path: Member, query: Which): 
 }
 
 /** @throws 404 for a tenant or membership that is missing or out of reach */
-async function requireMembership(ctx: CallerContext, trx: Database, path: Member, query: Which): Promise<Membership> {
+export async function requireMembership(
+  ctx: CallerContext,
+  trx: Database,
+  path: Member,
+  query: Which,
+): Promise<Membership> {
   await requireTenant(ctx, trx, path.tenant_id);
   const place = { tenantId: path.tenant_id, subTenantId: query.sub_tenant_id || ownSubTenant(ctx, path.tenant_id) };
   const membership = await findMembership(trx, ctx.reach, place, path.user_id);

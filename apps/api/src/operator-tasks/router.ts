@@ -2,7 +2,7 @@ import * as contract from '@quartermaster/contracts/operator-tasks.ts';
 import { listOperatorTasks } from '@quartermaster/db/repositories/operator-tasks.ts';
 import { scopeOfQuery } from '../access/places.ts';
 import { answerPage } from '../pages.ts';
-import { endpoint, router } from '../trpc.ts';
+import { type CallerContext, conditionalEndpoint, endpoint, router } from '../trpc.ts';
 import { cancelTask, claimTask, completeTask, requireTask } from './service.ts';
 
 export const operatorTasksRouter = router({
@@ -17,15 +17,20 @@ export const operatorTasksRouter = router({
     return requireTask(ctx, db, input.path.task_id, now());
   }),
 
-  claim: endpoint(contract.claimOperatorTask).mutation(({ ctx, input }) =>
+  claim: conditionalEndpoint(contract.claimOperatorTask, current).mutation(({ ctx, input }) =>
     claimTask(ctx, input.path.task_id, input.body),
   ),
 
-  complete: endpoint(contract.completeOperatorTask).mutation(({ ctx, input }) =>
+  complete: conditionalEndpoint(contract.completeOperatorTask, current).mutation(({ ctx, input }) =>
     completeTask(ctx, input.path.task_id, input.body),
   ),
 
-  cancel: endpoint(contract.cancelOperatorTask).mutation(({ ctx, input }) =>
+  cancel: conditionalEndpoint(contract.cancelOperatorTask, current).mutation(({ ctx, input }) =>
     cancelTask(ctx, input.path.task_id, input.body),
   ),
 });
+
+function current(ctx: CallerContext, { path }: { path: { task_id: string } }) {
+  const { db, now } = ctx.services;
+  return requireTask(ctx, db, path.task_id, now());
+}

@@ -1,12 +1,12 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createGunzip } from 'node:zlib';
 import type { Operation } from '@quartermaster/contracts/operation.ts';
-import { authenticate } from '../access/authenticate.ts';
 import { authorise } from '../access/authorise.ts';
 import type { Principal } from '../access/principal.ts';
 import { ApiError } from '../errors.ts';
 import { type Answer, answerOf } from '../http/problems.ts';
 import { sendText } from '../http/send.ts';
+import type { Identify } from '../rate-limits/identify.ts';
 import type { Services } from '../services.ts';
 import { ingestSpans } from '../traces/ingest.ts';
 import { decodeJson, jsonResponse } from './json.ts';
@@ -15,6 +15,7 @@ import { type DecodedTraces, OtlpDecodeError, type PartialSuccess } from './span
 
 type Receiver = {
   services: Services;
+  identify: Identify;
   /** Of the body, compressed and decompressed, in bytes. */
   maxBytes: number;
   /** An upload that takes longer is given up. In milliseconds. */
@@ -57,13 +58,14 @@ const READ_TIMEOUT_MS = 30_000;
  * Receives spans by OTLP/HTTP (opentelemetry-proto 1.11): protobuf and JSON, gzip or not, on one path. Answers are in
  * the encoding of the request, and errors are google.rpc.Status. What a sender may retry is 429 and 503 alone.
  */
-export function otlpReceiver({ services, maxBytes, readTimeoutMs = READ_TIMEOUT_MS }: Receiver) {
+export function otlpReceiver({ services, identify, maxBytes, readTimeoutMs = READ_TIMEOUT_MS }: Receiver) {
   return async (req: IncomingMessage, res: ServerResponse, receipt: Receipt): Promise<void> => {
     const encoding = encodingOf(req);
     let caller: Principal | null = null;
     try {
-      caller = await authenticate(services, req, receipt.requestId);
-      const { principal } = authorise(receipt.operation, caller, {});
+      const { operation, requestId } = receipt;
+      caller = await identify(req, res, { operation, requestId });
+      const { principal } = authorise(operation, caller, {});
       if (!encoding) throw new ApiError('media_type_unsupported', 'Send application/x-protobuf or application/json.');
       const decoded = encoding.decode(await readBody(req, maxBytes, readTimeoutMs));
       const refused = await ingestSpans({ services, principal }, decoded);

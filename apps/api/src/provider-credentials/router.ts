@@ -1,13 +1,13 @@
 import * as contract from '@quartermaster/contracts/provider-credentials.ts';
-import { endpoint, router } from '../trpc.ts';
-import { deleteCredential, putCredential } from './service.ts';
+import { conditionalEndpoint, router } from '../trpc.ts';
+import { deleteCredential, findCredential, putCredential } from './service.ts';
 
 export const providerCredentialsRouter = router({
-  put: endpoint(contract.putProviderCredential).mutation(({ ctx, input }) =>
-    putCredential(ctx, input.path.provider_id, input.body),
-  ),
+  put: conditionalEndpoint(contract.putProviderCredential, (ctx, { path, body }) =>
+    findCredential(ctx, path.provider_id, body.standby ? 'standby' : 'current'),
+  ).mutation(({ ctx, input }) => putCredential(ctx, input.path.provider_id, input.body)),
 
-  delete: endpoint(contract.deleteProviderCredential).mutation(({ ctx, input }) =>
-    deleteCredential(ctx, input.path.provider_id),
-  ),
+  delete: conditionalEndpoint(contract.deleteProviderCredential, (ctx, { path }) =>
+    findCredential(ctx, path.provider_id, 'current'),
+  ).mutation(({ ctx, input }) => deleteCredential(ctx, input.path.provider_id)),
 });

@@ -7,6 +7,7 @@ import {
   findProviderSecret,
   insertProviderSecret,
   revokeProviderSecret,
+  type SecretSlot,
 } from '@quartermaster/db/repositories/provider-secrets.ts';
 import { findProvider } from '@quartermaster/db/repositories/providers.ts';
 import { scopeOf } from '@quartermaster/db/tenancy.ts';
@@ -75,6 +76,18 @@ export async function deleteCredential(ctx: CallerContext, providerId: string): 
     if (!inUse) throw new ApiError('provider_credential_not_found', 'The provider has no credential.');
     return inUse;
   });
+}
+
+/** The credential of a provider in a slot; null where that is empty. @throws 404 for the provider */
+export async function findCredential(
+  ctx: CallerContext,
+  providerId: string,
+  slot: SecretSlot,
+): Promise<Credential | null> {
+  const { db, now } = ctx.services;
+  const provider = await findProvider(db, ctx.reach, providerId);
+  if (!provider) throw notFound();
+  return (await findProviderSecret(db, scopeOf(provider), provider.id, slot, now())) ?? null;
 }
 
 /** Erases the secrets that were swapped out long enough ago. */

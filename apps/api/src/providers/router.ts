@@ -2,7 +2,7 @@ import * as contract from '@quartermaster/contracts/providers.ts';
 import { listProviders } from '@quartermaster/db/repositories/providers.ts';
 import { scopeOfQuery } from '../access/places.ts';
 import { answerPage } from '../pages.ts';
-import { endpoint, router } from '../trpc.ts';
+import { type CallerContext, conditionalEndpoint, endpoint, router } from '../trpc.ts';
 import { changeProvider, createProvider, deleteProvider, requireProvider } from './service.ts';
 
 export const providersRouter = router({
@@ -15,9 +15,15 @@ export const providersRouter = router({
 
   get: endpoint(contract.getProvider).query(({ ctx, input }) => requireProvider(ctx, input.path.provider_id)),
 
-  update: endpoint(contract.updateProvider).mutation(({ ctx, input }) =>
+  update: conditionalEndpoint(contract.updateProvider, current).mutation(({ ctx, input }) =>
     changeProvider(ctx, input.path.provider_id, input.body),
   ),
 
-  delete: endpoint(contract.deleteProvider).mutation(({ ctx, input }) => deleteProvider(ctx, input.path.provider_id)),
+  delete: conditionalEndpoint(contract.deleteProvider, current).mutation(({ ctx, input }) =>
+    deleteProvider(ctx, input.path.provider_id),
+  ),
 });
+
+function current(ctx: CallerContext, { path }: { path: { provider_id: string } }) {
+  return requireProvider(ctx, path.provider_id);
+}

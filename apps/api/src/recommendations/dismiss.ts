@@ -15,8 +15,7 @@ import { adoptionTask, causeOf } from './reconcile.ts';
 /** Dismisses a recommendation: it is not made again for the same cause. */
 export async function dismissRecommendation(ctx: CallerContext, id: string, reason: string): Promise<Recommendation> {
   return write(ctx, async (trx, record, now) => {
-    const recommendation = await findRecommendation(trx, ctx.reach, id);
-    if (!recommendation) throw notFound();
+    const recommendation = await requireRecommendation(ctx, trx, id);
     return dismissOpen(trx, record, { recommendation, reason, dismissedBy: principalName(ctx.principal), now });
   });
 }
@@ -49,6 +48,9 @@ async function endAdoption(trx: Database, provider: Provider, now: Date): Promis
   await finishOperatorTask(trx, scopeOf(provider), answered, 'succeeded', now);
 }
 
-export function notFound(): ApiError {
-  return new ApiError('recommendation_not_found', 'No recommendation of this id in your reach.');
+/** The recommendation that a path names. @throws 404 */
+export async function requireRecommendation(ctx: CallerContext, db: Database, id: string): Promise<Recommendation> {
+  const recommendation = await findRecommendation(db, ctx.reach, id);
+  if (recommendation) return recommendation;
+  throw new ApiError('recommendation_not_found', 'No recommendation of this id in your reach.');
 }

@@ -3,9 +3,9 @@ import { listRecommendations } from '@quartermaster/db/repositories/recommendati
 import { scopeOf } from '@quartermaster/db/tenancy.ts';
 import { answerPage } from '../pages.ts';
 import { requireProvider } from '../providers/service.ts';
-import { endpoint, router } from '../trpc.ts';
+import { type CallerContext, conditionalEndpoint, endpoint, router } from '../trpc.ts';
 import { applyRecommendations } from './apply.ts';
-import { dismissRecommendation } from './dismiss.ts';
+import { dismissRecommendation, requireRecommendation } from './dismiss.ts';
 import { undoRecommendation } from './undo.ts';
 
 export const recommendationsRouter = router({
@@ -16,15 +16,19 @@ export const recommendationsRouter = router({
     return answerPage(ctx, input, scope, (page) => listRecommendations(ctx.services.db, scope, filter, page));
   }),
 
-  applyToProvider: endpoint(contract.applyProviderRecommendations).mutation(({ ctx, input }) =>
-    applyRecommendations(ctx, input.path.provider_id, input.body),
-  ),
+  applyToProvider: conditionalEndpoint(contract.applyProviderRecommendations, (ctx, { path }) =>
+    requireProvider(ctx, path.provider_id),
+  ).mutation(({ ctx, input }) => applyRecommendations(ctx, input.path.provider_id, input.body)),
 
-  dismiss: endpoint(contract.dismissRecommendation).mutation(({ ctx, input }) =>
+  dismiss: conditionalEndpoint(contract.dismissRecommendation, current).mutation(({ ctx, input }) =>
     dismissRecommendation(ctx, input.path.recommendation_id, input.body.reason),
   ),
 
-  undo: endpoint(contract.undoRecommendation).mutation(({ ctx, input }) =>
+  undo: conditionalEndpoint(contract.undoRecommendation, current).mutation(({ ctx, input }) =>
     undoRecommendation(ctx, input.path.recommendation_id),
   ),
 });
+
+function current(ctx: CallerContext, { path }: { path: { recommendation_id: string } }) {
+  return requireRecommendation(ctx, ctx.services.db, path.recommendation_id);
+}

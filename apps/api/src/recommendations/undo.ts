@@ -11,13 +11,12 @@ import {
   markUndone,
   reopenSuperseded,
 } from '@quartermaster/db/repositories/recommendation-states.ts';
-import { findRecommendation } from '@quartermaster/db/repositories/recommendations.ts';
 import { scopeOf } from '@quartermaster/db/tenancy.ts';
 import { write } from '../audit-events/write.ts';
 import { ApiError } from '../errors.ts';
 import type { CallerContext } from '../trpc.ts';
 import { backwards, changedNames, makeChange, targetOf } from './change.ts';
-import { notFound } from './dismiss.ts';
+import { requireRecommendation } from './dismiss.ts';
 import { itemOf, subjectOf } from './reconcile.ts';
 import { endSessions } from './settle.ts';
 
@@ -28,8 +27,7 @@ import { endSessions } from './settle.ts';
  */
 export async function undoRecommendation(ctx: CallerContext, id: string): Promise<Recommendation> {
   return write(ctx, async (trx, record, now) => {
-    const recommendation = await findRecommendation(trx, ctx.reach, id);
-    if (!recommendation) throw notFound();
+    const recommendation = await requireRecommendation(ctx, trx, id);
     const { status, providerId, change, appliedAt } = recommendation;
     if (status !== 'applied') {
       throw new ApiError('recommendation_not_applied', `The recommendation is ${status}.`);

@@ -4,8 +4,8 @@ import { narrowed } from '@quartermaster/db/tenancy.ts';
 import { scopeOfQuery } from '../access/places.ts';
 import { answerPage } from '../pages.ts';
 import { requireProvider } from '../providers/service.ts';
-import { endpoint, router } from '../trpc.ts';
-import { changeObservation, reviewObservation } from './service.ts';
+import { type CallerContext, conditionalEndpoint, endpoint, router } from '../trpc.ts';
+import { changeObservation, requireObservation, reviewObservation } from './service.ts';
 
 export const runtimeObservationsRouter = router({
   listOfProvider: endpoint(contract.listProviderRuntimeObservations).query(async ({ ctx, input }) => {
@@ -24,11 +24,15 @@ export const runtimeObservationsRouter = router({
     );
   }),
 
-  review: endpoint(contract.reviewRuntimeObservation).mutation(({ ctx, input }) =>
+  review: conditionalEndpoint(contract.reviewRuntimeObservation, current).mutation(({ ctx, input }) =>
     reviewObservation(ctx, input.path.observation_id, input.body),
   ),
 
-  update: endpoint(contract.updateRuntimeObservation).mutation(({ ctx, input }) =>
+  update: conditionalEndpoint(contract.updateRuntimeObservation, current).mutation(({ ctx, input }) =>
     changeObservation(ctx, input.path.observation_id, input.body),
   ),
 });
+
+function current(ctx: CallerContext, { path }: { path: { observation_id: string } }) {
+  return requireObservation(ctx, ctx.services.db, path.observation_id);
+}

@@ -105,7 +105,8 @@ async function settle(
   return observation;
 }
 
-async function requireObservation(ctx: CallerContext, db: Database, id: string): Promise<RuntimeObservation> {
+/** The observation that a path names. @throws 404 */
+export async function requireObservation(ctx: CallerContext, db: Database, id: string): Promise<RuntimeObservation> {
   const observation = await findObservation(db, ctx.reach, id);
   if (!observation) throw notFound();
   return observation;

@@ -1,19 +1,21 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import { createExpressMiddleware } from '@trpc/server/adapters/express';
-import express, { type Request, type Response } from 'express';
+import express, { type Express, type Request, type Response } from 'express';
 import helmet from 'helmet';
 import { sql } from 'kysely';
-import { authenticate } from '../access/authenticate.ts';
 import { type Config, VERSION } from '../config.ts';
 import { ApiError } from '../errors.ts';
-import { BODY_LIMIT } from '../http/body.ts';
 import { docsRouter } from '../http/docs.ts';
+import { BODY_LIMIT } from '../http/limits.ts';
 import { openApiDocument } from '../http/openapi.ts';
 import { answerOf } from '../http/problems.ts';
 import { restHandler } from '../http/rest.ts';
 import { sendAnswer } from '../http/send.ts';
+import { keyFailure } from '../idempotency/key-header.ts';
 import { otlpReceiver } from '../otlp/receiver.ts';
+import { createIdentify, type Identify } from '../rate-limits/identify.ts';
+import type { RequestLimits } from '../rate-limits/limits.ts';
 import { appRouter, procedures } from '../router.ts';
 import type { Services } from '../services.ts';
 import { jwksHandler } from '../signing-keys/jwks-handler.ts';
@@ -27,6 +29,8 @@ type AppOptions = {
   config: Pick<Config, 'trustedProxies' | 'otlpMaxBytes'>;
   /** Whether new requests are welcome: not while shutting down. */
   ready: () => boolean;
+  /** Null: nothing is limited. */
+  limits: RequestLimits | null;
   /** The development identity provider, mounted at /oidc. */
   devIdentity: ((req: Request, res: Response) => void) | null;
   /** Whether every answer is held against its contract, which costs as much as making it. */
@@ -36,16 +40,24 @@ type AppOptions = {
 /** A request id that a caller may choose. */
 const REQUEST_ID = /^[A-Za-z0-9._-]{1,128}$/;
 
+/** The paths that are there to be read, and nothing else. */
+const READABLE = /^\/(healthz|readyz|openapi\.json|\.well-known\/jwks\.json|docs(\/.*)?)?$/;
+
 /**
  * The host: every path of the service, in the order in which they are tried. What is below /v1 is served ahead of
  * Express, whose way through its layers costs more than the request; its id, log line and security headers are the same.
  */
 export function createApp(options: AppOptions): RequestListener {
-  const { services } = options;
+  const { services, limits } = options;
   const log = requestLog(services);
   const secure = securityHeaders();
-  const app = expressApp(options);
-  const v1 = v1Handler(options, app.get('trust proxy fn'));
+  const app = express();
+  app.set('trust proxy', options.config.trustedProxies);
+  const trust = app.get('trust proxy fn') as Trust;
+  const addressOf = (req: IncomingMessage) => clientAddress(req, trust);
+  const identify = createIdentify(services, limits, addressOf);
+  mountPaths(app, options, identify);
+  const v1 = v1Handler(options, { identify, addressOf });
   // Only what has no path of its own in Express: /v1 alone, and targets in absolute form.
   app.use((req, res, next) => void v1(req, res, next));
   app.use((req, res) => {
@@ -69,15 +81,18 @@ export function createApp(options: AppOptions): RequestListener {
   };
 }
 
-function expressApp({ services, config, ready, devIdentity }: AppOptions) {
-  const app = express();
+function mountPaths(app: Express, { services, ready, devIdentity }: AppOptions, identify: Identify): void {
   app.disable('x-powered-by');
   app.disable('etag');
-  app.set('trust proxy', config.trustedProxies);
   app.set('query parser', false);
 
   if (devIdentity) app.use('/oidc', devIdentity);
   app.use(securityMiddleware());
+
+  app.use((req, _res, next) => {
+    if (req.method === 'GET' || req.method === 'HEAD' || !READABLE.test(req.path)) next();
+    else throw new ApiError('method_not_allowed', 'This path takes GET, HEAD.', { headers: { Allow: 'GET, HEAD' } });
+  });
 
   // Whoever opens the address in a browser wants to read.
   // By its own text: Express takes `//` for it, too.
@@ -102,8 +117,12 @@ function expressApp({ services, config, ready, devIdentity }: AppOptions) {
     if (req.method === 'GET' || req.method === 'POST') next();
     else throw new ApiError('method_not_allowed', 'tRPC takes GET and POST.', { headers: { Allow: 'GET, POST' } });
   });
-  app.use('/trpc', trpcHandler(services));
-  return app;
+  app.use('/trpc', (req, _res, next) => {
+    // What looks protected must be.
+    if (req.headers['idempotency-key'] === undefined) next();
+    else throw keyFailure('keys are for REST: tRPC takes none');
+  });
+  app.use('/trpc', trpcHandler(services, identify));
 }
 
 /** The reference page needs its own scripts and styles, and Swagger UI's icons; everything else needs nothing. */
@@ -135,15 +154,18 @@ function securityHeaders(): [string, string][] {
   return headers;
 }
 
-function v1Handler({ services, config, checkAnswers }: AppOptions, trust: Trust) {
-  const receive = otlpReceiver({ services, maxBytes: config.otlpMaxBytes });
+type Callers = { identify: Identify; addressOf: (req: IncomingMessage) => string };
+
+function v1Handler({ services, config, checkAnswers }: AppOptions, { identify, addressOf }: Callers) {
+  const receive = otlpReceiver({ services, identify, maxBytes: config.otlpMaxBytes });
   return restHandler({
     procedures,
     checkAnswers,
-    authenticate: (req, requestId) => authenticate(services, req, requestId),
+    identify,
     createContext: (req, _res, principal, requestId) => ({
       ...{ services, requestId, principal },
-      address: clientAddress(req, trust),
+      address: addressOf(req),
+      ifMatch: req.headers['if-match'],
     }),
     requestId: requestIdOf,
     onMatched: (res, { operationId }) => noteOperation(res, operationId),
@@ -162,20 +184,21 @@ function v1Handler({ services, config, checkAnswers }: AppOptions, trust: Trust)
 }
 
 /** The same procedures for typed callers. One call a request: batches would get round limits and the audit. */
-function trpcHandler(services: Services) {
+function trpcHandler(services: Services, identify: Identify) {
   return createExpressMiddleware({
     router: appRouter,
     allowBatching: false,
     maxBodySize: BODY_LIMIT,
     createContext: async ({ req, res, info }): Promise<Context> => {
-      noteOperation(res, operationOf(info.calls[0]?.path)?.operationId);
+      const operation = operationOf(info.calls[0]?.path);
+      noteOperation(res, operation?.operationId);
       const requestId = requestIdOf(res);
       try {
-        const principal = await authenticate(services, req, requestId);
+        const principal = await identify(req, res, { operation, requestId });
         return contextOf(services, req, { principal, requestId });
-      } catch (refusedCredentials) {
-        // Whether the operation asks for credentials at all is known only later.
-        return { ...contextOf(services, req, { principal: null, requestId }), refusedCredentials };
+      } catch (refused) {
+        // Thrown here, it would be answered without the request's id.
+        return { ...contextOf(services, req, { principal: null, requestId }), refused };
       }
     },
     responseMeta: ({ errors, ctx }) => {
@@ -195,7 +218,7 @@ function contextOf(
   req: Request,
   { principal, requestId }: Pick<Context, 'principal' | 'requestId'>,
 ): Context {
-  return { services, requestId, principal, address: req.ip ?? '' };
+  return { services, requestId, principal, address: req.ip ?? '', ifMatch: req.headers['if-match'] };
 }
 
 function requestIdOf(res: ServerResponse): string {

@@ -1,8 +1,10 @@
 import { exclusively } from '@quartermaster/db/exclusively.ts';
 import { openRotations } from '../credentials/expiry.ts';
+import { removeExpiredKeys } from '../idempotency/expiry.ts';
 import { syncSchedule } from '../inventory-sync/schedule.ts';
 import { removeUnclaimedUsers } from '../onboarding/service.ts';
 import { eraseFormer } from '../provider-credentials/service.ts';
+import { removePastWindows } from '../rate-limits/shared-points.ts';
 import type { Services } from '../services.ts';
 import { makeDays, removeOldTraces } from '../traces/retention.ts';
 
@@ -21,6 +23,7 @@ const HOURLY: Record<string, (services: Services) => Promise<unknown>> = {
   'removing unclaimed users': removeUnclaimedUsers,
   'removing old traces': removeOldTraces,
   'erasing former secrets': eraseFormer,
+  'removing expired idempotency keys': removeExpiredKeys,
   'looking for expiring credentials': openRotations,
 };
 
@@ -50,6 +53,7 @@ export function startHousekeeping(services: Services): () => Promise<void> {
       syncs.startDue().catch((error: unknown) => log.error({ err: error }, 'looking for due syncs failed'));
     }, SYNC_CHECK_MS),
     setInterval(() => run('writing refusals', () => refusals.flush('over')), MINUTE_MS),
+    setInterval(() => run('removing past rate limits', () => removePastWindows(services)), MINUTE_MS),
     setInterval(keepHouse, HOUR_MS),
   ];
   for (const timer of timers) timer.unref();

@@ -1,4 +1,4 @@
-import { createServer, type RequestListener, type Server } from 'node:http';
+import type { RequestListener, Server } from 'node:http';
 import { type AddressInfo, Server as NetServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { migrate, openDatabase } from '@quartermaster/db/database.ts';
@@ -8,17 +8,21 @@ import { refusalLog } from '../audit-events/refusal-log.ts';
 import { sealer, signLostHeads } from '../audit-events/seal.ts';
 import { type Config, ROOT } from '../config.ts';
 import { resealSecrets } from '../crypto/reseal.ts';
+import { CONNECTION_LIMITS, type ConnectionLimits } from '../http/limits.ts';
+import { dropUnreadableAnswers } from '../idempotency/reseal.ts';
 import { SYNC_LIMITS, type SyncLimits, syncRuns } from '../inventory-sync/runs.ts';
 import { createMetrics } from '../metrics.ts';
 import { type Resolver, resolveAll } from '../outbound/resolver.ts';
 import { cursorCodec } from '../pages.ts';
+import { createLimits } from '../rate-limits/limits.ts';
+import { sharedPoints } from '../rate-limits/shared-points.ts';
 import type { Services } from '../services.ts';
 import { replaceLostKey } from '../signing-keys/service.ts';
 import { createApp } from './app.ts';
 import { bootstrap } from './bootstrap.ts';
 import { seedDevAdministrator, startDevIdentity } from './dev-identity.ts';
 import { startHousekeeping } from './housekeeping.ts';
-import { organizationLimiter, registrationLimiter } from './onboarding-limiters.ts';
+import { createHttpServer } from './http-server.ts';
 import { openSecretBox } from './secret-key.ts';
 
 export type RunningServer = {
@@ -42,6 +46,9 @@ export type Parts = {
   log?: Logger;
   resolver?: Resolver;
   syncLimits?: Partial<SyncLimits>;
+  connectionLimits?: Partial<ConnectionLimits>;
+  /** Whether rate limits are shared by way of the database; on Postgres they are. */
+  sharedLimits?: boolean;
   /** Holds every answer against its contract. */
   checkAnswers?: boolean;
   /** Leaves undone what the service does without being asked: whatever happens, a request did it. */
@@ -53,10 +60,6 @@ const GRACE_MS = 10_000;
 
 /** How often connections without a request are looked for meanwhile, in milliseconds. */
 const IDLE_CHECK_MS = 50;
-
-/** A request's head has to arrive within this time, and all of it within the next, in milliseconds. */
-const HEADERS_TIMEOUT_MS = 10_000;
-const REQUEST_TIMEOUT_MS = 60_000;
 
 /**
  * Log lines are written some at a time, without blocking: a write of its own for each costs a tenth of a short request.
@@ -85,14 +88,12 @@ export async function startServer(config: Config, parts: Parts = {}): Promise<Ru
     // The address is known once it listens; the app is built from it.
     let ready = true;
     let handle: RequestListener = (_req, res) => res.writeHead(503, { 'Retry-After': '1' }).end();
-    const server = createServer(
-      { requestTimeout: REQUEST_TIMEOUT_MS, headersTimeout: HEADERS_TIMEOUT_MS },
-      (req, res) => {
-        // Clients close the connection by themselves, and none sends its next request into one that is being closed.
-        if (!ready) res.setHeader('Connection', 'close');
-        handle(req, res);
-      },
-    );
+    const limits = { ...CONNECTION_LIMITS, ...parts.connectionLimits };
+    const server = createHttpServer(limits, (req, res) => {
+      // Clients close the connection by themselves, and none sends its next request into one that is being closed.
+      if (!ready) res.setHeader('Connection', 'close');
+      handle(req, res);
+    });
     const port = await listen(server, config.port, config.host);
     const syncs = syncRuns({ ...SYNC_LIMITS, ...parts.syncLimits });
     stopServing = async (delayMs) => {
@@ -108,6 +109,10 @@ export async function startServer(config: Config, parts: Parts = {}): Promise<Ru
     const devIdentity = config.devIdentity ? await startDevIdentity(config, { publicUrl: url, port }) : null;
     const issuer = devIdentity?.issuer ?? config.oidc.issuer;
     const metrics = createMetrics();
+    // Another process serves the same database on Postgres alone.
+    const isShared = parts.sharedLimits ?? config.databaseUrl.startsWith('postgres');
+    const takePoints = isShared ? sharedPoints({ db, log, secrets }) : null;
+    const { requests, registrations, organizations } = createLimits({ rateLimits: config.rateLimits, now, takePoints });
     const services: Services = {
       ...{ db, log, now, secrets, publicUrl, issuer },
       selfService: config.selfService,
@@ -118,12 +123,12 @@ export async function startServer(config: Config, parts: Parts = {}): Promise<Ru
       cursors: cursorCodec(secrets.derive('cursors')),
       sealer: sealer({ db, log, metrics, now, secrets, publicUrl }),
       refusals: refusalLog(db, now, () => metrics.refusalsDropped.inc()),
-      registrations: registrationLimiter(config.rateLimits),
-      organizations: organizationLimiter(config.rateLimits),
+      ...{ registrations, organizations },
       tokens: issuer === null ? null : createTokenVerifier({ ...config.oidc, issuer, now }),
     };
     if (config.secretKeyLost) {
       await replaceLostKey(services);
+      await dropUnreadableAnswers(services);
       await signLostHeads(services);
     }
     // Once nothing can fail any more: a key that was made must also be shown.
@@ -134,7 +139,7 @@ export async function startServer(config: Config, parts: Parts = {}): Promise<Ru
     if (config.metricsPort !== null) opened.push(await startMetrics(services, config.metricsPort));
 
     handle = createApp({
-      ...{ services, config, ready: () => ready, devIdentity: devIdentity?.handle ?? null },
+      ...{ services, config, limits: requests, ready: () => ready, devIdentity: devIdentity?.handle ?? null },
       checkAnswers: parts.checkAnswers ?? false,
     });
     return { url, publicUrl, services, bootstrapKey, stop: close };
@@ -169,7 +174,11 @@ async function drained(server: Server): Promise<void> {
 
 /** Metrics on loopback alone, on a port of their own. A port that is taken costs the metrics, not the service. */
 async function startMetrics({ metrics, log }: Services, port: number): Promise<() => Promise<void>> {
-  const server = createServer(async (req, res) => {
+  const server = createHttpServer(CONNECTION_LIMITS, async (req, res) => {
+    if (req.url === '/metrics' && req.method !== 'GET' && req.method !== 'HEAD') {
+      res.writeHead(405, { Allow: 'GET, HEAD' }).end();
+      return;
+    }
     if (req.url !== '/metrics') {
       res.writeHead(404).end();
       return;

@@ -1,11 +1,11 @@
 import * as contract from '@quartermaster/contracts/service-account-keys.ts';
 import { searchCredentials } from '@quartermaster/db/repositories/credentials.ts';
 import { scopeOf } from '@quartermaster/db/tenancy.ts';
-import { scopeOfQuery } from '../access/places.ts';
+import { scopeOfQuery, type TenancyQuery } from '../access/places.ts';
 import { answerPage } from '../pages.ts';
 import { requireServiceAccount } from '../service-accounts/service.ts';
-import { endpoint, router } from '../trpc.ts';
-import { createKey, revokeKey, rotateKey } from './service.ts';
+import { type CallerContext, conditionalEndpoint, endpoint, router } from '../trpc.ts';
+import { createKey, requireKey, revokeKey, rotateKey } from './service.ts';
 
 export const serviceAccountKeysRouter = router({
   create: endpoint(contract.createServiceAccountKey).mutation(({ ctx, input: { path, query, body } }) =>
@@ -21,11 +21,17 @@ export const serviceAccountKeysRouter = router({
     return answerPage(ctx, input, scope, (page) => searchCredentials(db, scope, filter, page, now()));
   }),
 
-  rotate: endpoint(contract.rotateServiceAccountKey).mutation(({ ctx, input: { path, query, body } }) =>
-    rotateKey(ctx, path, query, body),
+  rotate: conditionalEndpoint(contract.rotateServiceAccountKey, current).mutation(
+    ({ ctx, input: { path, query, body } }) => rotateKey(ctx, path, query, body),
   ),
 
-  revoke: endpoint(contract.revokeServiceAccountKey).mutation(({ ctx, input: { path, query } }) =>
+  revoke: conditionalEndpoint(contract.revokeServiceAccountKey, current).mutation(({ ctx, input: { path, query } }) =>
     revokeKey(ctx, path, query),
   ),
 });
+
+type Input = { path: { service_account_id: string; key_id: string }; query: TenancyQuery };
+
+function current(ctx: CallerContext, { path, query }: Input) {
+  return requireKey(ctx, ctx.services.db, path, query);
+}

@@ -10,7 +10,7 @@ import { scopeOfQuery, type TenancyQuery } from '../access/places.ts';
 import { principalName, scopesAt } from '../access/principal.ts';
 import { write } from '../audit-events/write.ts';
 import { ApiError, valueError } from '../errors.ts';
-import { requireTouchable } from '../service-accounts/service.ts';
+import { requireServiceAccount, requireTouchable } from '../service-accounts/service.ts';
 import type { CallerContext } from '../trpc.ts';
 
 export async function createKey(
@@ -91,6 +91,21 @@ export async function revokeKey(
     record({ place: account, target: { type: 'api_key', id: key.id }, changed: ['revokedAt'] });
     return revoked;
   });
+}
+
+/** The key that a path names, whether it works or not. @throws 404 */
+export async function requireKey(
+  ctx: CallerContext,
+  db: Database,
+  path: { service_account_id: string; key_id: string },
+  query: TenancyQuery,
+): Promise<Credential> {
+  const now = ctx.services.now();
+  const scope = scopeOfQuery(ctx, query);
+  const account = await requireServiceAccount(db, scope, path.service_account_id, now);
+  const key = await findKeyOfAccount(db, scope, account, path.key_id, now);
+  if (!key) throw keyNotFound();
+  return key;
 }
 
 type KeyValues = { id: string; name: string | null; scopes: Scope[]; expiresAt: string | null; rotationCount: number };

@@ -1,8 +1,8 @@
 import * as contract from '@quartermaster/contracts/service-accounts.ts';
 import { searchServiceAccounts } from '@quartermaster/db/repositories/service-accounts.ts';
-import { scopeOfQuery, scopeOfSearch } from '../access/places.ts';
+import { scopeOfQuery, scopeOfSearch, type TenancyQuery } from '../access/places.ts';
 import { answerPage } from '../pages.ts';
-import { endpoint, router } from '../trpc.ts';
+import { type CallerContext, conditionalEndpoint, endpoint, router } from '../trpc.ts';
 import {
   changeServiceAccount,
   createServiceAccount,
@@ -19,23 +19,28 @@ export const serviceAccountsRouter = router({
     return answerPage(ctx, input, scope, (page) => searchServiceAccounts(db, scope, input.body, page, now()));
   }),
 
-  get: endpoint(contract.getServiceAccount).query(({ ctx, input: { path, query } }) =>
-    requireServiceAccount(ctx.services.db, scopeOfQuery(ctx, query), path.service_account_id, ctx.services.now()),
+  get: endpoint(contract.getServiceAccount).query(({ ctx, input }) => current(ctx, input)),
+
+  update: conditionalEndpoint(contract.updateServiceAccount, current).mutation(
+    ({ ctx, input: { path, query, body } }) => changeServiceAccount(ctx, path.service_account_id, query, body),
   ),
 
-  update: endpoint(contract.updateServiceAccount).mutation(({ ctx, input: { path, query, body } }) =>
-    changeServiceAccount(ctx, path.service_account_id, query, body),
-  ),
-
-  delete: endpoint(contract.deleteServiceAccount).mutation(({ ctx, input: { path, query } }) =>
+  delete: conditionalEndpoint(contract.deleteServiceAccount, current).mutation(({ ctx, input: { path, query } }) =>
     setServiceAccountStatus(ctx, path.service_account_id, query, 'deleted'),
   ),
 
-  disable: endpoint(contract.disableServiceAccount).mutation(({ ctx, input: { path, query } }) =>
+  disable: conditionalEndpoint(contract.disableServiceAccount, current).mutation(({ ctx, input: { path, query } }) =>
     setServiceAccountStatus(ctx, path.service_account_id, query, 'disabled'),
   ),
 
-  enable: endpoint(contract.enableServiceAccount).mutation(({ ctx, input: { path, query } }) =>
+  enable: conditionalEndpoint(contract.enableServiceAccount, current).mutation(({ ctx, input: { path, query } }) =>
     setServiceAccountStatus(ctx, path.service_account_id, query, 'active'),
   ),
 });
+
+type Input = { path: { service_account_id: string }; query: TenancyQuery };
+
+function current(ctx: CallerContext, { path, query }: Input) {
+  const { db, now } = ctx.services;
+  return requireServiceAccount(db, scopeOfQuery(ctx, query), path.service_account_id, now());
+}

@@ -61,11 +61,16 @@ export async function updateServiceAccountProfile(
   ctx: CallerContext,
   body: UpdateServiceAccountInput,
 ): Promise<ServiceAccount> {
-  const scope = [{ tenantId: ctx.principal.tenantId, subTenantId: null }];
+  const scope = ownTenant(ctx);
   return write(ctx, async (trx, record, now) => {
-    const account = await requireServiceAccount(trx, scope, ctx.principal.id, now);
+    const account = await ownServiceAccount(ctx, trx);
     return applyChange({ trx, record, now, scope, account }, withMetadata(body));
   });
+}
+
+/** The service account that calls. */
+export function ownServiceAccount(ctx: CallerContext, db: Database): Promise<ServiceAccount> {
+  return requireServiceAccount(db, ownTenant(ctx), ctx.principal.id, ctx.services.now());
 }
 
 export async function setServiceAccountStatus(
@@ -109,6 +114,10 @@ export async function requireTouchable(
   const account = await requireServiceAccount(db, scope, id, ctx.services.now());
   if (account.platformAdministrator) requirePlatformAdministrator(ctx);
   return account;
+}
+
+function ownTenant({ principal }: CallerContext): TenantScope {
+  return [{ tenantId: principal.tenantId, subTenantId: null }];
 }
 
 type Update = {

@@ -32,8 +32,8 @@ const ROTATION_MS = ROTATION_DAYS * 24 * 3600 * 1000;
 const OVERLAP_MS = SESSION_TTL_MAX_SECONDS * 1000;
 
 /**
- * The key that signs now, made or rotated where it is due. Not to be called within a transaction: it may need one of
- * its own.
+ * The key that signs now, made or rotated where it is due. Within a transaction a rotation that is due becomes
+ * part of it: better to ask before.
  */
 export async function currentSigner(services: KeyServices): Promise<Signer> {
   return signerOf(services, await currentKey(services));
@@ -118,7 +118,8 @@ async function rotate(
     });
   } catch (error) {
     // Where transactions are not serial, the unique rotation count tells which of two came second.
-    const newest = error instanceof DuplicateKeyError ? await findNewestSigningKey(db) : undefined;
+    const isLater = error instanceof DuplicateKeyError && !db.isTransaction;
+    const newest = isLater ? await findNewestSigningKey(db) : undefined;
     if (newest && isUsable(newest)) return newest;
     throw error;
   }
@@ -147,17 +148,17 @@ async function newKey(now: Date): Promise<{ id: string; publicKey: PublicJwk; pr
   return { id, publicKey, privateKey: await exportJWK(pair.privateKey) };
 }
 
-/** The key that was unsealed last, for each set of services: unsealing and importing cost more than a signature. */
-const unsealed = new WeakMap<KeyServices, Signer>();
+/** The key that was unsealed last, for each box that opens it: unsealing and importing cost more than a signature. */
+const unsealed = new WeakMap<SecretBox, Signer>();
 
 async function signerOf(services: KeyServices, stored: SigningKey): Promise<Signer> {
-  const kept = unsealed.get(services);
+  const kept = unsealed.get(services.secrets);
   if (kept?.kid === stored.id) return kept;
   const privateKey = JSON.parse(services.secrets.open(stored.sealedKey, signingKeyIdentity(stored.id))) as JWK;
   const key = await importJWK(privateKey, SIGNING_ALGORITHM);
   if (key instanceof Uint8Array) throw new Error(`the signing key ${stored.id} is symmetric`);
   const signer = { kid: stored.id, key };
-  unsealed.set(services, signer);
+  unsealed.set(services.secrets, signer);
   return signer;
 }
 

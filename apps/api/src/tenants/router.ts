@@ -1,7 +1,7 @@
 import * as contract from '@quartermaster/contracts/tenants.ts';
 import { listTenants } from '@quartermaster/db/repositories/tenants.ts';
 import { answerPage } from '../pages.ts';
-import { endpoint, router } from '../trpc.ts';
+import { conditionalEndpoint, endpoint, router } from '../trpc.ts';
 import { changeTenant, createTenant, requireTenant } from './service.ts';
 
 export const tenantsRouter = router({
@@ -15,7 +15,7 @@ export const tenantsRouter = router({
     requireTenant(ctx, ctx.services.db, input.path.tenant_id),
   ),
 
-  update: endpoint(contract.updateTenant).mutation(({ ctx, input }) =>
-    changeTenant(ctx, input.path.tenant_id, input.body),
-  ),
+  update: conditionalEndpoint(contract.updateTenant, (ctx, { path }) =>
+    requireTenant(ctx, ctx.services.db, path.tenant_id),
+  ).mutation(({ ctx, input }) => changeTenant(ctx, input.path.tenant_id, input.body)),
 });

@@ -4,7 +4,7 @@ import { type UserChange, updateUser } from '@quartermaster/db/repositories/user
 import { termsRequired } from '../access/authorise.ts';
 import { changedFields, write } from '../audit-events/write.ts';
 import { ValidationFailure, valueError } from '../errors.ts';
-import { updateServiceAccountProfile } from '../service-accounts/service.ts';
+import { ownServiceAccount, updateServiceAccountProfile } from '../service-accounts/service.ts';
 import type { CallerContext } from '../trpc.ts';
 import { requireUser } from './service.ts';
 
@@ -22,6 +22,11 @@ export async function updateMyProfile(ctx: CallerContext, body: UpdateProfileInp
   refuseOthers(body, SERVICE_ACCOUNT_FIELDS);
   const { displayName, description, metadata } = body;
   return updateServiceAccountProfile(ctx, { displayName, description, metadata });
+}
+
+/** The same, as it is. */
+export function myProfile(ctx: CallerContext): Promise<User | ServiceAccount> {
+  return ctx.principal.kind === 'user' ? requireUser(ctx, ctx.principal.id) : ownServiceAccount(ctx, ctx.services.db);
 }
 
 async function updateUserProfile(ctx: CallerContext, body: UpdateProfileInput): Promise<User> {

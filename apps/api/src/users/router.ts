@@ -2,12 +2,14 @@ import * as contract from '@quartermaster/contracts/users.ts';
 import { listUsers } from '@quartermaster/db/repositories/users.ts';
 import { scopeOfQuery } from '../access/places.ts';
 import { answerPage } from '../pages.ts';
-import { endpoint, router } from '../trpc.ts';
-import { updateMyProfile } from './profile.ts';
+import { type CallerContext, conditionalEndpoint, endpoint, router } from '../trpc.ts';
+import { myProfile, updateMyProfile } from './profile.ts';
 import { deleteUser, disableUser, enableUser, requireUser, viewOf } from './service.ts';
 
 export const usersRouter = router({
-  updateMyProfile: endpoint(contract.updateMyProfile).mutation(({ ctx, input }) => updateMyProfile(ctx, input.body)),
+  updateMyProfile: conditionalEndpoint(contract.updateMyProfile, myProfile).mutation(({ ctx, input }) =>
+    updateMyProfile(ctx, input.body),
+  ),
 
   list: endpoint(contract.listUsers).query(({ ctx, input }) => {
     const scope = scopeOfQuery(ctx, input.query);
@@ -16,9 +18,19 @@ export const usersRouter = router({
 
   get: endpoint(contract.getUser).query(({ ctx, input }) => requireUser(ctx, input.path.user_id)),
 
-  delete: endpoint(contract.deleteUser).mutation(({ ctx, input }) => deleteUser(ctx, input.path.user_id)),
+  delete: conditionalEndpoint(contract.deleteUser, current).mutation(({ ctx, input }) =>
+    deleteUser(ctx, input.path.user_id),
+  ),
 
-  disable: endpoint(contract.disableUser).mutation(({ ctx, input }) => disableUser(ctx, input.path.user_id)),
+  disable: conditionalEndpoint(contract.disableUser, current).mutation(({ ctx, input }) =>
+    disableUser(ctx, input.path.user_id),
+  ),
 
-  enable: endpoint(contract.enableUser).mutation(({ ctx, input }) => enableUser(ctx, input.path.user_id)),
+  enable: conditionalEndpoint(contract.enableUser, current).mutation(({ ctx, input }) =>
+    enableUser(ctx, input.path.user_id),
+  ),
 });
+
+function current(ctx: CallerContext, { path }: { path: { user_id: string } }) {
+  return requireUser(ctx, path.user_id);
+}

@@ -151,6 +151,7 @@ test('a chain that was changed is not signed on: what comes later waits, and the
   for (const [reason, statements] of rows) {
     const { tenantId, key } = await sealedTenant(server);
     const { size } = await verified(server, key);
+    const backup = await chainOf(server.services.db, tenantId);
     await tamper(server, async (db) => {
       for (const statement of statements) await run(db, statement, tenantId);
     });
@@ -164,6 +165,15 @@ test('a chain that was changed is not signed on: what comes later waits, and the
       .map((line) => JSON.parse(line))
       .filter((line) => line.level === 50 && line.tenantId === tenantId);
     expect(told.map(({ err }) => err.message)).toEqual([reason]);
+    // Put back as it was, it is sealed on.
+    await tamper(server, async (db) => {
+      await run(db, 'delete from audit_chain where tenant_id = ?', tenantId);
+      await run(db, 'delete from audit_heads where tenant_id = ?', tenantId);
+      await db.insertInto('audit_chain').values(backup.links).execute();
+      await db.insertInto('audit_heads').values(backup.heads).execute();
+    });
+    await server.services.sealer.pass();
+    expect(await verified(server, key)).toMatchObject({ status: 'intact', size: size + 2, unsealed: 0 });
   }
   // The others are sealed all the same.
   expectFaults(await verified(server, (await sealedTenant(server)).key));
@@ -287,6 +297,11 @@ test('heads verify after QM_SECRET_KEY was changed; where it was lost, the newes
   expectFaults(next, `head_unverifiable@${first.size}`);
   expect(decodeJwt(next.head)).toMatchObject({ size: first.size + 4 });
 });
+
+async function chainOf(db: Database, tenantId: string) {
+  const heads = db.selectFrom('audit_heads').selectAll().where('tenant_id', '=', tenantId);
+  return { links: await linksOf(db, tenantId), heads: await heads.execute() };
+}
 
 function key32(): string {
   return randomBytes(32).toString('base64');

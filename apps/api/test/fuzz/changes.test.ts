@@ -5,6 +5,8 @@ import { noteChanges } from './changes.ts';
 test('every row that a request changes is noted, and nothing of one that is refused or reads', async () => {
   const server = await startTestServer({}, { noHousekeeping: true });
   onTestFinished(() => server.stop());
+  // Or the first signing key would be made meanwhile.
+  await server.ok('GET', '/.well-known/jwks.json');
   const changes = await noteChanges(server);
   onTestFinished(() => changes.close());
   const noted = async (method: string, path: string, body?: object) => {

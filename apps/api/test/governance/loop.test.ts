@@ -247,7 +247,7 @@ describe('applying', () => {
     expect(await tenant.items()).toHaveLength(1);
   });
 
-  test('a flood of unreviewed ones does not hide the one that was approved', { timeout: 60_000 }, async () => {
+  test('a flood of unreviewed ones does not hide the one that was approved', { timeout: 180_000 }, async () => {
     const tenant = await newTenant(server);
     const flood = Array.from({ length: 1100 }, (_, index) => atOpenai(`flood-${index}`));
     await server.ok('POST', '/v1/traces', { as: tenant.sender, body: exportRequest(flood) });

@@ -71,7 +71,7 @@ test('folding: in whatever order, in whatever batches, however often they come, 
     ),
     { numRuns: runs(40) },
   );
-}, 120_000);
+}, 240_000);
 
 /** What a new tenant has observed once it got these batches, all but what the order may decide. */
 async function observedOf(batches: SpanInput[][]): Promise<unknown[]> {
@@ -152,7 +152,7 @@ test('undo after apply restores the exact former state, whatever came before', a
     { numRuns: runs(120) },
   );
   expect(undone).toBeGreaterThan(40);
-}, 120_000);
+}, 240_000);
 
 test('an undo after anything else is done or refused, and never brings a withdrawn approval back', async () => {
   const histories = fc.tuple(
@@ -182,7 +182,7 @@ test('an undo after anything else is done or refused, and never brings a withdra
     { numRuns: runs(60) },
   );
   expect(answers).toContain(200);
-}, 120_000);
+}, 240_000);
 
 /** A tenant with senders in the whole of it and in two sub-tenants, and all that can be seen of its governance. */
 async function newWorld() {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { jsonFault } from '../../src/http/json-fault.ts';
-import { MAX_DEPTH } from '../../src/http/values.ts';
+import { MAX_DEPTH } from '../../src/http/limits.ts';
 import { abandon, exchange, send, serve } from './server.ts';
 
 const MIB = 1024 * 1024;

@@ -99,24 +99,30 @@ test('both security schemes stand on every operation with the scope it needs, an
 
 test('each operation declares the statuses that it can answer', () => {
   const statuses = (method: string, path: string) => Object.keys(described(method, path).responses).map(Number);
-  expect(statuses('get', '/v1/widgets')).toEqual([200, 400, 401, 403, 422, 500, 503]);
-  expect(statuses('get', '/v1/widgets/{widget_id}')).toEqual([200, 400, 401, 403, 404, 422, 500, 503]);
-  expect(statuses('post', '/v1/widgets')).toEqual([200, 400, 401, 403, 409, 413, 415, 422, 500, 503]);
-  expect(statuses('post', '/v1/register')).toEqual([200, 413, 415, 422, 429, 500, 503]);
-  expect(statuses('post', '/v1/traces')).toEqual([200, 400, 401, 403, 413, 415, 500, 503]);
+  expect(statuses('get', '/v1/widgets')).toEqual([200, 400, 401, 403, 422, 429, 500, 503]);
+  expect(statuses('get', '/v1/widgets/{widget_id}')).toEqual([200, 400, 401, 403, 404, 422, 429, 500, 503]);
+  expect(statuses('post', '/v1/widgets')).toEqual([200, 400, 401, 403, 409, 413, 415, 422, 429, 500, 503]);
+  expect(statuses('post', '/v1/register')).toEqual([200, 409, 413, 415, 422, 429, 500, 503]);
+  expect(statuses('post', '/v1/traces')).toEqual([200, 400, 401, 403, 413, 415, 429, 500, 503]);
 });
 
 test('a refusal lists its codes, its headers and its body', () => {
   const { responses } = described('get', '/v1/widgets/{widget_id}');
   expect(responses['404']).toEqual({
     description: '`route_not_found` (No such path), `provider_not_found` (Provider not found).',
-    headers: { 'X-Request-Id': { $ref: '#/components/headers/RequestId' } },
+    headers: {
+      'X-Request-Id': { $ref: '#/components/headers/RequestId' },
+      'RateLimit-Policy': { $ref: '#/components/headers/RateLimitPolicy' },
+      RateLimit: { $ref: '#/components/headers/RateLimit' },
+    },
     content: { 'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } } },
   });
   expect(responses['422']?.content).toEqual({
     'application/json': { schema: { $ref: '#/components/schemas/HTTPValidationError' } },
   });
-  expect(Object.keys(responses['503']?.headers ?? {})).toEqual(['X-Request-Id', 'Retry-After']);
+  expect(Object.keys(responses['503']?.headers ?? {})).toEqual([
+    ...['X-Request-Id', 'RateLimit-Policy', 'RateLimit', 'Retry-After'],
+  ]);
 });
 
 test('an optional body may be null, a required one may not', () => {

@@ -74,7 +74,7 @@ test.each(OPERATIONS.map((one) => [one.procedure, one] as const))(
     const cases: [Partial<Context>, unknown][] = [
       [{ principal: null }, nowhere],
       [{ principal: { ...ADMIN, platformAdministrator: false, platformScopes: [], grants: [] } }, nowhere],
-      [{ refusedCredentials: new ApiError('credentials_invalid', 'The token is not valid.') }, nowhere],
+      [{ refused: new ApiError('credentials_invalid', 'The token is not valid.') }, nowhere],
       [{}, undefined],
       [{}, { path: 5, query: { limit: 'x', cursor: 5 }, body: { tenantId: 5, unknown: true } }],
       [{}, { ...nowhere, query: { limit: 0 }, body: 'text\0' }],

@@ -47,7 +47,7 @@ export async function serve(options: Partial<RestOptions> = {}): Promise<Server>
     restHandler({
       procedures: widgets._def.procedures,
       operations: [ingest],
-      authenticate,
+      identify: async (req, _res, { operation }) => (operation?.scope === 'public' ? null : authenticate(req)),
       createContext: (_req, _res, principal, requestId) => contextOf(principal, requestId),
       requestId: (res) => String(res.getHeader('X-Request-Id')),
       otlp: async (_req, res, operation) => {

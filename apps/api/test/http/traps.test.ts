@@ -50,6 +50,7 @@ test('trap 4: the query of a PUT reaches the procedure, and the document', async
     'path widget_id',
     'query tenant_id',
     'query revision',
+    'header Idempotency-Key',
   ]);
 });
 

@@ -10,7 +10,7 @@ const WAIT = { timeout: 15_000, interval: 20 };
 const MINUTE = 60_000;
 
 /** The schedule is looked at every few seconds. */
-const SLOW = { timeout: 40_000 };
+const SLOW = { timeout: 120_000 };
 
 async function serverOfTest(): Promise<TestServer> {
   const server = await startTestServer(LOOPBACK, { syncLimits: { pauseMs: 1 } });

@@ -35,6 +35,7 @@ export function contractFaults({ method, path, status, contentType, body }: Seen
   const operation = document.paths[template]?.[method.toLowerCase()];
   const declared = operation?.responses[String(status)];
   if (!declared) return [`${method} ${template} does not declare ${status}`];
+  if (!declared.content) return body === undefined || body === '' ? [] : [`${method} ${template} ${status} declares no body`];
   const media = contentType?.split(';')[0]?.trim() ?? '';
   if (!declared.content?.[media]) return [`${method} ${template} ${status} does not declare ${media}`];
   const at = ['paths', template, method.toLowerCase(), 'responses', String(status), 'content', media, 'schema'];

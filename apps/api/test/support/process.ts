@@ -13,10 +13,10 @@ export type ServiceProcess = {
   ended: Promise<Ended>;
 };
 
-/** Runs a program of the service with this environment alone, until it ends. */
-export function runProgram(environment: Record<string, string>, program = MAIN) {
+/** Runs a program of the service, with arguments where it takes some, and with this environment alone, until it ends. */
+export function runProgram(environment: Record<string, string>, program: string | readonly string[] = MAIN) {
   const { PATH = '' } = process.env;
-  const child = spawn(process.execPath, [program], {
+  const child = spawn(process.execPath, [program].flat(), {
     env: { PATH, QM_METRICS_PORT: 'off', QM_SHUTDOWN_DELAY_MS: '0', ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
@@ -36,8 +36,8 @@ export function runProgram(environment: Record<string, string>, program = MAIN) 
 }
 
 /** Starts the service as a process of its own on a free port, and waits until it listens. */
-export async function startProcess(environment: Record<string, string>): Promise<ServiceProcess> {
-  const { child, output, ended } = runProgram({ PORT: '0', QM_RATE_LIMITS: 'off', ...environment });
+export async function startProcess(environment: Record<string, string>, program = MAIN): Promise<ServiceProcess> {
+  const { child, output, ended } = runProgram({ PORT: '0', QM_RATE_LIMITS: 'off', ...environment }, program);
   const url = await new Promise<string>((resolve, reject) => {
     child.stdout.on('data', () => {
       const listens = /listens on (http:\S+)\n/.exec(output())?.[1];

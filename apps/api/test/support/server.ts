@@ -33,6 +33,9 @@ export type TestServer = RunningServer & {
   freeze(): void;
   /** Of its database. */
   databaseUrl: string;
+  /** Ends the service alone: its database stays until `removeDatabase`. */
+  end(): Promise<void>;
+  removeDatabase(): Promise<void>;
 };
 
 /** Where the database is no file, no key stands beside it. */
@@ -42,11 +45,11 @@ export const SECRET_KEY = Buffer.alloc(32, 'k').toString('base64');
  * Starts the whole service on a free port and a new database, or one that is named, with the development identity
  * provider.
  *
- * @param parts what it works with in the place of the usual: a log to read, DNS, shorter limits of syncs
+ * @param parts what it works with in the place of the usual: a log to read, DNS, shorter limits of syncs and connections
  */
 export async function startTestServer(
   environment: Record<string, string> = {},
-  parts: Pick<Parts, 'log' | 'resolver' | 'syncLimits' | 'noHousekeeping'> = {},
+  parts: Pick<Parts, 'log' | 'resolver' | 'syncLimits' | 'connectionLimits' | 'sharedLimits' | 'noHousekeeping'> = {},
 ): Promise<TestServer> {
   const given = environment['DATABASE_URL'];
   const database = given === undefined ? await newTestDatabase('migrated') : { url: given, remove: async () => {} };
@@ -86,6 +89,8 @@ export async function startTestServer(
       frozenAt = Date.now();
     },
     databaseUrl: config.databaseUrl,
+    end: () => server.stop(),
+    removeDatabase: () => database.remove(),
     async stop() {
       await server.stop();
       await database.remove();

@@ -8,6 +8,7 @@ import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Answer } from '../../src/http/problems.ts';
 import { otlpReceiver } from '../../src/otlp/receiver.ts';
+import { createIdentify } from '../../src/rate-limits/identify.ts';
 import { fromProtobuf, toProtobuf } from '../otlp/wire.ts';
 import { accountWithKey, joinPlace, memberWithToken } from '../support/people.ts';
 import { startTestServer, type TestServer } from '../support/server.ts';
@@ -130,7 +131,9 @@ describe('uploads that do not end', () => {
   /** The receiver on a server of its own, with a short patience. Tells of each refusal. */
   async function receiver(readTimeoutMs: number) {
     const refusals: Answer[] = [];
-    const receive = otlpReceiver({ services: server.services, maxBytes: 1024 * 1024, readTimeoutMs });
+    const { services } = server;
+    const identify = createIdentify(services, null, () => '');
+    const receive = otlpReceiver({ services, identify, maxBytes: 1024 * 1024, readTimeoutMs });
     const handled: Promise<void>[] = [];
     const listener = createServer((req, res) => {
       const onRefused = (_error: unknown, answer: Answer) => refusals.push(answer);

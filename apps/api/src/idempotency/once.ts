@@ -1,0 +1,157 @@
+import { createHash, randomUUID } from 'node:crypto';
+import type { Operation } from '@quartermaster/contracts/operation.ts';
+import {
+  claimKey,
+  type KeyOwner,
+  keepAnswer,
+  type NewClaim,
+  releaseKey,
+} from '@quartermaster/db/repositories/idempotency-keys.ts';
+import canonicalize from 'canonicalize';
+import { type Principal, principalName } from '../access/principal.ts';
+import { SecretUnreadableError } from '../crypto/secret-box.ts';
+import { ApiError } from '../errors.ts';
+import { checkValues } from '../http/values.ts';
+import { inOneTransaction } from '../one-transaction.ts';
+import type { Services } from '../services.ts';
+import { currentSigner } from '../signing-keys/service.ts';
+import { keyFailure } from './key-header.ts';
+
+/** How long an answer is kept. */
+const KEPT_MS = 24 * 3600 * 1000;
+
+/** A request that has neither answered nor released its key for so long is over: its process ended. In milliseconds. */
+const LEASE_MS = 60_000;
+
+/** A write that carries an Idempotency-Key. */
+export type KeyedWrite = {
+  services: Services;
+  operation: Operation;
+  /** Null: a stranger's, of a public operation. */
+  principal: Principal | null;
+  key: string;
+  /** `{ path, query, body }` as sent. */
+  raw: { path: unknown; query: unknown; body: unknown };
+};
+
+/**
+ * Performs a write once for its key (draft-ietf-httpapi-idempotency-key-header-07), and answers the first answer to every
+ * further request that asks for the same.
+ *
+ * The key is claimed first, in a transaction of its own, so that others with the same key are told at once. Then the
+ * effect and the answer are written in one transaction: a process that dies has done both, or neither; its claim lapses
+ * with its lease. Only successes are kept. A refusal changes nothing and releases the key.
+ *
+ * @param perform the procedure; it writes through the services that it is given, and may run more than once
+ * @throws 409 while the first request is in flight; 422 where the key stands for another request
+ */
+export async function performOnce(
+  write: KeyedWrite,
+  perform: (services: Services) => Promise<unknown>,
+): Promise<{ output: unknown; replayed: boolean }> {
+  const { services, operation } = write;
+  checkValues(write.raw);
+  const now = services.now();
+  const claim = claimOf(write, now);
+  const claimed = await claimKey(services.db, claim, now);
+  switch (claimed.outcome) {
+    case 'answered':
+      return { output: opened(services, claim, claimed.sealedAnswer), replayed: true };
+    case 'in_flight':
+      throw inFlight();
+    case 'other_request':
+      throw keyFailure('the key was used for another request, or with another credential');
+    case 'claimed':
+  }
+  const keep = async (inside: Services, output: unknown) => {
+    const sealed = services.secrets.seal(JSON.stringify(output), identityOf(claim));
+    // The lease was over, and another request took the key: what was done here must not be done twice.
+    if (!(await keepAnswer(inside.db, claim, sealed))) throw inFlight();
+    return output;
+  };
+  try {
+    const output =
+      operation.idempotency === 'lease'
+        ? await keep(services, await perform(services))
+        : await prepared(write, () =>
+            inOneTransaction(services, async (inside) => keep(inside, await perform(inside))),
+          );
+    return { output, replayed: false };
+  } catch (error) {
+    await release(services, claim);
+    throw error;
+  }
+}
+
+/** What a procedure does before its own transaction has to be done before the common one. */
+async function prepared<T>({ services, operation }: KeyedWrite, perform: () => Promise<T>): Promise<T> {
+  // A rotation that is due has a transaction of its own.
+  if (operation.operationId === 'create_gateway_session') await currentSigner(services);
+  return perform();
+}
+
+function claimOf(write: KeyedWrite, now: Date): NewClaim {
+  const requestDigest = digestOf(requestText(write));
+  return {
+    ...ownerOf(write, requestDigest),
+    requestDigest,
+    claim: randomUUID(),
+    leaseExpiresAt: new Date(now.getTime() + LEASE_MS).toISOString(),
+    expiresAt: new Date(now.getTime() + KEPT_MS).toISOString(),
+  };
+}
+
+/**
+ * Strangers have no keys of their own: theirs count together with what they ask, so that nobody finds out by a key what
+ * somebody else asked. Who asks the very same gets the same answer; it is made of the request alone.
+ */
+function ownerOf({ principal, key }: KeyedWrite, requestDigest: string): KeyOwner {
+  if (principal === null) {
+    return { tenantId: '', principal: 'anonymous', keyDigest: digestOf(JSON.stringify([key, requestDigest])) };
+  }
+  return { tenantId: principal.tenantId ?? '', principal: principalName(principal), keyDigest: digestOf(key) };
+}
+
+/** The API key counts as well: an answer may hold what another key of the same account could not have asked for. */
+function requestText({ operation, principal, raw }: KeyedWrite): string {
+  const body = raw.body ?? (operation.bodyOptional ? {} : null);
+  const { method, path } = operation;
+  const credential = principal?.keyId ?? null;
+  return canonicalize([method, path, raw.path ?? {}, raw.query ?? {}, body, credential]) ?? '';
+}
+
+function digestOf(text: string): string {
+  return createHash('sha256').update(text).digest('hex');
+}
+
+/** The associated data of a sealed answer. */
+export function identityOf({ tenantId, principal, keyDigest }: KeyOwner): string {
+  return `idempotency_key:${JSON.stringify([tenantId, principal, keyDigest])}`;
+}
+
+function opened({ secrets }: Services, owner: KeyOwner, sealed: string): unknown {
+  try {
+    return JSON.parse(secrets.open(sealed, identityOf(owner)));
+  } catch (error) {
+    if (!(error instanceof SecretUnreadableError)) throw error;
+    throw new ApiError(
+      'idempotency_answer_unreadable',
+      'What was asked was done. Its answer cannot be opened: the secret key was changed since.',
+    );
+  }
+}
+
+/** Where the database is away the lease ends it. One that was answered after all, by a commit of unknown outcome, stays. */
+async function release({ db, log }: Services, claim: NewClaim): Promise<void> {
+  try {
+    await releaseKey(db, claim);
+  } catch (error) {
+    log.warn({ err: error }, 'an idempotency key was not released; its lease ends it');
+  }
+}
+
+function inFlight(): ApiError {
+  return new ApiError('idempotency_key_in_use', 'A request with this key is in flight: ask again for its answer.', {
+    headers: { 'Retry-After': '1' },
+  });
+}

@@ -1,0 +1,52 @@
+import { createHash } from 'node:crypto';
+import type { TaggedRecord } from '@quartermaster/contracts/entity-tags.ts';
+import canonicalize from 'canonicalize';
+import { valueError } from '../errors.ts';
+
+/** A list of entity tags as If-Match and If-None-Match have it; `*` stands for whatever there is. */
+export type EntityTags = '*' | readonly { weak: boolean; opaque: string }[];
+
+/** Half of a SHA-256 in hex: nobody gains by a collision of their own record's. */
+const TAG_LENGTH = 32;
+
+/** RFC 9110, section 8.8.3. */
+const TAG = /\s*(?:(W\/)?("[\x21\x23-\x7e\x80-\xff]*"))?\s*(?:,|$)/y;
+const MAX_TAGS = 100;
+
+/**
+ * The strong entity tag of a record: the same in every process and at every time, until one of its fields changes that
+ * people decide about.
+ */
+export function entityTagOf(record: object, { untagged }: TaggedRecord): string {
+  const tagged = Object.entries(record).filter(([name]) => name !== 'updatedAt' && !untagged.includes(name));
+  const text = canonicalize(Object.fromEntries(tagged)) ?? '';
+  return `"${createHash('sha256').update(text).digest('hex').slice(0, TAG_LENGTH)}"`;
+}
+
+/** Whether If-Match holds: by the strong comparison, where weak tags never match (RFC 9110, sections 8.8.3.2 and 13.1.1). */
+export function matchesStrongly(tags: EntityTags, tag: string): boolean {
+  return tags === '*' || tags.some(({ weak, opaque }) => !weak && opaque === tag);
+}
+
+/** Whether If-None-Match names the tag: by the weak comparison (RFC 9110, section 13.1.2). */
+export function matchesWeakly(tags: EntityTags, tag: string): boolean {
+  return tags === '*' || tags.some(({ opaque }) => opaque === tag);
+}
+
+/** Reads the header `name`. @throws ValidationFailure for what is no list of entity tags */
+export function entityTagsIn(name: 'If-Match' | 'If-None-Match', header: string): EntityTags {
+  if (header.trim() === '*') return '*';
+  const tags: { weak: boolean; opaque: string }[] = [];
+  for (TAG.lastIndex = 0; TAG.lastIndex < header.length; ) {
+    const found = TAG.exec(header);
+    if (found === null) throw malformed(name);
+    const [, weak, opaque] = found;
+    if (opaque !== undefined) tags.push({ weak: weak !== undefined, opaque });
+  }
+  if (tags.length === 0 || tags.length > MAX_TAGS) throw malformed(name);
+  return tags;
+}
+
+function malformed(name: string) {
+  return valueError(['header', name], `should be * or 1 to ${MAX_TAGS} entity tags, such as "abc"`);
+}

@@ -1,0 +1,85 @@
+import ipaddr from 'ipaddr.js';
+import { type Principal, principalName } from '../access/principal.ts';
+import type { Config } from '../config.ts';
+import { ApiError } from '../errors.ts';
+import { type Caller, type Counted, RateLimit, type TakePoints } from './rate-limit.ts';
+
+/** Asked for every registration, by address, or for every new organization, by user. @throws 429 with Retry-After */
+export type OnboardingLimit = { consume(caller: string): Promise<void> };
+
+/** The limits that every request counts against. */
+export type RequestLimits = {
+  /** Of who proved who they are. */
+  principal: RateLimit;
+  /** The same, where they send spans. */
+  ingest: RateLimit;
+  /** Of requests whose credentials are missing or refused, by address. */
+  address: RateLimit;
+};
+
+type Settings = Pick<Config, 'rateLimits'> & { now: () => Date; takePoints: TakePoints | null };
+
+/** What one user may ask for in a minute: whoever asks learns whether an id is taken, and shall not try many. */
+const ORGANIZATIONS = 10;
+
+/** All limits of the service. Switched off, `requests` is null, and the others let everybody through. */
+export function createLimits({ rateLimits, now, takePoints }: Settings) {
+  const named = (policy: string, limit: number) => new RateLimit({ policy, limit, now, takePoints });
+  if (rateLimits === null) {
+    const unlimited: OnboardingLimit = { consume: async () => {} };
+    return { requests: null, registrations: unlimited, organizations: unlimited };
+  }
+  const registration = named('registration', rateLimits.registration);
+  const organization = named('organization', ORGANIZATIONS);
+  const requests: RequestLimits = {
+    principal: named('principal', rateLimits.principal),
+    ingest: named('ingest', rateLimits.ingest),
+    address: named('address', rateLimits.address),
+  };
+  return {
+    requests,
+    registrations: onboardingLimit(registration, callerAt),
+    organizations: onboardingLimit(organization, (userId) => ({ tenantId: '', id: `user:${userId}` })),
+  };
+}
+
+export function callerOf(principal: Principal): Caller {
+  return { tenantId: principal.tenantId ?? '', id: principalName(principal) };
+}
+
+/** Who calls from an address: an IPv4 one, or the /64 of an IPv6 one, since a single subscriber has that many. */
+export function callerAt(address: string): Caller {
+  return { tenantId: '', id: networkOf(address) };
+}
+
+/** The headers of draft-ietf-httpapi-ratelimit-headers. */
+export function headersOf(limit: RateLimit, { remaining, resetSeconds }: Counted): Record<string, string> {
+  return {
+    'RateLimit-Policy': limit.policyHeader,
+    RateLimit: `"${limit.policy}";r=${remaining};t=${resetSeconds}`,
+  };
+}
+
+/** 429, with the headers of the limit that was reached. */
+export function overLimit(limit: RateLimit, counted: Counted): ApiError {
+  const detail = `At most ${limit.limit} requests a minute (${limit.policy}): ask again when the minute is over.`;
+  const headers = { ...headersOf(limit, counted), 'Retry-After': String(counted.resetSeconds) };
+  return new ApiError('rate_limited', detail, { headers });
+}
+
+function onboardingLimit(limit: RateLimit, callerBy: (text: string) => Caller): OnboardingLimit {
+  return {
+    async consume(text) {
+      const counted = await limit.count(callerBy(text));
+      if (!counted.allowed) throw overLimit(limit, counted);
+    },
+  };
+}
+
+function networkOf(address: string): string {
+  // Most are plain IPv4, which is its own network.
+  if (!address.includes(':')) return address;
+  if (!ipaddr.isValid(address)) return address;
+  const parsed = ipaddr.process(address);
+  return parsed.kind() === 'ipv4' ? parsed.toString() : parsed.toByteArray().slice(0, 8).join('.');
+}

@@ -1,0 +1,163 @@
+/** How long a window is. All windows of all limits begin at the same moments, in every process: at each full minute. */
+export const WINDOW_MS = 60_000;
+const WINDOW_SECONDS = WINDOW_MS / 1000;
+
+/** Callers that are counted at a time. Beyond them the one that came first is forgotten: a flood must not fill the memory. */
+const CALLERS_COUNTED = 100_000;
+
+/** What processes that share a limit take of it at a time. */
+const SHARE_TAKEN = 0.05;
+
+/** Who is limited: `id` is unique within the limit. */
+export type Caller = { tenantId: string; id: string };
+
+/** What became of one request that was counted. */
+export type Counted = {
+  allowed: boolean;
+  /** Requests that are left in this window, as far as this process knows. */
+  remaining: number;
+  /** Seconds until all of them are back. */
+  resetSeconds: number;
+};
+
+/**
+ * Takes points of a limit that processes share.
+ *
+ * @returns how many were taken in all, by whomever; null where nobody can say
+ */
+export type TakePoints = (policy: string, caller: Caller, windowStart: Date, points: number) => Promise<number | null>;
+
+type Options = {
+  /** The limit's name, as answers have it. */
+  policy: string;
+  /** Requests in a window. */
+  limit: number;
+  now: () => Date;
+  /** Null: this process counts alone. */
+  takePoints: TakePoints | null;
+};
+
+type Count = {
+  used: number;
+  /** What this process may use. */
+  granted: number;
+  /** What was left to take by others, when it was last asked. */
+  untaken: number;
+  /** The taking that is under way. */
+  taking: Promise<void> | null;
+};
+
+/**
+ * Counts requests in fixed windows. On its own a process keeps every count in memory. Processes that share the limit
+ * take points in portions before they use them, so that a request seldom asks the database, and all of them together
+ * never use more than the limit. Where the database cannot say, the process counts alone until the window ends.
+ */
+export class RateLimit {
+  readonly policy: string;
+  readonly limit: number;
+  /** RateLimit-Policy of draft-ietf-httpapi-ratelimit-headers. */
+  readonly policyHeader: string;
+  readonly #now: () => Date;
+  readonly #takePoints: TakePoints | null;
+  readonly #portion: number;
+  #window = 0;
+  #counts = new Map<string, Count>();
+
+  constructor({ policy, limit, now, takePoints }: Options) {
+    this.policy = policy;
+    this.limit = limit;
+    this.policyHeader = `"${policy}";q=${limit};w=${WINDOW_SECONDS}`;
+    this.#now = now;
+    this.#takePoints = takePoints;
+    this.#portion = Math.max(1, Math.floor(limit * SHARE_TAKEN));
+  }
+
+  /** Counts a request. At once, unless points have to be taken first. */
+  count(caller: Caller): Counted | Promise<Counted> {
+    const time = this.#roll();
+    const count = this.#countOf(caller);
+    if (count.used < count.granted) {
+      count.used += 1;
+      return this.#said(count, true, time);
+    }
+    return count.untaken === 0 ? this.#said(count, false, time) : this.#takeThenCount(caller, count);
+  }
+
+  /** Whether the next request would be refused, as far as this process knows. Counts nothing. */
+  isExhausted(caller: Caller): boolean {
+    this.#roll();
+    const count = this.#counts.get(caller.id);
+    return count !== undefined && count.used >= count.granted && count.untaken === 0;
+  }
+
+  /** Whether anything was counted in this window. */
+  hasCounted(caller: Caller): boolean {
+    this.#roll();
+    return this.#counts.has(caller.id);
+  }
+
+  /** How many callers are counted now. */
+  get callers(): number {
+    return this.#counts.size;
+  }
+
+  /** Begins a new window where it is time. @returns the time, in milliseconds */
+  #roll(): number {
+    const time = this.#now().getTime();
+    const window = Math.floor(time / WINDOW_MS);
+    if (window !== this.#window) {
+      this.#window = window;
+      this.#counts = new Map();
+    }
+    return time;
+  }
+
+  #countOf({ id }: Caller): Count {
+    const known = this.#counts.get(id);
+    if (known) return known;
+    if (this.#counts.size >= CALLERS_COUNTED) {
+      const [first] = this.#counts.keys();
+      if (first !== undefined) this.#counts.delete(first);
+    }
+    const alone = this.#takePoints === null;
+    const count = {
+      used: 0,
+      granted: alone ? this.limit : 0,
+      untaken: alone ? 0 : this.limit,
+      taking: null,
+    };
+    this.#counts.set(id, count);
+    return count;
+  }
+
+  async #takeThenCount(caller: Caller, count: Count): Promise<Counted> {
+    count.taking ??= this.#take(caller, count).finally(() => {
+      count.taking = null;
+    });
+    await count.taking;
+    // The window may be another one by now, and others may have used what was taken.
+    return this.count(caller);
+  }
+
+  async #take(caller: Caller, count: Count): Promise<void> {
+    const windowStart = new Date(this.#window * WINDOW_MS);
+    const taken = (await this.#takePoints?.(this.policy, caller, windowStart, this.#portion)) ?? null;
+    if (taken === null) {
+      count.granted = this.limit;
+      count.untaken = 0;
+      return;
+    }
+    const before = Math.min(this.limit, taken - this.#portion);
+    const after = Math.min(this.limit, taken);
+    count.granted += after - before;
+    count.untaken = this.limit - after;
+  }
+
+  #said(count: Count, allowed: boolean, time: number): Counted {
+    return {
+      allowed,
+      remaining: count.granted - count.used + count.untaken,
+      resetSeconds: Math.ceil((WINDOW_MS - (time % WINDOW_MS)) / 1000),
+    };
+  }
+}

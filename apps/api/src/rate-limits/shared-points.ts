@@ -1,0 +1,53 @@
+import { createHmac } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { deleteWindows, reservePoints } from '@quartermaster/db/repositories/rate-limits.ts';
+import type { Services } from '../services.ts';
+import { type TakePoints, WINDOW_MS } from './rate-limit.ts';
+
+/** A request waits no longer for the database to count it. In milliseconds. */
+const WAIT_MS = 500;
+
+/** After the database could not be asked, it is left alone for so long. */
+const PAUSE_MS = 5000;
+
+const REMOVED_AT_ONCE = 1000;
+
+type Needs = Pick<Services, 'db' | 'log' | 'secrets'>;
+
+/**
+ * Points that processes take from a common table. Where the database is slow or away nobody waits for it, and nobody is
+ * refused for it: each process counts alone.
+ */
+export function sharedPoints({ db, log, secrets }: Needs): TakePoints {
+  const key = secrets.derive('rate limits');
+  let pausedUntil = 0;
+  return async (policy, { tenantId, id }, windowStart, points) => {
+    if (performance.now() < pausedUntil) return null;
+    const caller = createHmac('sha256', key).update(id).digest('base64url');
+    const window = { tenantId, policy, caller, windowStart: windowStart.toISOString() };
+    const waiting = new AbortController();
+    try {
+      const late = sleep(WAIT_MS, undefined, { signal: waiting.signal }).then(() => {
+        throw new Error(`the database did not answer within ${WAIT_MS} ms`);
+      });
+      return await Promise.race([reservePoints(db, window, points), late]);
+    } catch (error) {
+      pausedUntil = performance.now() + PAUSE_MS;
+      log.warn({ err: error, policy }, 'a rate limit is counted by this process alone for a while');
+      return null;
+    } finally {
+      waiting.abort();
+    }
+  };
+}
+
+/** Removes what was taken in windows that are over, in batches. Answers how many. */
+export async function removePastWindows({ db, now }: Pick<Services, 'db' | 'now'>): Promise<number> {
+  // The clocks of processes differ a little.
+  const startedBefore = new Date(now().getTime() - 2 * WINDOW_MS).toISOString();
+  for (let removed = 0; ; ) {
+    const batch = await deleteWindows(db, startedBefore, REMOVED_AT_ONCE);
+    removed += batch;
+    if (batch < REMOVED_AT_ONCE) return removed;
+  }
+}

@@ -1,0 +1,122 @@
+import { copyFile, readdir, stat, writeFile } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { openDatabase } from '@quartermaster/db/database.ts';
+import { TABLE_NAMES } from '@quartermaster/db/stored-tables.ts';
+import { contentsOf } from '@quartermaster/db/table-contents.ts';
+import SqliteDatabase from 'better-sqlite3';
+import { expect, onTestFinished, test } from 'vitest';
+import { databaseFile, newBootstrapKey } from './support/environment.ts';
+import { runProgram, type ServiceProcess, startProcess } from './support/process.ts';
+import { wire } from './support/wire.ts';
+
+const COMMAND = fileURLToPath(new URL('../src/commands/backup.ts', import.meta.url));
+const ADMIN = newBootstrapKey();
+const HEADERS = { 'x-api-key': ADMIN, 'content-type': 'application/json' };
+
+const environmentOf = (file: string) => ({
+  ...{ DATABASE_URL: `sqlite:${file}`, QM_BOOTSTRAP_API_KEY: ADMIN, QM_LOG_LEVEL: 'error' },
+});
+
+function backup(file: string, to: string) {
+  return runProgram(environmentOf(file), [COMMAND, '--to', to]);
+}
+
+async function create({ url }: ServiceProcess, id: string): Promise<number> {
+  const body = JSON.stringify({ id, name: id, tenantId: 'acme' });
+  return (await wire(url, { method: 'POST', target: '/v1/service-accounts', headers: HEADERS, body })).status;
+}
+
+async function openSession({ url }: ServiceProcess, gateway: string): Promise<number> {
+  const post = (target: string, body: object) =>
+    wire(url, { method: 'POST', target, headers: HEADERS, body: JSON.stringify(body) });
+  const { id } = JSON.parse((await post('/v1/gateways', { name: gateway })).text);
+  return (await post(`/v1/gateways/${id}/sessions`, {})).status;
+}
+
+async function end({ child, ended }: ServiceProcess): Promise<void> {
+  child.kill('SIGTERM');
+  await ended;
+}
+
+test('a backup under writes has all that was acknowledged before it, and a server starts on it', {
+  timeout: 120_000,
+}, async () => {
+  const file = await databaseFile();
+  const service = await startProcess(environmentOf(file));
+  expect(await openSession(service, 'edge')).toBe(200);
+  const acknowledged: string[] = [];
+  const writing = new AbortController();
+  const writers = Array.from({ length: 4 }, async (_, writer) => {
+    for (let count = 0; !writing.signal.aborted; count += 1) {
+      const id = `writer-${writer}-${count}`;
+      expect(await create(service, id)).toBe(200);
+      acknowledged.push(id);
+    }
+  });
+  await expect.poll(() => acknowledged.length, { timeout: 30_000 }).toBeGreaterThan(50);
+  const before = [...acknowledged];
+  const to = join(dirname(file), 'backup.db');
+  const command = backup(file, to);
+  expect(await command.ended, command.output()).toEqual({ code: 0, signal: null });
+  writing.abort();
+  await Promise.all(writers);
+  // Nobody waited for it: writes went on all the while.
+  expect(acknowledged.length).toBeGreaterThan(before.length);
+  await end(service);
+
+  expect(command.output()).toContain('integrity check: ok; compared with the database: the same');
+  expect((await stat(to)).mode & 0o777).toBe(0o600);
+  expect((await readdir(dirname(to))).filter((name) => name.startsWith(basename(to)))).toEqual([basename(to)]);
+  await copyFile(`${file}.key`, `${to}.key`);
+  const restored = await startProcess(environmentOf(to));
+  const there = idsIn(to);
+  expect(there).toEqual(expect.arrayContaining(before));
+  // The secrets open with the key that was kept, and the audit is whole.
+  expect(await openSession(restored, 'again')).toBe(200);
+  const answer = await wire(restored.url, { target: '/v1/audit-events/verify?tenant_id=acme', headers: HEADERS });
+  expect(JSON.parse(answer.text)).toMatchObject({ status: 'intact', faults: [] });
+});
+
+test('the checksums that it prints are those of the database, and of the one that is restored from it', async () => {
+  const file = await databaseFile();
+  const service = await startProcess(environmentOf(file));
+  for (const id of ['one', 'two', 'three']) expect(await create(service, id)).toBe(200);
+  await end(service);
+  const to = join(dirname(file), 'backup.db');
+  const command = backup(file, to);
+  expect(await command.ended, command.output()).toEqual({ code: 0, signal: null });
+  for (const path of [file, to]) {
+    const db = await openDatabase(`sqlite:${path}`, '/');
+    for (const table of TABLE_NAMES) {
+      const { rows, checksum } = await contentsOf(db, table);
+      expect(command.output()).toMatch(new RegExp(`^${table} +${rows}  ${checksum}$`, 'm'));
+    }
+    await db.destroy();
+  }
+});
+
+test('it overwrites nothing, leaves nothing behind where it fails, and says why in one line', async () => {
+  const file = await databaseFile();
+  const folder = dirname(file);
+  const taken = join(folder, 'taken.db');
+  const missing = backup(file, join(folder, 'none.db'));
+  expect((await missing.ended).code).toBe(1);
+  expect(missing.output()).toMatch(/^[^\n]+\n$/);
+  const service = await startProcess(environmentOf(file));
+  await end(service);
+  await writeFile(taken, 'kept');
+  const refused = backup(file, taken);
+  expect((await refused.ended).code).toBe(1);
+  expect(refused.output()).toContain(`${taken} exists`);
+  const nowhere = backup(file, join(folder, 'no-folder', 'backup.db'));
+  expect((await nowhere.ended).code).toBe(1);
+  expect((await readdir(folder)).filter((name) => name.includes('partial'))).toEqual([]);
+  expect((await stat(taken)).size).toBe(4);
+});
+
+function idsIn(path: string): string[] {
+  const db = new SqliteDatabase(path, { readonly: true });
+  onTestFinished(() => void db.close());
+  return db.prepare(`select id from service_accounts where tenant_id = 'acme'`).pluck().all() as string[];
+}

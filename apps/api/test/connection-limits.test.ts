@@ -1,0 +1,140 @@
+import { connect, type Socket } from 'node:net';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { CONNECTION_LIMITS } from '../src/http/limits.ts';
+import { startTestServer, type TestServer } from './support/server.ts';
+import { wire } from './support/wire.ts';
+
+const LIMITS = {
+  headersTimeoutMs: 300,
+  requestTimeoutMs: 600,
+  keepAliveTimeoutMs: 200,
+  checkIntervalMs: 50,
+};
+const HEAD = 'POST /v1/providers HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n';
+
+let server: TestServer;
+
+beforeAll(async () => {
+  server = await startTestServer({}, { connectionLimits: LIMITS });
+});
+afterAll(() => server.stop());
+
+type Connection = {
+  socket: Socket;
+  opened: Promise<void>;
+  /** All that came, once the other side has closed. */
+  closed: Promise<string>;
+};
+
+function open(url = server.url): Connection {
+  const { hostname, port } = new URL(url);
+  const socket = connect(Number(port), hostname);
+  onTestFinished(() => void socket.destroy());
+  let text = '';
+  socket.setEncoding('latin1').on('data', (chunk: string) => {
+    text += chunk;
+  });
+  // A reset is a way to close as well.
+  socket.on('error', () => {});
+  const opened = new Promise<void>((resolve) => socket.on('connect', () => resolve()));
+  return { socket, opened, closed: new Promise((resolve) => socket.on('close', () => resolve(text))) };
+}
+
+/** Sends one more byte now and then, until the other side closes. */
+function drip({ socket, closed }: Connection, start: string): Promise<string> {
+  socket.write(start);
+  const timer = setInterval(() => socket.write('x'), 20);
+  return closed.finally(() => clearInterval(timer));
+}
+
+test('the limits are those that are documented', () => {
+  expect(CONNECTION_LIMITS).toEqual({
+    headersTimeoutMs: 10_000,
+    requestTimeoutMs: 60_000,
+    keepAliveTimeoutMs: 65_000,
+    checkIntervalMs: 1000,
+    maxHeaderBytes: 16_384,
+    maxHeaders: 100,
+    maxConnections: 10_000,
+  });
+});
+
+test('a connection that says nothing is closed', async () => {
+  expect(await open().closed).toMatch(/^(HTTP\/1\.1 408 |$)/);
+});
+
+test('a head that drips is 408, and closed', async () => {
+  expect(await drip(open(), 'GET /healthz HTTP/1.1\r\nX-Slow: ')).toMatch(/^HTTP\/1\.1 408 /);
+});
+
+test('a body that drips is closed once the time of the request is over', async () => {
+  const started = performance.now();
+  const key = `X-API-Key: ${server.admin.key}\r\n`;
+  expect(await drip(open(), `${HEAD}${key}\r\n{"name":"`)).toMatch(/^(HTTP\/1\.1 408 |$)/);
+  expect(performance.now() - started).toBeGreaterThanOrEqual(LIMITS.requestTimeoutMs);
+});
+
+test('a connection without a request is closed after its time', async () => {
+  const connection = open();
+  connection.socket.write('GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n');
+  const text = await connection.closed;
+  expect(text).toMatch(/^HTTP\/1\.1 200 /);
+  expect(text).toMatch(/keep-alive/i);
+});
+
+test('headers beyond 16 KiB are 431', async () => {
+  const connection = open();
+  connection.socket.write(
+    `GET /healthz HTTP/1.1\r\nHost: x\r\nX-Long: ${'x'.repeat(CONNECTION_LIMITS.maxHeaderBytes)}\r\n\r\n`,
+  );
+  expect(await connection.closed).toMatch(/^HTTP\/1\.1 431 /);
+});
+
+test('a hundred headers are read to the last one; one more is 431, since what is beyond would be lost silently', async () => {
+  const filler = (count: number) =>
+    Object.fromEntries(Array.from({ length: count }, (_, at) => [`x-filler-${at}`, '1']));
+  // Beside these: Host and Connection.
+  const last = { 'x-api-key': server.admin.key };
+  const target = '/v1/providers';
+  expect((await wire(server.url, { target, headers: { ...filler(97), ...last } })).status).toBe(200);
+  expect((await wire(server.url, { target, headers: { ...filler(98), ...last } })).status).toBe(431);
+});
+
+test('idle and dripping connections hold nobody else up', async () => {
+  const idle = Array.from({ length: 40 }, () => open());
+  const dripping = Array.from({ length: 10 }, () => drip(open(), 'GET / HTTP/1.1\r\nX-Slow: '));
+  await Promise.all(idle.map(({ opened }) => opened));
+  for (let round = 0; round < 20; round += 1) {
+    expect((await server.call('GET', '/v1/providers', { as: server.admin })).status).toBe(200);
+  }
+  await Promise.all([...idle.map(({ closed }) => closed), ...dripping]);
+});
+
+test('connections beyond the limit are closed at once, and those within it go on', async () => {
+  const small = await startTestServer({}, { connectionLimits: { maxConnections: 20 } });
+  onTestFinished(() => small.stop());
+  const within = Array.from({ length: 20 }, () => open(small.url));
+  await Promise.all(within.map(({ opened }) => opened));
+  const beyond = Array.from({ length: 5 }, () => open(small.url));
+  expect(await Promise.all(beyond.map(({ closed }) => closed))).toEqual(['', '', '', '', '']);
+  for (const { socket } of within) socket.write('GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n');
+  for (const { closed } of within) expect(await closed).toMatch(/^HTTP\/1\.1 200 /);
+});
+
+test.each(['/', '/healthz', '/readyz', '/openapi.json', '/.well-known/jwks.json', '/docs', '/docs/', '/docs/init.js'])(
+  '%s takes GET and HEAD; other methods are 405 with Allow',
+  async (target) => {
+    for (const method of ['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'PROPFIND']) {
+      const answer = await wire(server.url, { method, target });
+      expect([answer.status, answer.headers.allow], method).toEqual([405, 'GET, HEAD']);
+      expect(JSON.parse(answer.text)).toMatchObject({ code: 'method_not_allowed', status: 405 });
+    }
+  },
+);
+
+test.each(['PATCH', 'OPTIONS', 'TRACE', 'PROPFIND', 'QUERY'])('%s is 405 below /v1 and at /trpc', async (method) => {
+  const rest = await wire(server.url, { method, target: '/v1/providers' });
+  expect([rest.status, rest.headers.allow]).toEqual([405, 'GET, HEAD, POST']);
+  const trpc = await wire(server.url, { method, target: '/trpc/providers.list' });
+  expect([trpc.status, trpc.headers.allow]).toEqual([405, 'GET, POST']);
+});

@@ -1,0 +1,188 @@
+import type { Operation } from '@quartermaster/contracts/operation.ts';
+import * as fc from 'fast-check';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { chatSpan } from './endpoints/spec-fixtures.ts';
+import { makeRecords, OPERATIONS, pathWith, TENANT } from './support/records.ts';
+import { type Answered, type Body, type Credential, startTestServer, type TestServer } from './support/server.ts';
+
+/** Cursors that are tried, over all lists. */
+const CASES = 10_000;
+const AT_ONCE = 20;
+
+const lists = OPERATIONS.map(({ operation }) => operation).filter(
+  ({ query, body }) => hasCursor(query) || hasCursor(body),
+);
+
+function hasCursor(schema: unknown): boolean {
+  return typeof schema === 'object' && schema !== null && 'shape' in schema && 'cursor' in Object(schema.shape);
+}
+
+let server: TestServer;
+let records: Record<string, string>;
+let worker: { key: string };
+/** A cursor that each list gave to each of two callers, for the page after the first row. */
+const genuine = new Map<Operation, { workers: string; admins: string }>();
+
+beforeAll(async () => {
+  server = await startTestServer();
+  records = await makeRecords(server);
+  worker = { key: records['worker_key'] ?? '' };
+  await makeSecondRecords();
+  for (const operation of lists) {
+    const [workers, admins] = [await firstPage(operation, worker), await firstPage(operation, server.admin)];
+    genuine.set(operation, { workers: workers.body.nextCursor, admins: admins.body.nextCursor });
+  }
+});
+afterAll(() => server.stop());
+
+/** Lists have a second page where they have two rows. */
+async function makeSecondRecords(): Promise<void> {
+  const post = (path: string, body: object): Promise<Body> => server.ok('POST', path, { as: server.admin, body });
+  await post('/v1/service-accounts', { id: 'second', name: 'second', tenantId: TENANT });
+  await post(`/v1/service-accounts/worker/keys?tenant_id=${TENANT}`, { scopes: ['traces:read'] });
+  await post('/v1/providers', { name: 'second', kind: 'llm', tenantId: TENANT });
+  await post(`/v1/providers/${records['provider_id']}/inventory`, { kind: 'model', name: 'second' });
+  await post('/v1/gateways', { name: 'second', tenantId: TENANT });
+  await server.ok('POST', `/v1/gateways/${records['gateway_id']}/sessions`, { as: worker });
+  await post('/v1/manifests', { name: 'second', kind: 'agent', spec: {}, tenantId: TENANT });
+  await post('/v1/tenants', { id: 'second' });
+  await post(`/v1/tenants/${TENANT}/memberships`, { email: 'second@example.com', role: 'viewer' });
+  for (const email of ['member@example.com', 'second@example.com']) {
+    const { token } = await server.tokenOf(email);
+    await server.ok('PUT', '/v1/me/profile', { as: { token }, body: { terms: { accepted: true } } });
+    await server.ok('POST', `/v1/me/memberships/${TENANT}/accept`, { as: { token } });
+  }
+  const span = (traceId: string, spanId: string) =>
+    JSON.parse(
+      JSON.stringify(chatSpan(traceId, 'second-model', 'records-llm')).replaceAll(
+        /"spanId":"[0-9a-f]+"/g,
+        `"spanId":"${spanId}"`,
+      ),
+    );
+  for (const [trace, id] of [
+    [records['trace_id'], 'c3'],
+    ['c3'.repeat(16), 'c4'],
+  ]) {
+    await server.ok('POST', '/v1/traces', { as: worker, body: span(trace ?? '', (id ?? '').repeat(8)) });
+  }
+}
+
+function ask(operation: Operation, as: Credential, paging: Record<string, unknown>): Promise<Answered> {
+  const path = pathWith(operation, records);
+  if (operation.method === 'POST') return server.call('POST', path, { as, body: paging });
+  const query = new URLSearchParams(
+    Object.entries(paging).map(([name, value]): [string, string] => [name, String(value)]),
+  );
+  return server.call('GET', `${path}?${query.toString()}`, { as });
+}
+
+async function firstPage(operation: Operation, as: Credential): Promise<Answered> {
+  const page = await ask(operation, as, { limit: 1 });
+  expect(page.status, `${operation.operationId}: ${page.text}`).toBe(200);
+  return page;
+}
+
+test('every list gives a cursor that goes on where its page ended', async () => {
+  expect(lists.map(({ operationId }) => operationId)).toHaveLength(18);
+  for (const operation of lists) {
+    const { workers } = genuine.get(operation) ?? {};
+    // A tenant's caller has one tenant.
+    if (operation.operationId === 'list_tenants') continue;
+    expect(workers, operation.operationId).toEqual(expect.any(String));
+    const next = await ask(operation, worker, { limit: 1, cursor: workers });
+    expect(next.status, `${operation.operationId}: ${next.text}`).toBe(200);
+  }
+});
+
+const bytes = fc.uint8Array({ minLength: 1, maxLength: 120 }).map((given) => Buffer.from(given));
+
+/** What somebody makes up who knows how cursors look. */
+const forged = fc.oneof(
+  bytes.map((given) => given.toString('base64url')),
+  fc.string({ unit: 'grapheme', maxLength: 300 }),
+  fc
+    .tuple(
+      fc.uint8Array({ minLength: 16, maxLength: 16 }),
+      fc.date({ noInvalidDate: true }),
+      fc.string({ maxLength: 40 }),
+    )
+    .map(([tag, time, id]) =>
+      Buffer.concat([Buffer.from(tag), Buffer.from(JSON.stringify([time.toISOString(), id]))]).toString('base64url'),
+    ),
+);
+
+type Edit = (cursor: string) => string;
+
+/** What somebody makes of a cursor that they have. */
+const edit: fc.Arbitrary<Edit> = fc.oneof(
+  fc.tuple(fc.nat(), fc.integer({ min: 1, max: 255 })).map(
+    ([at, mask]): Edit =>
+      (cursor) => {
+        const changed = Buffer.from(cursor, 'base64url');
+        const index = at % changed.length;
+        changed[index] = (changed[index] ?? 0) ^ mask;
+        return changed.toString('base64url');
+      },
+  ),
+  fc.integer({ min: 1, max: 40 }).map(
+    (count): Edit =>
+      (cursor) =>
+        cursor.slice(0, -count),
+  ),
+  bytes.map(
+    (more): Edit =>
+      (cursor) =>
+        cursor + more.toString('base64url'),
+  ),
+  fc.constantFrom<Edit>(
+    (cursor) => `${cursor}=`,
+    (cursor) => ` ${cursor}`,
+    (cursor) => cursor.toUpperCase(),
+    (cursor) => cursor.slice(16) + cursor.slice(0, 16),
+    (cursor) => Buffer.from(cursor, 'base64url').toString('hex'),
+  ),
+);
+
+test.each(lists.map((operation) => [operation.operationId, operation] as const))(
+  '%s refuses cursors that are made up, edited, or of another list or caller',
+  { timeout: 120_000 },
+  async (_, operation) => {
+    const others = [...genuine]
+      .filter(([other]) => other !== operation)
+      .flatMap(([, pair]) => [pair.workers, pair.admins]);
+    const own = genuine.get(operation);
+    const given = [own?.workers, own?.admins].filter((cursor) => typeof cursor === 'string');
+    expect(given.length).toBeGreaterThan(0);
+    const foreign = [...others.filter((cursor) => typeof cursor === 'string'), own?.admins ?? ''];
+    const cursors = fc.oneof(
+      forged,
+      fc.tuple(fc.constantFrom(...given), edit).map(([cursor, change]) => change(cursor)),
+      fc.constantFrom(...foreign),
+    );
+    const part = operation.method === 'POST' ? 'body' : 'query';
+    const refusals = fc.asyncProperty(
+      fc.array(
+        cursors.filter((cursor) => cursor !== own?.workers),
+        { minLength: AT_ONCE, maxLength: AT_ONCE },
+      ),
+      async (tried) => {
+        const answers = await Promise.all(tried.map((cursor) => ask(operation, worker, { limit: 1, cursor })));
+        for (const [index, { status, body, text }] of answers.entries()) {
+          expect(status, `${tried[index]}: ${text}`).toBe(422);
+          expect(body.detail.map(({ loc }: Body) => loc)).toEqual([[part, 'cursor']]);
+        }
+      },
+    );
+    await fc.assert(refusals, { numRuns: Math.ceil(CASES / lists.length / AT_ONCE), endOnFailure: true });
+  },
+);
+
+test('a cursor is bound to its filters', async () => {
+  const [operation] = lists.filter(({ operationId }) => operationId === 'list_providers');
+  const cursor = (operation && genuine.get(operation)?.workers) ?? '';
+  expect((await server.call('GET', `/v1/providers?limit=1&cursor=${cursor}`, { as: worker })).status).toBe(200);
+  for (const filter of ['kind=llm', 'status=active', `tenant_id=${TENANT}`, 'name=second']) {
+    const answer = await server.call('GET', `/v1/providers?limit=1&cursor=${cursor}&${filter}`, { as: worker });
+    expect([answer.status, answer.body.detail?.[0].loc], filter).toEqual([422, ['query', 'cursor']]);
+  }
+});

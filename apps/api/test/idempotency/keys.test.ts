@@ -1,0 +1,322 @@
+import { createHash, randomUUID } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import type { ServerResponse } from 'node:http';
+import type { Operation } from '@quartermaster/contracts/operation.ts';
+import { createTenant } from '@quartermaster/contracts/tenants.ts';
+import { insertTenant } from '@quartermaster/db/repositories/tenants.ts';
+import { onPostgres } from '@quartermaster/db/testing/test-database.ts';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { secretBox } from '../../src/crypto/secret-box.ts';
+import { removeExpiredKeys } from '../../src/idempotency/expiry.ts';
+import { performOnce } from '../../src/idempotency/once.ts';
+import { dropUnreadableAnswers, resealAnswers } from '../../src/idempotency/reseal.ts';
+import { expectInvalid, expectProblem } from '../endpoints/harness.ts';
+import { LOOPBACK, startPeer } from '../inventory-sync/peers.ts';
+import { accountWithKey, unique } from '../support/people.ts';
+import { type Body, type Credential, startTestServer, type TestServer } from '../support/server.ts';
+import { textOf } from '../support/tables.ts';
+import { wire } from '../support/wire.ts';
+
+const HOUR = 3600 * 1000;
+const LEASE_MS = 60_000;
+const FORMER = Buffer.alloc(32, 'f').toString('base64');
+const AT_KEY = { loc: ['header', 'Idempotency-Key'], type: 'value_error' };
+
+let server: TestServer;
+let caller: { key: string };
+
+beforeAll(async () => {
+  server = await startTestServer({ ...LOOPBACK, QM_SECRET_KEY: FORMER });
+  caller = { key: (await accountWithKey(server, { tenantId: 'acme' })).key };
+});
+afterAll(() => server.stop());
+
+type Keyed = { key: string; as?: Credential; path?: string; method?: string };
+
+function create(body: object, { key, as = caller, path = '/v1/service-accounts', method = 'POST' }: Keyed) {
+  return server.call(method, path, { as, body, headers: { 'idempotency-key': key } });
+}
+
+async function accountsNamed(name: string): Promise<Body[]> {
+  return (await server.ok('POST', '/v1/service-accounts/search', { as: server.admin, body: { name } })).items;
+}
+
+/** The row of a key. */
+function rowOf(key: string) {
+  const digest = createHash('sha256').update(key).digest('hex');
+  const { db } = server.services;
+  return db.selectFrom('idempotency_keys').selectAll().where('key_digest', '=', digest).executeTakeFirst();
+}
+
+/** Makes the row of a key one whose request never ended. */
+async function forgetAnswer(key: string): Promise<void> {
+  const row = await rowOf(key);
+  expect(row?.answer).toEqual(expect.any(String));
+  const { db } = server.services;
+  await db
+    .updateTable('idempotency_keys')
+    .set({ answer: null })
+    .where('claim', '=', row?.claim ?? '')
+    .execute();
+}
+
+test('of 50 requests at once with one key there is one effect; the others get its answer, or 409 with Retry-After', async () => {
+  const name = unique('contended');
+  const key = randomUUID();
+  const answers = await Promise.all(Array.from({ length: 50 }, () => create({ name }, { key })));
+  expect(await accountsNamed(name)).toHaveLength(1);
+  const done = answers.filter(({ status }) => status === 200);
+  expect(new Set(done.map(({ text }) => text)).size).toBe(1);
+  expect(done.filter(({ headers }) => headers.get('idempotency-replayed') === null)).toHaveLength(1);
+  for (const refused of answers.filter(({ status }) => status !== 200)) {
+    expectProblem(refused, 409, 'idempotency_key_in_use');
+    expect(refused.headers.get('retry-after')).toBe('1');
+  }
+  // Whoever was told to come back gets the same.
+  expect((await create({ name }, { key })).text).toBe(done[0]?.text);
+});
+
+test('while the first request is in flight the second one is 409; then it gets the answer', async () => {
+  const held = Promise.withResolvers<ServerResponse>();
+  const peer = await startPeer((_req, res) => held.resolve(res));
+  const body = { name: unique('slow'), kind: 'llm', baseUrl: peer.url };
+  const { id } = await server.ok('POST', '/v1/providers', { as: caller, body });
+  const headers = { 'idempotency-key': randomUUID() };
+  const sync = () => server.call('POST', `/v1/providers/${id}/sync`, { as: caller, headers });
+  const first = sync();
+  const asked = await held.promise;
+  expectProblem(await sync(), 409, 'idempotency_key_in_use');
+  asked.end('{"object":"list","data":[]}');
+  const done = await first;
+  expect(done.status, done.text).toBe(200);
+  const again = await sync();
+  expect([again.status, again.text, again.headers.get('idempotency-replayed')]).toEqual([200, done.text, 'true']);
+});
+
+test('a key that was used for another payload, query, path or operation is 422, and changes nothing', async () => {
+  const key = randomUUID();
+  const first = await create({ name: unique('first') }, { key });
+  const other = unique('other');
+  const { id } = first.body;
+  const refused = [
+    await create({ name: other }, { key }),
+    await create({ displayName: other }, { key, method: 'PUT', path: `/v1/service-accounts/${id}` }),
+    await create({ name: other, kind: 'llm' }, { key, path: '/v1/providers' }),
+  ];
+  for (const answer of refused) expectInvalid(answer, AT_KEY);
+  expect(await accountsNamed(other)).toEqual([]);
+
+  const updating = { key: randomUUID(), method: 'PUT' };
+  const path = `/v1/service-accounts/${id}`;
+  expect((await create({ displayName: 'a' }, { ...updating, path })).status).toBe(200);
+  expectInvalid(await create({ displayName: 'a' }, { ...updating, path: `${path}?tenant_id=acme` }), AT_KEY);
+});
+
+test('the same payload written otherwise is the same', async () => {
+  const key = randomUUID();
+  const name = unique('written');
+  const headers = { 'idempotency-key': key, 'content-type': 'application/json' };
+  const send = (raw: string) => server.call('POST', '/v1/service-accounts', { as: caller, raw, headers });
+  const first = await send(`{"name":"${name}","metadata":{"a":1,"b":[2]}}`);
+  const again = await send(`{ "metadata": {"b":[2.0], "a":1e0},\n "name":"${name}" }`);
+  expect([again.status, again.text]).toEqual([200, first.text]);
+  expect(await accountsNamed(name)).toHaveLength(1);
+});
+
+test('each principal has keys of its own', async () => {
+  const key = randomUUID();
+  const name = unique('shared');
+  const { key: second } = await accountWithKey(server, { tenantId: 'acme' });
+  const { token } = await server.tokenOf('admin@example.com');
+  const callers: Credential[] = [caller, { key: second }, server.admin, { token }];
+  for (const as of callers) {
+    const answer = await create({ name, tenantId: 'acme' }, { key, as });
+    expect([answer.status, answer.headers.get('idempotency-replayed')], answer.text).toEqual([200, null]);
+  }
+  expect(await accountsNamed(name)).toHaveLength(callers.length);
+});
+
+test('another key of the same account does not get an answer that it could not have asked for', async () => {
+  const { id, key: strong } = await accountWithKey(server, { tenantId: 'acme' });
+  const expiresAt = new Date(Date.now() + HOUR).toISOString();
+  const path = `/v1/service-accounts/${id}/keys`;
+  const { key: ending } = await server.ok('POST', path, { as: { key: strong }, body: { scopes: ['*'], expiresAt } });
+  const key = randomUUID();
+  const made = await create({ scopes: ['*'] }, { key, path, as: { key: strong } });
+  expect(made.body.key).toMatch(/^qm_/);
+  const refused = await create({ scopes: ['*'] }, { key, path, as: { key: ending } });
+  expectInvalid(refused, AT_KEY);
+  expect(refused.text).not.toContain(made.body.key);
+});
+
+test('strangers: the same registration is answered alike, and a key tells nobody of another one', async () => {
+  const key = randomUUID();
+  const path = '/v1/onboarding/register';
+  const register = (email: string) => create({ user: { email } }, { key, path, as: null });
+  const mine = await register('mine@example.com');
+  expect((await register('mine@example.com')).text).toBe(mine.text);
+  const theirs = await register('theirs@example.com');
+  expect([theirs.status, theirs.body.user.email]).toEqual([200, 'theirs@example.com']);
+  expect(theirs.headers.get('idempotency-replayed')).toBeNull();
+});
+
+const printable = Array.from({ length: 0x7f - 0x21 }, (_, index) => String.fromCharCode(0x21 + index)).join('');
+
+test.each([
+  ['one character', 'x'],
+  ['255 characters', 'k'.repeat(255)],
+  ['all of printable ASCII', printable],
+  ['a quoted string', '"with spaces, and \\"quotes\\" inside"'],
+])('a key may be %s', async (_, key) => {
+  const name = unique('wellformed');
+  const first = await create({ name }, { key });
+  expect(first.status, first.text).toBe(200);
+  expect((await create({ name }, { key })).headers.get('idempotency-replayed')).toBe('true');
+});
+
+test('bare and quoted it is the same key', async () => {
+  const key = randomUUID();
+  const body = { name: unique('quoted') };
+  const first = await create(body, { key });
+  expect((await create(body, { key: `"${key}"` })).text).toBe(first.text);
+});
+
+test.each([
+  ['empty', ['']],
+  ['an empty string', ['""']],
+  ['256 characters', ['k'.repeat(256)]],
+  ['256 characters in quotes', [`"${'k'.repeat(256)}"`]],
+  ['spaces inside', ['two words']],
+  ['an open quote', ['"abc']],
+  ['beyond ASCII', ['schlüssel']],
+  ['a control character', ['a\tb']],
+  ['sent twice', ['one', 'two']],
+])('a malformed key is 422: %s', async (_, keys) => {
+  const name = unique('malformed');
+  const answer = await wire(server.url, {
+    method: 'POST',
+    target: '/v1/service-accounts',
+    headers: { 'x-api-key': caller.key, 'content-type': 'application/json', 'idempotency-key': keys },
+    body: JSON.stringify({ name }),
+  });
+  expect(answer.status, answer.text).toBe(422);
+  const [fault] = JSON.parse(answer.text).detail;
+  expect(fault).toMatchObject(AT_KEY);
+  expect(fault.input).toBeUndefined();
+  expect(await accountsNamed(name)).toEqual([]);
+});
+
+test('values that no record should hold are 422 with a key as without', async () => {
+  const key = randomUUID();
+  const nested = `${'['.repeat(5000)}${']'.repeat(5000)}`;
+  for (const value of ['"\\ud800"', '1e999', '"\\u0000"', nested]) {
+    const raw = `{"name":"n","metadata":{"x":${value}}}`;
+    const headers = { 'idempotency-key': key, 'content-type': 'application/json' };
+    expect((await server.call('POST', '/v1/service-accounts', { as: caller, raw, headers })).status).toBe(422);
+  }
+});
+
+test('over tRPC a key is refused, since nothing would look at it', async () => {
+  const name = unique('trpc');
+  const answer = await create({ body: { name } }, { key: randomUUID(), path: '/trpc/serviceAccounts.create' });
+  expectInvalid(answer, AT_KEY);
+  expect(await accountsNamed(name)).toEqual([]);
+});
+
+test('an answer is kept for 24 hours; then the key is free, and housekeeping removes what is over, in batches', async () => {
+  const key = randomUUID();
+  const name = unique('kept');
+  const first = await create({ name }, { key });
+  server.travel(24 * HOUR - 60_000);
+  expect((await create({ name }, { key })).text).toBe(first.text);
+  server.travel(2 * 60_000);
+  const later = await create({ name }, { key });
+  expect([later.status, later.headers.get('idempotency-replayed')]).toEqual([200, null]);
+  expect(await accountsNamed(name)).toHaveLength(2);
+
+  const row = await rowOf(key);
+  if (!row) throw new Error('the key has no row');
+  const old = { ...row, expires_at: '2020-01-01T00:00:00.000Z' };
+  const rows = Array.from({ length: 1200 }, (_, index) => ({ ...old, key_digest: `${index}-${row.key_digest}` }));
+  for (let at = 0; at < rows.length; at += 100) {
+    await server.services.db
+      .insertInto('idempotency_keys')
+      .values(rows.slice(at, at + 100))
+      .execute();
+  }
+  expect(await removeExpiredKeys(server.services)).toBeGreaterThanOrEqual(1200);
+  expect(await removeExpiredKeys(server.services)).toBe(0);
+  expect((await create({ name }, { key })).text).toBe(later.text);
+});
+
+test('a request that ended without a word holds its key for its lease, and no longer', async () => {
+  const key = randomUUID();
+  const name = unique('lapsed');
+  await create({ name }, { key });
+  await forgetAnswer(key);
+  expectProblem(await create({ name }, { key }), 409, 'idempotency_key_in_use');
+  server.travel(LEASE_MS - 1000);
+  expectProblem(await create({ name }, { key }), 409, 'idempotency_key_in_use');
+  server.travel(2000);
+  const taken = await create({ name }, { key });
+  expect([taken.status, taken.headers.get('idempotency-replayed')]).toEqual([200, null]);
+});
+
+test('what a request does that lost its key to another one is undone', async () => {
+  const { services } = server;
+  const operation = createTenant as unknown as Operation;
+  const raw = { path: {}, query: {}, body: {} };
+  const lost = performOnce({ services, operation, principal: null, key: randomUUID(), raw }, async ({ db }) => {
+    const values = { displayName: null, founderId: null, settings: { captureContent: false, spanRetentionDays: null } };
+    await insertTenant(db, { id: 'undone', ...values }, services.now());
+    await db.updateTable('idempotency_keys').set({ claim: 'another' }).where('answer', 'is', null).execute();
+    return {};
+  });
+  await expect(lost).rejects.toMatchObject({ reason: 'idempotency_key_in_use' });
+  expect((await server.call('GET', '/v1/tenants/undone', { as: server.admin })).status).toBe(404);
+});
+
+test('answers that hold a secret are encrypted at rest, and the key itself is not stored', async () => {
+  const { id } = await accountWithKey(server, { tenantId: 'acme' });
+  const path = `/v1/service-accounts/${id}/keys`;
+  const key = randomUUID();
+  const made = await create({ scopes: ['*'] }, { key, path });
+  const gateway = await server.ok('POST', '/v1/gateways', { as: caller, body: { name: unique('gateway') } });
+  const session = await create({}, { key: randomUUID(), path: `/v1/gateways/${gateway.id}/sessions` });
+  expect([made.status, session.status]).toEqual([200, 200]);
+  const stored = (await rowOf(key))?.answer ?? '';
+  expect(stored).toMatch(/^v1\./);
+  const text = onPostgres() ? await textOf(server.services.db) : await bytesIn(server.databaseUrl);
+  expect(text).toContain(stored);
+  for (const secret of [made.body.key, session.body.token, key]) expect(text).not.toContain(secret);
+});
+
+/** The file of an embedded database, and the log beside it: what was just written stands there. */
+async function bytesIn(databaseUrl: string): Promise<string> {
+  const path = databaseUrl.slice('sqlite:'.length);
+  const parts = await Promise.all([readFile(path, 'latin1'), readFile(`${path}-wal`, 'latin1')]);
+  return parts.join('');
+}
+
+test('under a new secret key former answers still open, are sealed anew, and are dropped where the key is lost', async () => {
+  const key = randomUUID();
+  const body = { name: unique('rotated') };
+  const first = await create(body, { key });
+  const { db, secrets } = server.services;
+  const former = Buffer.from(FORMER, 'base64');
+  const current = secretBox(Buffer.alloc(32, 7), [former]);
+  const { resealed, unreadable } = await resealAnswers({ db, secrets: current });
+  expect([resealed > 0, unreadable]).toEqual([true, 0]);
+  expect(await resealAnswers({ db, secrets: current })).toEqual({ resealed: 0, unreadable: 0 });
+
+  // The service still has the former key alone: what was asked is not done again.
+  expectProblem(await create(body, { key }), 409, 'idempotency_answer_unreadable');
+  expect(await accountsNamed(body.name)).toHaveLength(1);
+  expect((await resealAnswers({ db, secrets: secretBox(former, [Buffer.alloc(32, 7)]) })).unreadable).toBe(0);
+  expect((await create(body, { key })).text).toBe(first.text);
+
+  await dropUnreadableAnswers({ db, secrets });
+  expect(await rowOf(key)).toBeDefined();
+  await dropUnreadableAnswers({ db, secrets: secretBox(Buffer.alloc(32, 9)) });
+  expect(await rowOf(key)).toBeUndefined();
+});

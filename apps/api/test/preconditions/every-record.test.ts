@@ -1,0 +1,131 @@
+import type { Operation } from '@quartermaster/contracts/operation.ts';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { LOOPBACK } from '../inventory-sync/peers.ts';
+import { ownersCredential, validInput } from '../isolation/fixtures.ts';
+import type { Input } from '../isolation/world.ts';
+import { OPERATIONS, pathWith } from '../support/records.ts';
+import { type Credential, startTestServer, type TestServer } from '../support/server.ts';
+import { commitsOf } from '../support/tables.ts';
+
+let server: TestServer;
+const committed = () => commitsOf(server.services);
+
+beforeAll(async () => {
+  server = await startTestServer(LOOPBACK);
+  // Time stands still, so that last use is written once for each key, and never during a refusal.
+  server.freeze();
+});
+afterAll(() => server.stop());
+
+const operations = OPERATIONS.map(({ operation }) => ({ operation, id: operation.operationId }));
+const conditional = operations.filter(({ operation }) => operation.ifMatch !== undefined);
+const readable = operations.filter(({ operation }) => operation.record !== undefined && operation.method === 'GET');
+
+/** Changes that no record of their own is there for. */
+const UNCONDITIONAL = [
+  'create_gateway',
+  'create_gateway_session',
+  'create_inventory_item',
+  'create_manifest',
+  'create_membership',
+  'create_organization',
+  'create_provider',
+  'create_service_account',
+  'create_service_account_key',
+  'create_tenant',
+  'register_user',
+  'sync_provider_inventory',
+];
+
+function send(
+  operation: Operation,
+  { path = {}, query = {}, body }: Input,
+  { as, headers }: { as: Credential; headers: Record<string, string> },
+) {
+  const search = new URLSearchParams(query as Record<string, string>).toString();
+  const target = `${pathWith(operation, path)}${search === '' ? '' : `?${search}`}`;
+  return server.call(operation.method, target, { as, headers, ...(body !== undefined && { body }) });
+}
+
+test('every write takes If-Match, but those that make records, and a sync', () => {
+  const writes = operations.filter(({ operation }) => operation.idempotency !== 'none');
+  const others = writes.filter(({ operation }) => operation.ifMatch === undefined);
+  expect(others.map(({ id }) => id).toSorted()).toEqual(UNCONDITIONAL);
+});
+
+describe.each(conditional)('$id', ({ operation }) => {
+  test('is 412 where the tag is not that of the record, and changes nothing', async () => {
+    const as = await ownersCredential(server, operation);
+    const input = await validInput(server, operation);
+    await send(operation, input, { as, headers: { 'if-match': '"none"' } });
+    const before = await committed();
+    for (const stale of ['"0123456789abcdef0123456789abcdef"', '"one", "two"', 'W/"weak"']) {
+      const answer = await send(operation, input, { as, headers: { 'if-match': stale } });
+      expect([answer.status, answer.body.code], answer.text).toEqual([412, 'precondition_failed']);
+    }
+    expect(await committed()).toEqual(before);
+  });
+
+  test('goes through with * where the record is there', async () => {
+    // A first credential replaces none.
+    if (operation.operationId === 'put_provider_credential') return expectNoneBefore(operation);
+    const as = await ownersCredential(server, operation);
+    const input = await validInput(server, operation);
+    const answer = await send(operation, input, { as, headers: { 'if-match': '*' } });
+    expect(answer.status, answer.text).toBe(200);
+  });
+
+  test('is 422 for an If-Match that is none, and 404 for a record that is not there', async () => {
+    const as = await ownersCredential(server, operation);
+    const input = await validInput(server, operation);
+    const malformed = await send(operation, input, { as, headers: { 'if-match': 'unquoted' } });
+    expect(malformed.status, malformed.text).toBe(422);
+    expect(malformed.body.detail[0].loc).toEqual(['header', 'If-Match']);
+    const [name] = Object.keys(input.path ?? {}).slice(-1);
+    if (name === undefined) return;
+    const unknown = { ...input, path: { ...input.path, [name]: 'nobodys' } };
+    const missing = await send(operation, unknown, { as, headers: { 'if-match': '*' } });
+    expect(missing.status, missing.text).toBe(404);
+  });
+});
+
+async function expectNoneBefore(operation: Operation) {
+  const as = await ownersCredential(server, operation);
+  const input = await validInput(server, operation);
+  expect((await send(operation, input, { as, headers: { 'if-match': '*' } })).status).toBe(412);
+  const first = await send(operation, input, { as, headers: {} });
+  const tag = first.headers.get('etag') ?? '';
+  const second = await send(operation, input, { as, headers: { 'if-match': tag } });
+  expect(second.status, second.text).toBe(200);
+  // The first one's tag again: it was replaced.
+  expect((await send(operation, input, { as, headers: { 'if-match': tag } })).status).toBe(412);
+}
+
+describe.each(readable)('$id', ({ operation }) => {
+  test('answers a strong tag, and 304 without a body to who has it', async () => {
+    const as = await ownersCredential(server, operation);
+    const input = await validInput(server, operation);
+    const first = await send(operation, input, { as, headers: {} });
+    const tag = first.headers.get('etag') ?? '';
+    expect(tag).toMatch(/^"[0-9a-f]{32}"$/);
+    for (const known of [tag, `W/${tag}`, `"other", ${tag}`, '*']) {
+      const again = await send(operation, input, { as, headers: { 'if-none-match': known } });
+      expect([again.status, again.text, again.headers.get('etag')], known).toEqual([304, '', tag]);
+      expect(again.headers.get('content-type')).toBeNull();
+    }
+    const other = await send(operation, input, { as, headers: { 'if-none-match': '"other"' } });
+    expect([other.status, other.text]).toEqual([200, first.text]);
+    const malformed = await send(operation, input, { as, headers: { 'if-none-match': 'unquoted' } });
+    expect(malformed.status).toBe(422);
+  });
+});
+
+test.each(UNCONDITIONAL)('%s refuses an If-Match that nothing would look at', async (id) => {
+  const { operation } = operations.find((one) => one.id === id) ?? {};
+  if (!operation) throw new Error(`there is no operation ${id}`);
+  const as = await ownersCredential(server, operation);
+  const input = await validInput(server, operation);
+  const answer = await send(operation, input, { as, headers: { 'if-match': '*' } });
+  expect(answer.status, answer.text).toBe(422);
+  expect(answer.body.detail[0].loc).toEqual(['header', 'If-Match']);
+});

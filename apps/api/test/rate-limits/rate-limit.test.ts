@@ -1,0 +1,127 @@
+import { expect, test } from 'vitest';
+import { RateLimit, type TakePoints, WINDOW_MS } from '../../src/rate-limits/rate-limit.ts';
+
+const START = Date.parse('2026-03-01T12:00:00Z');
+
+type Clock = { now: () => Date; travel: (ms: number) => void };
+
+function clock(): Clock {
+  let time = START;
+  return {
+    now: () => new Date(time),
+    travel: (ms) => {
+      time += ms;
+    },
+  };
+}
+
+const caller = (id: string) => ({ tenantId: 'acme', id });
+
+function limitOf(limit: number, { now }: Clock, takePoints: TakePoints | null = null) {
+  return new RateLimit({ policy: 'test', limit, now, takePoints });
+}
+
+/** A table that processes share, in memory. */
+function table(): { take: TakePoints; asked: () => number } {
+  const totals = new Map<string, number>();
+  let asked = 0;
+  const take: TakePoints = async (policy, { id }, windowStart, points) => {
+    asked += 1;
+    const name = JSON.stringify([policy, id, windowStart]);
+    const total = (totals.get(name) ?? 0) + points;
+    totals.set(name, total);
+    return total;
+  };
+  return { take, asked: () => asked };
+}
+
+test('a caller has the limit in each minute, told each time what is left', async () => {
+  const time = clock();
+  const limit = limitOf(3, time);
+  time.travel(15_000);
+  const said = [];
+  for (let count = 0; count < 5; count += 1) said.push(await limit.count(caller('a')));
+  expect(said).toEqual([
+    { allowed: true, remaining: 2, resetSeconds: 45 },
+    { allowed: true, remaining: 1, resetSeconds: 45 },
+    { allowed: true, remaining: 0, resetSeconds: 45 },
+    { allowed: false, remaining: 0, resetSeconds: 45 },
+    { allowed: false, remaining: 0, resetSeconds: 45 },
+  ]);
+  expect(limit.isExhausted(caller('a'))).toBe(true);
+  expect(await limit.count(caller('b'))).toMatchObject({ allowed: true, remaining: 2 });
+  time.travel(44_999);
+  expect(await limit.count(caller('a'))).toMatchObject({ allowed: false, resetSeconds: 1 });
+  time.travel(1);
+  expect(limit.isExhausted(caller('a'))).toBe(false);
+  expect(await limit.count(caller('a'))).toEqual({ allowed: true, remaining: 2, resetSeconds: 60 });
+});
+
+test('to ask whether a limit is reached counts nothing and nobody', async () => {
+  const limit = limitOf(1, clock());
+  for (let count = 0; count < 10; count += 1) expect(limit.isExhausted(caller('a'))).toBe(false);
+  expect([limit.hasCounted(caller('a')), limit.callers]).toEqual([false, 0]);
+  expect(await limit.count(caller('a'))).toMatchObject({ allowed: true });
+});
+
+test('a flood of callers is forgotten from its beginning on: memory has a bound', async () => {
+  const limit = limitOf(1, clock());
+  for (let index = 0; index < 150_000; index += 1) await limit.count(caller(`address-${index}`));
+  expect(limit.callers).toBe(100_000);
+  expect(await limit.count(caller('address-149999'))).toMatchObject({ allowed: false });
+  expect(await limit.count(caller('address-0'))).toMatchObject({ allowed: true });
+});
+
+test('processes that share a limit never use more than it together, and ask seldom', async () => {
+  const time = clock();
+  const { take, asked } = table();
+  const processes = Array.from({ length: 4 }, () => limitOf(1000, time, take));
+  for (let window = 1; window <= 2; window += 1) {
+    let allowed = 0;
+    await Promise.all(
+      processes.map(async (limit) => {
+        for (let count = 0; count < 400; count += 1) {
+          if ((await limit.count(caller('a'))).allowed) allowed += 1;
+        }
+      }),
+    );
+    expect(allowed).toBe(1000);
+    // 50 points at a time, and each process is told once that there are none left.
+    expect(asked()).toBeLessThanOrEqual(window * (1000 / 50 + processes.length));
+    for (const limit of processes) expect(limit.isExhausted(caller('a'))).toBe(true);
+    time.travel(WINDOW_MS);
+  }
+});
+
+test('what is left is what the process has, and what nobody has taken', async () => {
+  const time = clock();
+  const { take } = table();
+  const [one, other] = [limitOf(100, time, take), limitOf(100, time, take)];
+  expect((await one.count(caller('a'))).remaining).toBe(99);
+  expect((await other.count(caller('a'))).remaining).toBe(94);
+});
+
+test('requests that wait for points at the same time take them once', async () => {
+  const { take, asked } = table();
+  const limit = limitOf(1000, clock(), take);
+  const said = await Promise.all(Array.from({ length: 50 }, async () => limit.count(caller('a'))));
+  expect(said.every(({ allowed }) => allowed)).toBe(true);
+  expect(asked()).toBe(1);
+});
+
+test('where nobody can say what was taken, the process counts alone until the window ends', async () => {
+  const time = clock();
+  let away = true;
+  const { take } = table();
+  const limit = limitOf(10, time, async (...asked) => (away ? null : take(...asked)));
+  const allowed = async (times: number) => {
+    let count = 0;
+    for (let turn = 0; turn < times; turn += 1) if ((await limit.count(caller('a'))).allowed) count += 1;
+    return count;
+  };
+  expect(await allowed(30)).toBe(10);
+  away = false;
+  expect(await allowed(30)).toBe(0);
+  time.travel(WINDOW_MS);
+  expect(await allowed(30)).toBe(10);
+});

@@ -1,0 +1,254 @@
+import { openDatabase } from '@quartermaster/db/database.ts';
+import { onPostgres } from '@quartermaster/db/testing/test-database.ts';
+import { sql } from 'kysely';
+import pino from 'pino';
+import { expect, onTestFinished, test } from 'vitest';
+import { mintApiKey } from '../../src/access/api-key-format.ts';
+import { readConfig } from '../../src/config.ts';
+import { removePastWindows } from '../../src/rate-limits/shared-points.ts';
+import { startServer } from '../../src/server/start.ts';
+import { expectProblem } from '../endpoints/harness.ts';
+import { accountWithKey, registeredUser } from '../support/people.ts';
+import { type Answered, type Credential, startTestServer, type TestServer } from '../support/server.ts';
+
+const SECRET_KEY = Buffer.alloc(32, 's').toString('base64');
+const ON = { QM_RATE_LIMITS: 'on' };
+
+/** A server whose clock stands at the beginning of a minute. */
+async function limited(
+  environment: Record<string, string>,
+  parts: { sharedLimits?: boolean } = {},
+): Promise<TestServer> {
+  const server = await startTestServer({ ...ON, ...environment }, parts);
+  onTestFinished(() => server.stop());
+  server.freeze();
+  server.travel(60_000 - (server.services.now().getTime() % 60_000));
+  return server;
+}
+
+/** A key that is well-formed and nobody's. */
+function wrongKey(): { key: string } {
+  return { key: mintApiKey(`key_${'1'.repeat(26)}`).key };
+}
+
+async function times(count: number, ask: () => Promise<Answered>): Promise<number[]> {
+  const statuses: number[] = [];
+  for (let turn = 0; turn < count; turn += 1) statuses.push((await ask()).status);
+  return statuses;
+}
+
+function repeated(...runs: [number, number][]): number[] {
+  return runs.flatMap(([count, status]) => Array.from({ length: count }, () => status));
+}
+
+const list = (server: TestServer, as: Credential) => server.call('GET', '/v1/providers', { as });
+
+test('a principal has its limit in each minute; every answer says what is left, and 429 when to come back', async () => {
+  const server = await limited({ QM_RATE_LIMIT_PRINCIPAL: '5' });
+  const first = await list(server, server.admin);
+  expect([first.headers.get('ratelimit-policy'), first.headers.get('ratelimit')]).toEqual([
+    '"principal";q=5;w=60',
+    '"principal";r=4;t=60',
+  ]);
+  server.travel(10_000);
+  // Refusals count, too.
+  const missing = await server.call('GET', '/v1/providers/none', { as: server.admin });
+  expect([missing.status, missing.headers.get('ratelimit')]).toEqual([404, '"principal";r=3;t=50']);
+  expect(await times(3, () => list(server, server.admin))).toEqual([200, 200, 200]);
+  const refused = await list(server, server.admin);
+  expectProblem(refused, 429, 'rate_limited');
+  expect([refused.headers.get('retry-after'), refused.headers.get('ratelimit')]).toEqual([
+    '50',
+    '"principal";r=0;t=50',
+  ]);
+  server.travel(50_000);
+  expect((await list(server, server.admin)).status).toBe(200);
+});
+
+test('all keys of an account share its limit, another account has its own', async () => {
+  const server = await limited({ QM_RATE_LIMIT_PRINCIPAL: '10' });
+  const one = await accountWithKey(server, { tenantId: 'acme' });
+  const other = await accountWithKey(server, { tenantId: 'acme' });
+  const path = `/v1/service-accounts/${one.id}/keys?tenant_id=acme`;
+  const { key } = await server.ok('POST', path, { as: server.admin, body: { scopes: ['*'] } });
+  expect(await times(10, () => list(server, { key: one.key }))).toEqual(repeated([10, 200]));
+  expect((await list(server, { key })).status).toBe(429);
+  expect((await list(server, { key: other.key })).status).toBe(200);
+});
+
+test('a refused write changes nothing, and its Idempotency-Key stays free', async () => {
+  const server = await limited({ QM_RATE_LIMIT_PRINCIPAL: '2' });
+  const headers = { 'idempotency-key': 'one' };
+  const create = () => server.call('POST', '/v1/tenants', { as: server.admin, headers, body: { id: 'late' } });
+  await times(2, () => list(server, server.admin));
+  expect((await create()).status).toBe(429);
+  server.travel(60_000);
+  const made = await create();
+  expect([made.status, made.headers.get('idempotency-replayed')], made.text).toEqual([200, null]);
+});
+
+test('guessing keys ends in 429 before the database is asked, and good keys that were seen there go on', async () => {
+  const server = await limited({ QM_RATE_LIMIT_ADDRESS: '10' });
+  const { key } = await accountWithKey(server, { tenantId: 'acme' });
+  expect((await list(server, wrongKey())).status).toBe(401);
+  expect((await list(server, { key })).status).toBe(200);
+  const answers = await times(12, () => list(server, wrongKey()));
+  expect(answers).toEqual(repeated([9, 401], [3, 429]));
+  const last = await list(server, wrongKey());
+  expect(last.headers.get('ratelimit-policy')).toBe('"address";q=10;w=60');
+  expect(last.headers.get('retry-after')).toBe('60');
+  // Seen to be good since the first guess: still served; others are not told whether they are.
+  expect((await list(server, { key })).status).toBe(200);
+  expect((await list(server, server.admin)).status).toBe(429);
+  const { db } = server.services;
+  await db.destroy();
+  expect((await list(server, wrongKey())).status).toBe(429);
+});
+
+test('a good key that is revoked is a guess like any other', async () => {
+  const server = await limited({ QM_RATE_LIMIT_ADDRESS: '5' });
+  const { id, key, keyId } = await accountWithKey(server, { tenantId: 'acme' });
+  await list(server, wrongKey());
+  expect((await list(server, { key })).status).toBe(200);
+  await server.ok('DELETE', `/v1/service-accounts/${id}/keys/${keyId}?tenant_id=acme`, { as: server.admin });
+  expect(await times(6, () => list(server, { key }))).toEqual(repeated([4, 401], [2, 429]));
+});
+
+test('requests without credentials count against their address, IPv6 by its /64', async () => {
+  const server = await limited({ QM_RATE_LIMIT_ADDRESS: '4', QM_TRUSTED_PROXIES: 'loopback', QM_DEV_IDENTITY: '0' });
+  const from = (address: string) => () =>
+    server.call('GET', '/v1/providers', { headers: { 'x-forwarded-for': address } });
+  expect(await times(6, from('203.0.113.1'))).toEqual(repeated([4, 401], [2, 429]));
+  expect(await times(1, from('203.0.113.2'))).toEqual([401]);
+  expect(await times(2, from('2001:db8::1'))).toEqual([401, 401]);
+  expect(await times(3, from('2001:db8::2'))).toEqual([401, 401, 429]);
+});
+
+test('the exporters of spans have a limit of their own, and get google.rpc.Status with Retry-After', async () => {
+  const server = await limited({ QM_RATE_LIMIT_INGEST: '3', QM_RATE_LIMIT_PRINCIPAL: '2' });
+  const { key } = await accountWithKey(server, { tenantId: 'acme' });
+  const send = () => server.call('POST', '/v1/traces', { as: { key }, body: { resourceSpans: [] } });
+  expect(await times(3, send)).toEqual([200, 200, 200]);
+  const refused = await send();
+  expect([refused.status, refused.body.code, refused.headers.get('retry-after')]).toEqual([429, 8, '60']);
+  expect(refused.headers.get('ratelimit')).toBe('"ingest";r=0;t=60');
+  expect(await times(3, () => list(server, { key }))).toEqual([200, 200, 429]);
+});
+
+test('over tRPC the same limits count, for procedures without credentials as well', async () => {
+  const server = await limited({ QM_RATE_LIMIT_PRINCIPAL: '2', QM_RATE_LIMIT_ADDRESS: '3' });
+  const ask = () => server.call('GET', '/trpc/providers.list?input=%7B%7D', { as: server.admin });
+  const first = await ask();
+  expect([first.status, first.headers.get('ratelimit')], first.text).toEqual([200, '"principal";r=1;t=60']);
+  expect((await list(server, server.admin)).status).toBe(200);
+  const refused = await ask();
+  expect([refused.status, refused.body.error.data.code]).toEqual([429, 'rate_limited']);
+  expect(refused.body.error.data.instance).toBe(refused.headers.get('x-request-id'));
+  expect(refused.headers.get('retry-after')).toBe('60');
+
+  const register = (email: string) =>
+    server.call('POST', '/trpc/onboarding.register', { body: { body: { user: { email } } } });
+  const statuses = [];
+  for (let index = 0; index < 5; index += 1) statuses.push((await register(`u${index}@example.com`)).status);
+  expect(statuses).toEqual([200, 200, 200, 429, 429]);
+});
+
+test('registration has the strictest limit, and the first-run step one of its own', async () => {
+  const server = await limited({ QM_RATE_LIMIT_REGISTRATION: '2' });
+  const { token } = await registeredUser(server);
+  const register = (email: string) => server.call('POST', '/v1/onboarding/register', { body: { user: { email } } });
+  expect((await register('a@example.com')).headers.get('ratelimit-policy')).toBe('"address";q=300;w=60');
+  const refused = await register('b@example.com');
+  expectProblem(refused, 429, 'rate_limited');
+  expect(refused.headers.get('ratelimit-policy')).toBe('"registration";q=2;w=60');
+  const found = () =>
+    server.call('POST', '/v1/onboarding/organization', {
+      as: { token },
+      body: { organization: { displayName: 'o', id: 'default' } },
+    });
+  expect(await times(12, found)).toEqual(repeated([10, 409], [2, 429]));
+});
+
+test('what is not of the API is not counted', async () => {
+  const server = await limited({ QM_RATE_LIMIT_ADDRESS: '1' });
+  for (const path of ['/healthz', '/readyz', '/openapi.json', '/docs/', '/.well-known/jwks.json']) {
+    const answers = await times(3, () => server.call('GET', path));
+    expect(answers, path).toEqual([200, 200, 200]);
+    expect((await server.call('GET', path)).headers.get('ratelimit')).toBeNull();
+  }
+});
+
+test('off, nothing is counted and nothing said', async () => {
+  const server = await limited({ QM_RATE_LIMITS: 'off', QM_RATE_LIMIT_PRINCIPAL: '1', QM_RATE_LIMIT_ADDRESS: '1' });
+  expect(await times(3, () => list(server, server.admin))).toEqual([200, 200, 200]);
+  expect(await times(3, () => list(server, null))).toEqual([401, 401, 401]);
+  expect((await list(server, server.admin)).headers.get('ratelimit')).toBeNull();
+});
+
+test('two processes that share a database share the limits; what they took is removed, and names nobody', async () => {
+  const one = await limited(
+    { QM_RATE_LIMIT_PRINCIPAL: '40', QM_RATE_LIMIT_ADDRESS: '20', QM_SECRET_KEY: SECRET_KEY },
+    { sharedLimits: true },
+  );
+  const config = readConfig({
+    ...{ PORT: '0', DATABASE_URL: one.databaseUrl, QM_METRICS_PORT: 'off', QM_SECRET_KEY: SECRET_KEY, ...ON },
+    ...{ QM_RATE_LIMIT_PRINCIPAL: '40', QM_RATE_LIMIT_ADDRESS: '20', QM_LOG_LEVEL: 'silent' },
+  });
+  const other = await startServer(config, { now: one.services.now, sharedLimits: true });
+  onTestFinished(() => other.stop());
+  const ask = async (url: string, as: { key: string }) => {
+    const { status } = await fetch(`${url}/v1/providers`, { headers: { 'x-api-key': as.key } });
+    return status;
+  };
+  const both = async (count: number, as: { key: string }) => {
+    const statuses: number[] = [];
+    for (let turn = 0; turn < count; turn += 1)
+      statuses.push(...(await Promise.all([ask(one.url, as), ask(other.url, as)])));
+    return statuses;
+  };
+  const good = await both(30, one.admin);
+  expect(good.filter((status) => status === 200)).toHaveLength(40);
+  expect(good.filter((status) => status === 429)).toHaveLength(20);
+  const bad = await both(15, wrongKey());
+  expect(bad.filter((status) => status === 401)).toHaveLength(20);
+  expect(bad.filter((status) => status === 429)).toHaveLength(10);
+
+  const rows = await one.services.db.selectFrom('rate_limit_windows').selectAll().execute();
+  expect(rows).toHaveLength(2);
+  for (const text of ['bootstrap', '127.0.0.1', '::1']) expect(JSON.stringify(rows)).not.toContain(text);
+  expect(await removePastWindows(one.services)).toBe(0);
+  one.travel(4 * 60_000);
+  expect(await removePastWindows(one.services)).toBe(2);
+});
+
+test('while the database is away the limits hold, process by process, and nobody waits', async () => {
+  const lines: string[] = [];
+  const log = pino({ level: 'warn' }, { write: (line: string) => void lines.push(line) });
+  const server = await startTestServer({ ...ON, QM_RATE_LIMIT_ADDRESS: '5' }, { sharedLimits: true, log });
+  server.freeze();
+  const release = await lockLimits(server.databaseUrl);
+  const started = performance.now();
+  expect(await times(7, () => list(server, null))).toEqual(repeated([5, 401], [2, 429]));
+  expect(performance.now() - started).toBeLessThan(4000);
+  await release();
+  expect(lines.filter((line) => line.includes('counted by this process alone'))).toHaveLength(1);
+  await server.stop();
+});
+
+/** Takes the lock that counting needs, as another process would. Answers what gives it back. */
+async function lockLimits(databaseUrl: string): Promise<() => Promise<void>> {
+  const [taken, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const other = await openDatabase(databaseUrl, '/');
+  const holding = other.transaction().execute(async (trx) => {
+    // On SQLite each transaction has it from the beginning.
+    if (onPostgres()) await sql`lock table rate_limit_windows in exclusive mode`.execute(trx);
+    taken.resolve();
+    await released.promise;
+  });
+  await taken.promise;
+  return async () => {
+    released.resolve();
+    await holding;
+    await other.destroy();
+  };
+}

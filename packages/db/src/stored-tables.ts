@@ -1,0 +1,40 @@
+import type { Tables } from './tables.ts';
+
+/**
+ * Every table with its primary key, as SQLite has it; none stands before one that it refers to. What is kept of a table
+ * is copied and compared in the order of these keys: bytewise, and so the same on every dialect.
+ */
+export const TABLE_KEYS = {
+  users: ['id'],
+  tenants: ['id'],
+  sub_tenants: ['tenant_id', 'id'],
+  service_accounts: ['tenant_id', 'id'],
+  service_account_metadata: ['tenant_id', 'key', 'value_digest', 'service_account_id'],
+  credentials: ['tenant_id', 'id'],
+  identities: ['issuer', 'subject'],
+  memberships: ['tenant_id', 'user_id', 'sub_tenant_id'],
+  providers: ['tenant_id', 'id'],
+  provider_uses: ['tenant_id', 'provider_id', 'account'],
+  inventory_items: ['tenant_id', 'id'],
+  runtime_observations: ['tenant_id', 'id'],
+  recommendations: ['tenant_id', 'id'],
+  recommendation_observations: ['tenant_id', 'recommendation_id', 'observation_id'],
+  manifests: ['tenant_id', 'id'],
+  manifest_declarations: ['tenant_id', 'provider_key', 'kind', 'name', 'manifest_id'],
+  gateways: ['tenant_id', 'id'],
+  gateway_providers: ['tenant_id', 'gateway_id', 'provider_id'],
+  gateway_sessions: ['tenant_id', 'id'],
+  operator_tasks: ['tenant_id', 'id'],
+  traces: ['tenant_id', 'sub_tenant_id', 'trace_id'],
+  spans: ['tenant_id', 'sub_tenant_id', 'trace_id', 'span_id'],
+  audit_events: ['tenant_id', 'id'],
+  audit_unsealed: ['tenant_id', 'event_id'],
+  audit_chain: ['tenant_id', 'position'],
+  audit_heads: ['tenant_id', 'size'],
+  idempotency_keys: ['tenant_id', 'principal', 'key_digest'],
+  rate_limit_windows: ['tenant_id', 'policy', 'caller', 'window_start'],
+} as const satisfies { [T in keyof Tables]: readonly (keyof Tables[T] & string)[] };
+
+export type TableName = keyof typeof TABLE_KEYS;
+
+export const TABLE_NAMES = Object.keys(TABLE_KEYS) as TableName[];

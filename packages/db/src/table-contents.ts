@@ -1,0 +1,56 @@
+import { createHash } from 'node:crypto';
+import { sql } from 'kysely';
+import type { Database } from './database.ts';
+import { TABLE_KEYS, type TableName } from './stored-tables.ts';
+
+/** A row as any dialect has it: texts, numbers and nulls. */
+export type Row = Record<string, string | number | null>;
+
+/** A row's primary key, in the order of its columns. */
+export type RowKey = readonly (string | number | null)[];
+
+/** How many rows a table has, and the SHA-256 of all of them in the order of their keys, hex. */
+export type Contents = { rows: number; checksum: string };
+
+/** Rows read at once. */
+const ROWS_OF_BATCH = 500;
+
+/** The rows behind a key in the order of their keys: bytewise, on every dialect. */
+export async function rowsBehind(
+  db: Database,
+  table: TableName,
+  { after, limit }: { after: RowKey | null; limit: number },
+): Promise<Row[]> {
+  const key = sql.join(TABLE_KEYS[table].map((column) => sql.ref(column)));
+  const behind = after === null ? sql`` : sql`where (${key}) > (${sql.join([...after])})`;
+  const query = sql<Row>`select * from ${sql.table(table)} ${behind} order by ${key} limit ${limit}`;
+  return (await query.execute(db)).rows;
+}
+
+export function keyOf(table: TableName, row: Row): RowKey {
+  return TABLE_KEYS[table].map((column) => row[column] ?? null);
+}
+
+/**
+ * Reads a whole table. A row counts as its columns in the order of their names, each a text or null: so what two dialects
+ * hold compares equal where it is, whatever order or width they keep it in.
+ */
+export async function contentsOf(db: Database, table: TableName): Promise<Contents> {
+  const hash = createHash('sha256');
+  let rows = 0;
+  let batch: Row[] = [];
+  let after: RowKey | null = null;
+  do {
+    batch = await rowsBehind(db, table, { after, limit: ROWS_OF_BATCH });
+    for (const row of batch) hash.update(`${canonical(row)}\n`);
+    const last = batch.at(-1);
+    if (last) after = keyOf(table, last);
+    rows += batch.length;
+  } while (batch.length === ROWS_OF_BATCH);
+  return { rows, checksum: hash.digest('hex') };
+}
+
+function canonical(row: Row): string {
+  const columns = Object.keys(row).toSorted();
+  return JSON.stringify(columns.map((column) => [column, row[column] === null ? null : String(row[column])]));
+}

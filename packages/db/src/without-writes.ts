@@ -1,0 +1,24 @@
+import { sql } from 'kysely';
+import type { Database } from './database.ts';
+import { isPostgres } from './dialects/postgres.ts';
+import { TABLE_NAMES } from './stored-tables.ts';
+
+/**
+ * Reads a database in one moment of it, while nobody can write to it: of the whole time that the work takes. Who tries is
+ * refused as where the database is busy. Who reads is not held up.
+ *
+ * @throws {DatabaseUnavailableError} where somebody else writes for too long
+ */
+export async function withoutWrites<T>(db: Database, work: (frozen: Database) => Promise<T>): Promise<T> {
+  // SQLite's transactions begin by taking the only place of a writer.
+  if (!isPostgres(db)) return db.transaction().execute(work);
+  return db
+    .transaction()
+    .setIsolationLevel('repeatable read')
+    .execute(async (trx) => {
+      // First of all: what is seen is what stands there when the locks are had.
+      await sql`lock table ${sql.join(TABLE_NAMES.map((name) => sql.table(name)))} in share mode`.execute(trx);
+      await sql`set local idle_in_transaction_session_timeout = 0`.execute(trx);
+      return work(trx);
+    });
+}
