@@ -32,8 +32,6 @@ const SQLITE = [
   'test/config.test.ts',
   'test/durability.test.ts',
   'test/idempotency/killed.test.ts',
-  // It looks for changes by triggers.
-  'test/fuzz/**/*.test.ts',
   'test/lost-secret-key.test.ts',
   'test/secret-key-rotation.test.ts',
   'test/unavailable-database.test.ts',

@@ -5,6 +5,7 @@ import { randomOf } from '../random.ts';
 import { ADMIN, type Service, startService, stopService } from '../service.ts';
 import type { Store } from '../stores.ts';
 import { until } from '../until.ts';
+import { chainFaults } from './audit.ts';
 import type { Ledger } from './ledger.ts';
 import { faultsOf } from './verify.ts';
 import { writeUntilKilled } from './writing.ts';
@@ -57,8 +58,19 @@ async function runLoops(store: Store, options: Options): Promise<Finding> {
     }
     // What later loops did must not have touched what earlier ones left.
     for (const ledger of ledgers) faults.push(...(await faultsOf(db, ledger)));
+    faults.push(
+      ...(await chainFaults(
+        service,
+        db,
+        ledgers.map(({ tenantId }) => tenantId),
+      )),
+    );
     const code = await stopService(service);
     if (code !== 0) faults.push(`the last stop ended with ${code}`);
+  } catch (error) {
+    // What the service wrote to its log says more than an answer may; the last of it is written as it ends.
+    await stopService(service);
+    throw new Error(`the service wrote: ${service.output().slice(-4000)}`, { cause: error });
   } finally {
     await killService(service);
     await db.destroy();
@@ -85,7 +97,7 @@ async function runLoops(store: Store, options: Options): Promise<Finding> {
     ...(store.server ? [`recovery at most ${slowestRecoveryMs} ms`] : []),
     store.checks,
   ];
-  const promise = `${store.name}: what is acknowledged survives kill -9, whole, counted and audited`;
+  const promise = `${store.name}: what is acknowledged survives kill -9, whole, counted, and audited in a chain`;
   return finding({ promise, measured: parts.join('; '), figures, faults });
 }
 

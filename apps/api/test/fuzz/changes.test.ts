@@ -3,7 +3,7 @@ import { startTestServer } from '../support/server.ts';
 import { noteChanges } from './changes.ts';
 
 test('every row that a request changes is noted, and nothing of one that is refused or reads', async () => {
-  const server = await startTestServer();
+  const server = await startTestServer({}, { noHousekeeping: true });
   onTestFinished(() => server.stop());
   // Or the first signing key would be made meanwhile.
   await server.ok('GET', '/.well-known/jwks.json');

@@ -9,7 +9,7 @@ import { type Changes, noteChanges } from './changes.ts';
 let server: TestServer;
 let changes: Changes;
 beforeAll(async () => {
-  server = await startTestServer();
+  server = await startTestServer({}, { noHousekeeping: true });
   // Or whoever asks for a session first, of whatever gateway, would have the first signing key made.
   await server.ok('GET', '/.well-known/jwks.json');
   changes = await noteChanges(server);

@@ -22,6 +22,12 @@ const DUPLICATE = '23505';
 /** A serialization failure, a deadlock: the transaction was undone because of others, and may be tried again. */
 const UNDONE = /^(40001|40P01)$/;
 
+/**
+ * The routine that says a row does not belong into its partition: it waited for the one that takes the rest while its own
+ * day was attached. The next try finds that day.
+ */
+const LATE_PARTITION = 'ExecPartitionCheckEmitError';
+
 /** Connections (08), resources such as disk and connections (53), a time-out (57014), a lock not had (55P03). */
 const BUSY = /^(08...|53...|57014|55P03)$/;
 
@@ -192,7 +198,7 @@ class PostgresConnection implements DatabaseConnection {
       return new SerializationFailureError({ cause: error });
     }
     if (code === DUPLICATE) return new DuplicateKeyError({ cause: error });
-    if (UNDONE.test(code)) return new SerializationFailureError({ cause: error });
+    if (UNDONE.test(code) || isLatePartition(error)) return new SerializationFailureError({ cause: error });
     if (this.#broken || BUSY.test(code)) return new DatabaseUnavailableError({ cause: error });
     return error;
   }
@@ -219,4 +225,8 @@ function bindable(value: unknown): unknown {
     return value;
   if (value instanceof Uint8Array) return value;
   throw new TypeError(`${value === undefined ? 'undefined' : typeof value} cannot be bound to a query`);
+}
+
+function isLatePartition(error: unknown): boolean {
+  return error instanceof Error && 'routine' in error && error.routine === LATE_PARTITION;
 }

@@ -1,0 +1,25 @@
+import { Client } from 'pg';
+import { expect, onTestFinished, test } from 'vitest';
+import { startTestServer } from '../support/server.ts';
+import { chat, sendSpans } from '../traces/sending.ts';
+
+test('spans that wait while the partition of their day is attached are stored in it', async () => {
+  const server = await startTestServer({}, { noHousekeeping: true });
+  onTestFinished(() => server.stop());
+  // No partition was made that far ahead.
+  server.travel(400 * 24 * 60 * 60 * 1000);
+  const [day, next] = [400, 401].map((days) =>
+    new Date(Date.now() + days * 24 * 60 * 60 * 1000).toISOString().slice(0, 10),
+  );
+  const other = new Client({ connectionString: server.databaseUrl });
+  await other.connect();
+  onTestFinished(() => other.end());
+  await other.query('begin');
+  await other.query(`create table late partition of spans for values from ('${day}') to ('${next}')`);
+  const sent = sendSpans(server, server.admin, [chat('gpt-5')]);
+  const waiting = `select count(*)::int as count from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`;
+  await expect.poll(async () => (await other.query(waiting)).rows[0].count).toBeGreaterThan(0);
+  await other.query('commit');
+  await sent;
+  expect((await other.query('select count(*)::int as count from late')).rows).toEqual([{ count: 1 }]);
+});

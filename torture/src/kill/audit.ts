@@ -1,0 +1,54 @@
+import type { Database } from '@quartermaster/db/database.ts';
+import { Connection } from '../connection.ts';
+import { ADMIN, type Service } from '../service.ts';
+
+/**
+ * Has the service verify the audit of every tenant after all kills: each chain is intact; and once a row of the first is
+ * changed behind the service's back, that one is not.
+ */
+export async function chainFaults(service: Service, db: Database, tenantIds: readonly string[]): Promise<string[]> {
+  const connection = new Connection(service.url, ADMIN);
+  try {
+    const faults: string[] = [];
+    for (const tenantId of tenantIds) {
+      const found = await verified(connection, tenantId);
+      if (found.length > 0) faults.push(`${tenantId}: the audit is broken: ${found.join(', ')}`);
+    }
+    const [first = ''] = tenantIds;
+    await tamper(db, first);
+    if (!(await verified(connection, first)).includes('changed')) {
+      faults.push(`${first}: a changed audit event was not found`);
+    }
+    return faults;
+  } finally {
+    connection.close();
+  }
+}
+
+/** The kinds of the faults of a tenant's chain. */
+async function verified(connection: Connection, tenantId: string): Promise<string[]> {
+  const kinds: string[] = [];
+  for (let cursor: string | null = null; ; ) {
+    const query: URLSearchParams = new URLSearchParams({ tenant_id: tenantId, ...(cursor !== null && { cursor }) });
+    const page = await connection.ok('GET', `/v1/audit-events/verify?${query.toString()}`);
+    for (const fault of page.faults as { kind: string }[]) kinds.push(fault.kind);
+    cursor = page.nextCursor;
+    if (cursor === null) return kinds;
+  }
+}
+
+async function tamper(db: Database, tenantId: string): Promise<void> {
+  const { id } = await db
+    .selectFrom('audit_events')
+    .select('id')
+    .where('tenant_id', '=', tenantId)
+    .orderBy('id')
+    .limit(1)
+    .executeTakeFirstOrThrow();
+  await db
+    .updateTable('audit_events')
+    .set({ outcome: 'failure' })
+    .where('tenant_id', '=', tenantId)
+    .where('id', '=', id)
+    .execute();
+}
