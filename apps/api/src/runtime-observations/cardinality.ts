@@ -22,50 +22,25 @@ const ASKED_AGAIN_MS = 24 * 3600 * 1000;
 const OF_TURN = 200;
 
 /**
- * What a tenant may still have new observations of. Whoever sends spans decides what they name: without a limit one
- * sender could fill the table for good. What is known already goes on being counted.
+ * How many observations a tenant may still get. Whoever sends spans decides what they name: without a limit one sender could
+ * fill the table for good. What is known already goes on being counted.
+ *
+ * @param limit observations of a tenant
  */
-export type Budget = {
-  /** Takes one; false where none is left, and then counts what was not observed. */
-  take(): boolean;
-  /** How many there may still be. */
-  left: number;
-  /** How many were taken. */
-  taken: number;
-  /** How many subjects were not observed. */
-  refused: number;
-};
-
-/** @param limit observations of a tenant */
-export async function observationBudget(db: Database, tenantId: string, limit: number): Promise<Budget> {
-  const count = await countObservations(db, { tenantId, subTenantId: null });
-  const budget: Budget = {
-    left: Math.max(0, limit - count),
-    taken: 0,
-    refused: 0,
-    take() {
-      if (budget.left === 0) {
-        budget.refused += 1;
-        return false;
-      }
-      budget.left -= 1;
-      budget.taken += 1;
-      return true;
-    },
-  };
-  return budget;
+export async function roomForObservations(db: Database, tenantId: string, limit: number): Promise<number> {
+  return Math.max(0, limit - (await countObservations(db, { tenantId, subTenantId: null })));
 }
 
-/** Writes down what was taken, and asks somebody to look where something was refused. */
-export async function settleBudget(
+/** Writes down how many were taken, and asks somebody to look where something was refused. */
+export async function settleRoom(
   db: Database,
   tenantId: string,
-  budget: Budget,
-  { limit, now }: { limit: number; now: Date },
+  { taken, refused, limit }: { taken: number; refused: number; limit: number },
+  now: Date,
 ): Promise<void> {
   const place = { tenantId, subTenantId: null };
-  await addToObservationCount(db, place, budget.taken);
-  if (budget.refused === 0) return;
+  await addToObservationCount(db, place, taken);
+  if (refused === 0) return;
   const last = await findLastOperatorTask(db, scopeOf(place), cardinalityTask(tenantId), now);
   if (last?.completedAt != null && now.getTime() - Date.parse(last.completedAt) < ASKED_AGAIN_MS) return;
   const title = `The tenant has ${limit} observations, its limit: what else its agents use is not observed`;
@@ -86,7 +61,7 @@ export async function pruneObservations(
   const removed = await deleteUnreviewedObservations(trx, place);
   await addToObservationCount(trx, place, -removed.length);
   for (let start = 0; start < removed.length; start += OF_TURN) {
-    await cancelReviewTasks(trx, scopeOf(place), removed.slice(start, start + OF_TURN), now);
+    await cancelReviewTasks(trx, place, removed.slice(start, start + OF_TURN), now);
     await breathe();
   }
   await supersedeUnfounded(trx, place, now);

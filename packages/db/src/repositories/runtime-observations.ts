@@ -14,6 +14,7 @@ import {
   timesOf,
   within,
 } from '../queries.ts';
+import { among, rowStatement } from '../row-statement.ts';
 import type { Flag, Tables } from '../tables.ts';
 import type { TenantPlace, TenantScope } from '../tenancy.ts';
 
@@ -32,6 +33,8 @@ export type ObservationSubject = Pick<RuntimeObservation, 'providerId' | 'kind'>
   /** What the variants of its name share: as nameKey makes it. */
   nameKey: string;
 };
+
+export type KeyedObservation = RuntimeObservation & { nameKey: string };
 
 export type NewObservation = Omit<
   RuntimeObservation,
@@ -69,35 +72,67 @@ export async function findObservationOf(
   place: TenantPlace,
   subject: ObservationSubject,
 ): Promise<RuntimeObservation | undefined> {
-  const { tenant_id, sub_tenant_id } = placeColumns(place);
-  const row = await db
-    .selectFrom('runtime_observations')
-    .selectAll()
-    .where('tenant_id', '=', tenant_id)
-    .where('provider_id', '=', subject.providerId)
-    .where('kind', '=', subject.kind)
-    .where('name_key', '=', subject.nameKey)
-    .where('sub_tenant_id', '=', sub_tenant_id)
-    .executeTakeFirst();
+  const [row] = await selectInPlace(db, [subject], placeColumns(place));
   return row && toObservation(row);
 }
 
-/** All observations of a subject, in whatever sub-tenants of the scope, the oldest first. */
+/** Those of some subjects in exactly this place, in no order, with the keys of their names. */
+export async function findObservationsInPlace(
+  db: Database,
+  place: TenantPlace,
+  subjects: readonly ObservationSubject[],
+): Promise<KeyedObservation[]> {
+  return (await selectInPlace(db, subjects, placeColumns(place))).map(toKeyed);
+}
+
+const selectInPlace = rowStatement(
+  (db, rows: readonly ObservationSubject[], { tenant_id, sub_tenant_id }: ReturnType<typeof placeColumns>) =>
+    db
+      .selectFrom('runtime_observations')
+      .selectAll()
+      .where('tenant_id', '=', tenant_id)
+      .where('sub_tenant_id', '=', sub_tenant_id)
+      .where(ofSubjects(rows)),
+);
+
+/** All observations of some subjects of a tenant, in whatever sub-tenants, with the keys of their names; the oldest first. */
+export async function findObservationsOfSubjects(
+  db: Database,
+  { tenantId }: Pick<TenantPlace, 'tenantId'>,
+  subjects: readonly ObservationSubject[],
+): Promise<KeyedObservation[]> {
+  return oldestFirst(await selectOfSubjects(db, subjects, { tenantId })).map(toKeyed);
+}
+
+const selectOfSubjects = rowStatement((db, rows: readonly ObservationSubject[], { tenantId }: { tenantId: string }) =>
+  db.selectFrom('runtime_observations').selectAll().where('tenant_id', '=', tenantId).where(ofSubjects(rows)),
+);
+
+/** All observations of a provider, in whatever sub-tenants of the scope, the oldest first. */
 export async function findObservationsOf(
   db: Database,
   scope: TenantScope,
-  subject: { providerId: string; kind?: RuntimeObservation['kind']; nameKey?: string },
+  providerId: string,
 ): Promise<RuntimeObservation[]> {
-  let query = db
+  const rows = await db
     .selectFrom('runtime_observations')
     .selectAll()
-    .where('provider_id', '=', subject.providerId)
-    .where(within(scope));
-  if (subject.kind !== undefined) query = query.where('kind', '=', subject.kind);
-  if (subject.nameKey !== undefined) query = query.where('name_key', '=', subject.nameKey);
-  // Sorted here: for an order by id SQLite walks all of the tenant's observations instead of those few.
-  const rows = await query.execute();
-  return rows.toSorted((a, b) => (a.id < b.id ? -1 : 1)).map(toObservation);
+    .where('provider_id', '=', providerId)
+    .where(within(scope))
+    .execute();
+  return oldestFirst(rows).map(toObservation);
+}
+
+function ofSubjects(subjects: readonly ObservationSubject[]) {
+  return among(
+    ['provider_id', 'kind', 'name_key'],
+    subjects.map(({ providerId, kind, nameKey }) => [providerId, kind, nameKey]),
+  );
+}
+
+/** Sorted here: for an order by id SQLite walks all of the tenant's observations instead of those few. */
+function oldestFirst(rows: readonly Row[]): Row[] {
+  return rows.toSorted((a, b) => (a.id < b.id ? -1 : 1));
 }
 
 /** Newest first, by when this service first saw them: `firstSeenAt` may still move back when late spans come in. */
@@ -117,39 +152,128 @@ export async function listObservations(
   return pageOf(rows, page.limit, toObservation, timeKey);
 }
 
+/** Makes an observation. Answers its id. */
 export async function insertObservation(
   db: Database,
   place: TenantPlace,
   observation: NewObservation,
   now: Date,
-): Promise<RuntimeObservation> {
-  const row = await db
-    .insertInto('runtime_observations')
-    .values({
-      ...placeColumns(place),
-      id: newId('obs', now),
-      provider_id: observation.providerId,
-      kind: observation.kind,
-      name: observation.name,
-      name_key: observation.nameKey,
-      unknown: flag(observation.unknown),
-      status: observation.status,
-      occurrences: observation.occurrences,
-      first_seen_at: observation.firstSeenAt,
-      last_seen_at: observation.lastSeenAt,
-      last_trace_id: observation.lastTraceId ?? '',
-      last_span_id: observation.lastSpanId ?? '',
-      evidence: JSON.stringify(observation.evidence),
-      risk: JSON.stringify(observation.risk),
-      inventory_item_id: observation.inventoryItemId,
-      review: null,
-      drift: observation.drift === null ? null : JSON.stringify(observation.drift),
-      created_at: now.toISOString(),
-      updated_at: now.toISOString(),
-    })
-    .returningAll()
-    .executeTakeFirstOrThrow();
-  return toObservation(row);
+): Promise<string> {
+  const id = newId('obs', now);
+  await insertObservations(db, place, [{ ...observation, id }], now);
+  return id;
+}
+
+/** Makes observations, whose ids are given. */
+export async function insertObservations(
+  db: Database,
+  place: TenantPlace,
+  observations: readonly (NewObservation & { id: string })[],
+  now: Date,
+): Promise<void> {
+  const rows = observations.map(({ id, providerId, kind, name, nameKey, drift, ...seen }) => ({
+    ...{ id, providerId, kind, name, nameKey, drift: drift && JSON.stringify(drift) },
+    ...seenColumns(seen),
+  }));
+  await insertRows(db, rows, { ...placeColumns(place), now: now.toISOString() });
+}
+
+type SeenColumns = ReturnType<typeof seenColumns>;
+type InsertedRow = SeenColumns &
+  Pick<NewObservation, 'providerId' | 'kind' | 'name' | 'nameKey'> & { id: string; drift: string | null };
+
+const insertRows = rowStatement(
+  (
+    db,
+    rows: readonly InsertedRow[],
+    { tenant_id, sub_tenant_id, now }: ReturnType<typeof placeColumns> & { now: string },
+  ) =>
+    db.insertInto('runtime_observations').values(
+      rows.map((row) => ({
+        ...{ tenant_id, sub_tenant_id, id: row.id, provider_id: row.providerId, kind: row.kind },
+        ...{ name: row.name, name_key: row.nameKey, unknown: row.unknown, status: row.status },
+        ...{ occurrences: row.occurrences, first_seen_at: row.firstSeenAt, last_seen_at: row.lastSeenAt },
+        ...{ last_trace_id: row.lastTraceId, last_span_id: row.lastSpanId, evidence: row.evidence, risk: row.risk },
+        ...{ inventory_item_id: row.inventoryItemId, review: null, drift: row.drift },
+        ...{ created_at: now, updated_at: now },
+      })),
+    ),
+);
+
+/** What an observation is once spans reported it. */
+export type SeenObservation = Pick<
+  RuntimeObservation,
+  | 'unknown'
+  | 'status'
+  | 'inventoryItemId'
+  | 'occurrences'
+  | 'firstSeenAt'
+  | 'lastSeenAt'
+  | 'lastTraceId'
+  | 'lastSpanId'
+  | 'evidence'
+  | 'risk'
+>;
+
+/** Writes down what observations of a tenant are now that they were seen again. */
+export async function updateSeenObservations(
+  db: Database,
+  { tenantId }: Pick<TenantPlace, 'tenantId'>,
+  observations: readonly (SeenObservation & {
+    id: string;
+    /** Whether its review says nothing any more. */
+    isReviewSpent: boolean;
+  })[],
+  now: Date,
+): Promise<void> {
+  const rows = observations.map(({ id, isReviewSpent, ...seen }) => ({
+    ...{ id, spent: flag(isReviewSpent) },
+    ...seenColumns(seen),
+  }));
+  await updateSeenRows(db, rows, { tenantId, now: now.toISOString() });
+}
+
+const updateSeenRows = rowStatement(
+  (
+    db,
+    rows: readonly (SeenColumns & { id: string; spent: Flag })[],
+    { tenantId, now }: { tenantId: string; now: string },
+  ) => {
+    const values = rows.map((row) => {
+      const times = [row.firstSeenAt, row.lastSeenAt, row.lastTraceId, row.lastSpanId];
+      const texts = [row.id, row.status, row.inventoryItemId, ...times, row.evidence, row.risk];
+      const numbers = [row.occurrences, row.unknown, row.spent].map((number) => sql`cast(${number} as integer)`);
+      return sql`(${sql.join([...texts, ...numbers])})`;
+    });
+    type Seen = Omit<Row, 'name' | 'name_key' | 'review' | 'drift' | 'created_at' | 'updated_at'> & { spent: Flag };
+    return db
+      .with(
+        'seen(id, status, inventory_item_id, first_seen_at, last_seen_at, last_trace_id, last_span_id, evidence, risk, occurrences, unknown, spent)',
+        () => sql<Seen>`(values ${sql.join(values)})`,
+      )
+      .updateTable('runtime_observations')
+      .from('seen')
+      .set(({ ref }) => ({
+        ...{ status: ref('seen.status'), inventory_item_id: ref('seen.inventory_item_id') },
+        ...{ first_seen_at: ref('seen.first_seen_at'), last_seen_at: ref('seen.last_seen_at') },
+        ...{ last_trace_id: ref('seen.last_trace_id'), last_span_id: ref('seen.last_span_id') },
+        ...{ evidence: ref('seen.evidence'), risk: ref('seen.risk') },
+        ...{ occurrences: ref('seen.occurrences'), unknown: ref('seen.unknown') },
+        review: sql<string | null>`case when seen.spent = 1 then null else runtime_observations.review end`,
+        updated_at: now,
+      }))
+      .where('runtime_observations.tenant_id', '=', tenantId)
+      .whereRef('runtime_observations.id', '=', 'seen.id');
+  },
+);
+
+function seenColumns(seen: SeenObservation) {
+  return {
+    ...{ unknown: flag(seen.unknown), status: seen.status, inventoryItemId: seen.inventoryItemId },
+    ...{ occurrences: seen.occurrences, firstSeenAt: seen.firstSeenAt, lastSeenAt: seen.lastSeenAt },
+    ...{ lastTraceId: seen.lastTraceId ?? '', lastSpanId: seen.lastSpanId ?? '' },
+    ...{ evidence: JSON.stringify(seen.evidence), risk: JSON.stringify(seen.risk) },
+  };
 }
 
 export async function updateObservation(
@@ -194,39 +318,49 @@ export type ObservationState = Pick<
   isReviewSpent: boolean;
 };
 
-/** Writes what observations become, with one statement: some hundreds at the most. */
+/** Writes what observations of a tenant become. */
 export async function updateObservationStates(
   db: Database,
-  scope: TenantScope,
+  { tenantId }: Pick<TenantPlace, 'tenantId'>,
   states: readonly ObservationState[],
   now: Date,
 ): Promise<void> {
-  if (states.length === 0) return;
-  const rows = states.map(({ id, unknown, status, inventoryItemId, drift, risk, isReviewSpent }) => {
-    const texts = sql.join([id, status, inventoryItemId, drift && JSON.stringify(drift), JSON.stringify(risk)]);
-    return sql`(${texts}, cast(${flag(unknown)} as integer), cast(${flag(isReviewSpent)} as integer))`;
-  });
-  type StateRow = Pick<Row, 'id' | 'status' | 'inventory_item_id' | 'drift' | 'risk' | 'unknown'> & { spent: Flag };
-  await db
-    .with(
-      'state(id, status, inventory_item_id, drift, risk, unknown, spent)',
-      () => sql<StateRow>`(values ${sql.join(rows)})`,
-    )
-    .updateTable('runtime_observations')
-    .from('state')
-    .set(({ ref }) => ({
-      unknown: ref('state.unknown'),
-      status: ref('state.status'),
-      inventory_item_id: ref('state.inventory_item_id'),
-      drift: ref('state.drift'),
-      risk: ref('state.risk'),
-      review: sql<string | null>`case when state.spent = 1 then null else runtime_observations.review end`,
-      updated_at: now.toISOString(),
-    }))
-    .whereRef('runtime_observations.id', '=', 'state.id')
-    .where(within(scope, 'runtime_observations'))
-    .execute();
+  const rows = states.map(({ id, unknown, status, inventoryItemId, drift, risk, isReviewSpent }) => ({
+    ...{ id, status, inventoryItemId, drift: drift && JSON.stringify(drift), risk: JSON.stringify(risk) },
+    ...{ unknown: flag(unknown), spent: flag(isReviewSpent) },
+  }));
+  await updateStateRows(db, rows, { tenantId, now: now.toISOString() });
 }
+
+type StateRow = Pick<Row, 'id' | 'status' | 'drift' | 'risk' | 'unknown'> & {
+  inventoryItemId: string | null;
+  spent: Flag;
+};
+
+const updateStateRows = rowStatement(
+  (db, rows: readonly StateRow[], { tenantId, now }: { tenantId: string; now: string }) => {
+    const values = rows.map(({ id, status, inventoryItemId, drift, risk, unknown, spent }) => {
+      const texts = sql.join([id, status, inventoryItemId, drift, risk]);
+      return sql`(${texts}, cast(${unknown} as integer), cast(${spent} as integer))`;
+    });
+    type State = Pick<Row, 'id' | 'status' | 'inventory_item_id' | 'drift' | 'risk' | 'unknown'> & { spent: Flag };
+    return db
+      .with(
+        'state(id, status, inventory_item_id, drift, risk, unknown, spent)',
+        () => sql<State>`(values ${sql.join(values)})`,
+      )
+      .updateTable('runtime_observations')
+      .from('state')
+      .set(({ ref }) => ({
+        ...{ unknown: ref('state.unknown'), status: ref('state.status') },
+        ...{ inventory_item_id: ref('state.inventory_item_id'), drift: ref('state.drift'), risk: ref('state.risk') },
+        review: sql<string | null>`case when state.spent = 1 then null else runtime_observations.review end`,
+        updated_at: now,
+      }))
+      .where('runtime_observations.tenant_id', '=', tenantId)
+      .whereRef('runtime_observations.id', '=', 'state.id');
+  },
+);
 
 /** Sets the note of a review, where there is one, and leaves the rest of it as it is. */
 export async function updateReviewNote(
@@ -296,6 +430,10 @@ export async function deleteUnreviewedObservations(db: Database, place: TenantPl
 function toReview(text: string): Review {
   const { tenantWide: _, ...review } = JSON.parse(text) as StoredReview;
   return review;
+}
+
+function toKeyed(row: Row): KeyedObservation {
+  return { ...toObservation(row), nameKey: row.name_key };
 }
 
 function toObservation(row: Row): RuntimeObservation {

@@ -3,44 +3,31 @@ import type { Span, Trace } from '@quartermaster/contracts/traces.ts';
 import { type Selectable, sql } from 'kysely';
 import type { Database } from '../database.ts';
 import { type Page, type PageRequest, pageOf, placeColumns, placeOf, within } from '../queries.ts';
+import { rowStatement } from '../row-statement.ts';
+import type { SpanDocument, SpanRow } from '../span-document.ts';
 import type { Tables } from '../tables.ts';
 import type { TenantPlace, TenantScope } from '../tenancy.ts';
 
-/** A span as it is stored; where it stands, when and from whom it came is the same for a whole batch. */
-export type NewSpan = Omit<Span, 'tenantId' | 'subTenantId' | 'createdAt' | 'updatedAt' | 'receivedFrom'>;
+/** Spans stored before the event loop gets a turn: of a usual size, they take some milliseconds. */
+const SPANS_OF_TURN = 512;
 
-/** Rows of one insert: SQLite takes 32,766 parameters a statement. */
-const ROWS_OF_INSERT = 500;
-
-/** Stores the spans that are not stored yet: the first write of a span wins. Answers those that were new. */
-export async function insertSpans(
+/**
+ * Stores the spans that are not stored yet: the first write of a span wins. Answers those that were new; of a span that
+ * stands there twice, the first.
+ */
+export async function insertSpans<Row extends SpanRow>(
   db: Database,
   place: TenantPlace,
-  spans: readonly NewSpan[],
+  spans: readonly Row[],
   receivedFrom: string,
   now: Date,
-): Promise<NewSpan[]> {
-  const stored: NewSpan[] = [];
-  for (let start = 0; start < spans.length; start += ROWS_OF_INSERT) {
-    const batch = spans.slice(start, start + ROWS_OF_INSERT);
-    const rows = await db
-      .insertInto('spans')
-      .values(
-        batch.map(({ traceId, spanId, ...document }) => ({
-          ...placeColumns(place),
-          trace_id: traceId,
-          span_id: spanId,
-          start_time: document.startTime,
-          document: JSON.stringify(document),
-          created_at: now.toISOString(),
-          received_from: receivedFrom,
-        })),
-      )
-      .onConflict((conflict) => conflict.columns(['tenant_id', 'sub_tenant_id', 'trace_id', 'span_id']).doNothing())
-      .returning(['trace_id', 'span_id'])
-      .execute();
+): Promise<Row[]> {
+  const common = { ...placeColumns(place), received_from: receivedFrom, created_at: now.toISOString() };
+  const stored: Row[] = [];
+  for (let start = 0; start < spans.length; start += SPANS_OF_TURN) {
+    const batch = spans.slice(start, start + SPANS_OF_TURN);
+    const rows = await insertSpanRows(db, batch, common);
     const inserted = new Set(rows.map((row) => row.trace_id + row.span_id));
-    // A span that stands twice in one batch is taken once.
     for (const span of batch) if (inserted.delete(span.traceId + span.spanId)) stored.push(span);
     // An embedded database answers without giving the event loop a turn.
     await breathe();
@@ -48,33 +35,51 @@ export async function insertSpans(
   return stored;
 }
 
+type BatchColumns = ReturnType<typeof placeColumns> & { received_from: string; created_at: string };
+
+const insertSpanRows = rowStatement(
+  (db, rows: readonly SpanRow[], { tenant_id, sub_tenant_id, received_from, created_at }: BatchColumns) =>
+    db
+      .insertInto('spans')
+      .values(
+        rows.map(({ traceId, spanId, startTime, document }) => ({
+          ...{ tenant_id, sub_tenant_id, trace_id: traceId, span_id: spanId },
+          ...{ start_time: startTime, document, created_at, received_from },
+        })),
+      )
+      .onConflict((conflict) => conflict.columns(['tenant_id', 'sub_tenant_id', 'trace_id', 'span_id']).doNothing())
+      .returning(['trace_id', 'span_id']),
+);
+
 /** What a batch adds to a trace. */
 export type TraceAddition = Pick<
   Trace,
   'traceId' | 'rootName' | 'serviceName' | 'startTime' | 'endTime' | 'spanCount' | 'errorCount'
 >;
 
+/** Counts spans that were stored in their traces. @param additions one for each trace */
 export async function addToTraces(
   db: Database,
   place: TenantPlace,
   additions: readonly TraceAddition[],
   now: Date,
 ): Promise<void> {
-  for (let start = 0; start < additions.length; start += ROWS_OF_INSERT) {
-    await db
+  await upsertTraceRows(db, additions, { ...placeColumns(place), now: now.toISOString() });
+}
+
+const upsertTraceRows = rowStatement(
+  (
+    db,
+    rows: readonly TraceAddition[],
+    { tenant_id, sub_tenant_id, now }: ReturnType<typeof placeColumns> & { now: string },
+  ) =>
+    db
       .insertInto('traces')
       .values(
-        additions.slice(start, start + ROWS_OF_INSERT).map((addition) => ({
-          ...placeColumns(place),
-          trace_id: addition.traceId,
-          root_name: addition.rootName,
-          service_name: addition.serviceName,
-          start_time: addition.startTime,
-          end_time: addition.endTime,
-          span_count: addition.spanCount,
-          error_count: addition.errorCount,
-          created_at: now.toISOString(),
-          updated_at: now.toISOString(),
+        rows.map(({ traceId, rootName, serviceName, startTime, endTime, spanCount, errorCount }) => ({
+          ...{ tenant_id, sub_tenant_id, trace_id: traceId, root_name: rootName, service_name: serviceName },
+          ...{ start_time: startTime, end_time: endTime, span_count: spanCount, error_count: errorCount },
+          ...{ created_at: now, updated_at: now },
         })),
       )
       .onConflict((conflict) =>
@@ -87,10 +92,8 @@ export async function addToTraces(
           error_count: sql`traces.error_count + excluded.error_count`,
           updated_at: sql`excluded.updated_at`,
         }),
-      )
-      .execute();
-  }
-}
+      ),
+);
 
 /** Newest first, by when their first span came in. */
 export async function listTraces(
@@ -191,10 +194,7 @@ function toTrace(row: Selectable<Tables['traces']>): Trace {
 }
 
 function toSpan(row: Selectable<Tables['spans']>): Span {
-  const document = JSON.parse(row.document) as Omit<
-    Span,
-    'traceId' | 'spanId' | 'tenantId' | 'subTenantId' | 'createdAt' | 'updatedAt' | 'receivedFrom'
-  >;
+  const document = JSON.parse(row.document) as SpanDocument;
   return {
     traceId: row.trace_id,
     spanId: row.span_id,
