@@ -141,7 +141,7 @@ async function planOf(ask: (db: Database) => Promise<unknown>): Promise<string[]
     steps.push(...rows.map(({ detail }) => detail).filter((step) => /^(SCAN|SEARCH)|FOR ORDER BY$/.test(step)));
   }
   return steps
-    .filter((step) => !/(CONSTANT ROWS|-ROW VALUES CLAUSE)$/.test(step))
+    .filter((step) => !/(CONSTANT ROWS?|-ROW VALUES CLAUSE)$/.test(step))
     .map((step) =>
       step.replace(/^SEARCH \S+ USING (COVERING )?INDEX /, '').replace(/^sqlite_autoindex_(\w+)_1 /, '$1 '),
     );
