@@ -67,7 +67,7 @@ export async function providerMatcher(
     if (serverAddress === null && provider === null && subject.kind === 'tool') {
       return ofMcpChild(span, subject) ?? toolOwners.get(toolKey(subject.name)) ?? discovered(span, subject);
     }
-    const said = JSON.stringify([serverAddress, serverPort, provider, span.serviceName]);
+    const said = saidOf(span);
     let owner = matched.get(said);
     if (!owner) {
       owner = declaredOf(span) ?? discovered(span, subject);
@@ -144,10 +144,16 @@ function namesOf({ genAi, serviceName }: SeenSpan): string[] {
   ];
 }
 
+/** What a span says of its provider. No text of a span has a NUL in it. */
+function saidOf({ genAi: { serverAddress, serverPort, provider }, serviceName }: SeenSpan): string {
+  return `${serverAddress ?? ''}\0${serverPort ?? ''}\0${provider ?? ''}\0${serviceName ?? ''}`;
+}
+
 /** The providers that the hosts and names of a batch may mean. */
 async function providersOf(db: Database, place: TenantPlace, batch: readonly SeenSpan[]): Promise<Provider[]> {
-  const hosts = distinct(batch.map(({ genAi }) => genAi.serverAddress));
-  const names = distinct(batch.flatMap(namesOf));
+  const said = [...new Map(batch.map((span) => [saidOf(span), span])).values()];
+  const hosts = distinct(said.map(({ genAi }) => genAi.serverAddress));
+  const names = distinct(said.flatMap(namesOf));
   const found = new Map<string, Provider>();
   for (let start = 0; start < Math.max(hosts.length, names.length); start += NAMES_OF_LOOKUP) {
     const end = start + NAMES_OF_LOOKUP;

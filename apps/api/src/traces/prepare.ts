@@ -1,5 +1,5 @@
 import type { TraceAddition } from '@quartermaster/db/repositories/traces.ts';
-import { type NewSpan, type SpanRow, spanWriter } from '@quartermaster/db/span-document.ts';
+import { type SpanDocument, type SpanRow, spanWriter } from '@quartermaster/db/span-document.ts';
 import type { OtlpSpan } from '../otlp/span.ts';
 import type { FoldedSpan } from '../runtime-observations/sightings.ts';
 import { contentFilter } from './content.ts';
@@ -33,17 +33,16 @@ export function spanPreparer({ keepContent }: { keepContent: boolean }): (span: 
     // The reader sees the whole span: some names stand in attributes that are content otherwise.
     const genAi = readGenAi(span);
     const serviceName = serviceNameOf(span);
-    const { traceState: _, ...kept } = filter(span);
-    const { parentSpanId, name, startTime, endTime, status } = kept;
-    const failed = status.code === 'error';
-    const row = write({ ...kept, serviceName, genAi: genAi && shownOf(genAi) });
-    const { traceId, spanId } = row;
+    const kept = filter(span);
+    const { traceId, spanId, parentSpanId, name, startTime, endTime } = kept;
+    const failed = kept.status.code === 'error';
+    const document = write(kept, { serviceName, genAi: genAi && shownOf(genAi) });
     const folded = genAi && {
       ...{ traceId, spanId, parentSpanId, serviceName: visibleOf(serviceName), genAi, failed },
       subjects: subjectsOf(span, genAi),
       startedAt: `${startTime.slice(0, 23)}Z`,
     };
-    return { ...row, parentSpanId, name, serviceName, endTime, failed, folded };
+    return { traceId, spanId, startTime, document, parentSpanId, name, serviceName, endTime, failed, folded };
   };
 }
 
@@ -64,7 +63,7 @@ export function additionsOf(spans: readonly PreparedSpan[]): TraceAddition[] {
   return [...additions.values()];
 }
 
-function shownOf(genAi: GenAi): NewSpan['genAi'] {
+function shownOf(genAi: GenAi): SpanDocument['genAi'] {
   const { operation, provider, model, agent, tool, conversationId, inputTokens, outputTokens } = genAi;
   return { operation, provider, model, agent, tool, conversationId, inputTokens, outputTokens };
 }

@@ -1,4 +1,5 @@
 import type { InventoryKind } from '@quartermaster/contracts/inventory.ts';
+import { sql } from 'kysely';
 import type { Database } from '../database.ts';
 import { declaredKeys } from '../name-key.ts';
 import { folded, placeColumns } from '../queries.ts';
@@ -27,12 +28,36 @@ export async function manifestDeclarations(
   { tenantId }: Pick<TenantPlace, 'tenantId'>,
   subjects: readonly SeenSubject[],
 ): Promise<(subject: SeenSubject) => boolean> {
+  // Manifests say nothing of most providers: of those, no name has to be looked up.
+  const called = new Set(subjects.flatMap(({ provider }) => callsOf(provider)));
+  const rowsOfCalled = [...called].map((provider) => ({ provider }));
+  const declaredOf = new Set((await selectCalled(db, rowsOfCalled, { tenantId })).map(({ provider }) => provider));
+  if (declaredOf.size === 0) return () => false;
   const declarations = new Map<string, Declaration>();
-  for (const subject of subjects) for (const one of declaring(subject)) declarations.set(keyOf(one), one);
+  for (const one of subjects.flatMap(declaring)) if (declaredOf.has(one.provider)) declarations.set(keyOf(one), one);
   const rows = await selectDeclarations(db, [...declarations.values()], { tenantId });
   const declared = new Set(rows.map(keyOf));
   return (subject) => declaring(subject).some((one) => declared.has(keyOf(one)));
 }
+
+/** What providers are called by declarations of the tenant, of what they may be. */
+const selectCalled = rowStatement((db, rows: readonly { provider: string }[], { tenantId }: { tenantId: string }) =>
+  db
+    .with(
+      'called(provider)',
+      () => sql<{ provider: string }>`(values ${sql.join(rows.map(({ provider }) => sql`(${provider})`))})`,
+    )
+    .selectFrom('called')
+    .select('called.provider')
+    .where(({ exists, selectFrom }) =>
+      exists(
+        selectFrom('manifest_declarations')
+          .select('provider_key')
+          .where('tenant_id', '=', tenantId)
+          .whereRef('provider_key', '=', 'called.provider'),
+      ),
+    ),
+);
 
 const selectDeclarations = rowStatement((db, rows: readonly Declaration[], { tenantId }: { tenantId: string }) =>
   db
@@ -51,10 +76,13 @@ const selectDeclarations = rowStatement((db, rows: readonly Declaration[], { ten
 function declaring({ provider, kind, nameKey, ...place }: SeenSubject): Declaration[] {
   const names = declaredKeys(kind, nameKey, provider.name);
   return [...new Set(['', placeColumns(place).sub_tenant_id])].flatMap((subTenant) =>
-    [folded(provider.name), provider.id].flatMap((called) =>
-      names.map((name) => ({ subTenant, provider: called, kind, nameKey: name })),
-    ),
+    callsOf(provider).flatMap((called) => names.map((name) => ({ subTenant, provider: called, kind, nameKey: name }))),
   );
+}
+
+/** What declarations may call a provider. */
+function callsOf({ id, name }: SeenSubject['provider']): string[] {
+  return [folded(name), id];
 }
 
 function keyOf({ subTenant, provider, kind, nameKey }: Declaration): string {
