@@ -1,4 +1,3 @@
-import { setImmediate as breathe } from 'node:timers/promises';
 import { holdsScopes } from '@quartermaster/contracts/scopes.ts';
 import type { Database } from '@quartermaster/db/database.ts';
 import { findTenantSettings } from '@quartermaster/db/repositories/tenants.ts';
@@ -7,13 +6,11 @@ import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
 import { inTransaction } from '@quartermaster/db/transaction.ts';
 import { type Principal, principalName } from '../access/principal.ts';
 import { ApiError } from '../errors.ts';
-import type { DecodedTraces, OtlpSpan, PartialSuccess } from '../otlp/span.ts';
+import type { PartialSuccess } from '../otlp/span.ts';
 import { foldSpans } from '../runtime-observations/fold.ts';
 import type { CallerContext } from '../trpc.ts';
-import { additionsOf, type PreparedSpan, spanPreparer } from './prepare.ts';
-
-/** Spans prepared before the event loop gets a turn. */
-const SPANS_OF_TURN = 500;
+import { additionsOf, type PreparedSpan } from './prepare.ts';
+import type { PreparedTraces } from './prepare-body.ts';
 
 /**
  * Spans stored and folded in one transaction, four times what exporters send at once. A larger request takes several, so
@@ -25,32 +22,33 @@ const SPANS_OF_TRANSACTION = 2000;
  * Stores spans, and folds each into observations in the transaction that stores it. The tenant is the credential's
  * alone: nothing in the spans can say otherwise.
  *
+ * @param prepare reads them as the tenant wants them stored
  * @returns what was refused, or null
  */
 export async function ingestSpans(
   ctx: Pick<CallerContext, 'services' | 'principal'>,
-  decoded: DecodedTraces,
+  prepare: (options: { keepContent: boolean }) => Promise<PreparedTraces>,
 ): Promise<PartialSuccess | null> {
   const { db, metrics, now: clock } = ctx.services;
   const place = placeOfSender(ctx.principal);
   const sender = principalName(ctx.principal);
   const settings = await findTenantSettings(db, place.tenantId);
-  const prepared = await prepare(decoded.spans, settings.captureContent);
+  const { spans, rejected, reasons } = await prepare({ keepContent: settings.captureContent });
   const limit = ctx.services.maxObservations;
   let stored = 0;
   let unobserved = 0;
-  for (let start = 0; start < prepared.length; start += SPANS_OF_TRANSACTION) {
-    const batch = prepared.slice(start, start + SPANS_OF_TRANSACTION);
+  for (let start = 0; start < spans.length; start += SPANS_OF_TRANSACTION) {
+    const batch = spans.slice(start, start + SPANS_OF_TRANSACTION);
     const done = await inTransaction(db, (trx) => store(trx, { place, sender, batch, limit }, clock()));
     stored += done.stored;
     unobserved += done.unobserved;
   }
   metrics.spans.inc({ outcome: 'stored' }, stored);
-  metrics.spans.inc({ outcome: 'duplicate' }, prepared.length - stored);
-  metrics.spans.inc({ outcome: 'rejected' }, decoded.rejected);
+  metrics.spans.inc({ outcome: 'duplicate' }, spans.length - stored);
+  metrics.spans.inc({ outcome: 'rejected' }, rejected);
   metrics.unobserved.inc(unobserved);
-  if (decoded.rejected === 0) return null;
-  return { rejectedSpans: decoded.rejected, errorMessage: decoded.reasons.join('; ') };
+  if (rejected === 0) return null;
+  return { rejectedSpans: rejected, errorMessage: reasons.join('; ') };
 }
 
 /** Stores what is new of a batch, and folds it. Answers how many spans were new, and how many subjects not observed. */
@@ -74,14 +72,4 @@ function placeOfSender(principal: Principal): TenantPlace {
   const [place] = writable;
   if (place && writable.length === 1) return { tenantId: place.tenantId, subTenantId: place.subTenantId };
   throw new ApiError('ingest_tenant_ambiguous', 'Send spans with a credential that belongs to exactly one tenant.');
-}
-
-async function prepare(spans: readonly OtlpSpan[], keepContent: boolean): Promise<PreparedSpan[]> {
-  const prepareSpan = spanPreparer({ keepContent });
-  const prepared: PreparedSpan[] = [];
-  for (const span of spans) {
-    prepared.push(prepareSpan(span));
-    if (prepared.length % SPANS_OF_TURN === 0) await breathe();
-  }
-  return prepared;
 }

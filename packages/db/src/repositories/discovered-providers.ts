@@ -44,3 +44,28 @@ const insertRows = rowStatement(
       })),
     ),
 );
+
+/** Deletes discovered providers of a tenant that have nothing: see findEmptiedProviders. */
+export async function deleteDiscoveredProviders(
+  db: Database,
+  { tenantId }: Pick<TenantPlace, 'tenantId'>,
+  ids: readonly string[],
+  now: Date,
+): Promise<void> {
+  const rows = ids.map((id) => ({ id }));
+  await deleteRows(db, rows, { tenantId, now: now.toISOString() });
+}
+
+const deleteRows = rowStatement(
+  (db, rows: readonly { id: string }[], { tenantId, now }: { tenantId: string; now: string }) =>
+    db
+      .updateTable('providers')
+      .set({ status: 'deleted', updated_at: now })
+      .where('tenant_id', '=', tenantId)
+      .where('status', '=', 'discovered')
+      .where(
+        'id',
+        'in',
+        rows.map(({ id }) => id),
+      ),
+);

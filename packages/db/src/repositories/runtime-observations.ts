@@ -403,29 +403,50 @@ export async function addToObservationCount(db: Database, place: TenantPlace, ad
 /**
  * Removes observations that nobody looked at: open, unknown, without a review, wherever: who sends spans chooses the
  * provider too. What a sync reported stays. What is really used comes back when it is seen again.
+ *
+ * @param limit how many at the most
  */
-export async function deleteUnreviewedObservations(db: Database, place: TenantPlace): Promise<{ id: string }[]> {
-  const { tenantId } = place;
-  const doomed = db
+export async function deleteUnreviewedObservations(
+  db: Database,
+  { tenantId }: TenantPlace,
+  limit: number,
+): Promise<{ id: string }[]> {
+  const doomed = await db
     .selectFrom('runtime_observations')
     .select('id')
     .where('tenant_id', '=', tenantId)
     .where('status', '=', 'open')
     .where('unknown', '=', flag(true))
     .where('review', 'is', null)
-    .where('drift', 'is', null);
-  await db
+    .where('drift', 'is', null)
+    .limit(limit)
+    .execute();
+  await deleteLinkRows(db, doomed, { tenantId });
+  await deleteRows(db, doomed, { tenantId });
+  return doomed;
+}
+
+const deleteLinkRows = rowStatement((db, rows: readonly { id: string }[], { tenantId }: { tenantId: string }) =>
+  db
     .deleteFrom('recommendation_observations')
     .where('tenant_id', '=', tenantId)
-    .where('observation_id', 'in', doomed)
-    .execute();
-  return db
+    .where(
+      'observation_id',
+      'in',
+      rows.map(({ id }) => id),
+    ),
+);
+
+const deleteRows = rowStatement((db, rows: readonly { id: string }[], { tenantId }: { tenantId: string }) =>
+  db
     .deleteFrom('runtime_observations')
     .where('tenant_id', '=', tenantId)
-    .where('id', 'in', doomed)
-    .returning('id')
-    .execute();
-}
+    .where(
+      'id',
+      'in',
+      rows.map(({ id }) => id),
+    ),
+);
 
 function toReview(text: string): Review {
   const { tenantWide: _, ...review } = JSON.parse(text) as StoredReview;

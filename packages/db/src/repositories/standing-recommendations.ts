@@ -145,6 +145,31 @@ const closeRows = rowStatement((db, rows: readonly { id: string }[], { tenantId,
     .where(OPEN),
 );
 
+/** Ends all open recommendations of some providers of a tenant. */
+export async function supersedeOfProviders(
+  db: Database,
+  { tenantId }: InTenant,
+  providerIds: readonly string[],
+  now: Date,
+): Promise<void> {
+  const rows = providerIds.map((id) => ({ id }));
+  await supersedeRows(db, rows, { tenantId, now: now.toISOString() });
+}
+
+const supersedeRows = rowStatement(
+  (db, rows: readonly { id: string }[], { tenantId, now }: { tenantId: string; now: string }) =>
+    db
+      .updateTable('recommendations')
+      .set({ status: 'superseded', updated_at: now })
+      .where('tenant_id', '=', tenantId)
+      .where(
+        'provider_id',
+        'in',
+        rows.map(({ id }) => id),
+      )
+      .where(OPEN),
+);
+
 /** What some recommendations of a tenant rest on. */
 export async function findLinks(
   db: Database,

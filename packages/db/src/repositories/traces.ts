@@ -3,7 +3,7 @@ import type { Span, Trace } from '@quartermaster/contracts/traces.ts';
 import { type Selectable, sql } from 'kysely';
 import type { Database } from '../database.ts';
 import { type Page, type PageRequest, pageOf, placeColumns, placeOf, within } from '../queries.ts';
-import { rowStatement } from '../row-statement.ts';
+import { among, rowStatement } from '../row-statement.ts';
 import type { SpanDocument, SpanRow } from '../span-document.ts';
 import type { Tables } from '../tables.ts';
 import type { TenantPlace, TenantScope } from '../tenancy.ts';
@@ -149,33 +149,88 @@ export async function listSpans(
   return pageOf(rows, page.limit, toSpan, (row) => [row.start_time, row.place_key]);
 }
 
-/** Removes the traces whose last span came in before a time, with their spans: at most `limit`. Answers how many. */
+/**
+ * Removes traces whose last span came in before a time, the oldest first: at most `limit` of their spans, so that no
+ * transaction is longer for a trace of a million spans. Of a trace that has more, some spans go at a time, and the trace
+ * itself with the last of them.
+ *
+ * @returns how many traces and spans are gone, and whether there may be more
+ */
 export async function deleteTracesBefore(
   db: Database,
   scope: TenantScope,
   time: string,
   limit: number,
-): Promise<number> {
+): Promise<{ traces: number; spans: number; more: boolean }> {
   const old = await db
     .selectFrom('traces')
-    .select(['tenant_id', 'sub_tenant_id', 'trace_id'])
+    .select(['tenant_id', 'sub_tenant_id', 'trace_id', 'span_count'])
     .where(within(scope))
     .where('created_at', '<', time)
     .where('updated_at', '<', time)
     .orderBy('created_at')
     .limit(limit)
     .execute();
-  for (const { tenant_id, sub_tenant_id, trace_id } of old) {
-    for (const table of ['spans', 'traces'] as const) {
-      await db
-        .deleteFrom(table)
-        .where('tenant_id', '=', tenant_id)
-        .where('sub_tenant_id', '=', sub_tenant_id)
-        .where('trace_id', '=', trace_id)
-        .execute();
-    }
+  const whole: OldTrace[] = [];
+  let spans = 0;
+  for (const trace of old) {
+    spans += trace.span_count;
+    if (spans > limit) break;
+    whole.push(trace);
   }
-  return old.length;
+  const [first] = old;
+  if (first && whole.length === 0) return { traces: 0, spans: await deleteSomeSpans(db, first, limit), more: true };
+  await deleteSpanRows(db, whole, {});
+  await deleteTraceRows(db, whole, {});
+  const removed = whole.reduce((sum, trace) => sum + trace.span_count, 0);
+  return { traces: whole.length, spans: removed, more: whole.length < old.length || old.length === limit };
+}
+
+type TraceKey = Pick<Selectable<Tables['traces']>, 'tenant_id' | 'sub_tenant_id' | 'trace_id'>;
+type OldTrace = TraceKey & { span_count: number };
+
+const deleteSpanRows = rowStatement((db, rows: readonly TraceKey[]) => db.deleteFrom('spans').where(ofTraces(rows)));
+
+const deleteTraceRows = rowStatement((db, rows: readonly TraceKey[]) => db.deleteFrom('traces').where(ofTraces(rows)));
+
+function ofTraces(rows: readonly TraceKey[]) {
+  return among(
+    ['tenant_id', 'sub_tenant_id', 'trace_id'],
+    rows.map(({ tenant_id, sub_tenant_id, trace_id }) => [tenant_id, sub_tenant_id, trace_id]),
+  );
+}
+
+/** Removes `limit` spans of a trace that has more, and counts them out. Answers how many they were. */
+async function deleteSomeSpans(db: Database, trace: OldTrace, limit: number): Promise<number> {
+  const { numDeletedRows } = await db
+    .deleteFrom('spans')
+    .where('tenant_id', '=', trace.tenant_id)
+    .where('sub_tenant_id', '=', trace.sub_tenant_id)
+    .where('trace_id', '=', trace.trace_id)
+    .where('span_id', 'in', (eb) =>
+      eb
+        .selectFrom('spans')
+        .select('span_id')
+        .where('tenant_id', '=', trace.tenant_id)
+        .where('sub_tenant_id', '=', trace.sub_tenant_id)
+        .where('trace_id', '=', trace.trace_id)
+        .orderBy('span_id')
+        .limit(limit),
+    )
+    .executeTakeFirstOrThrow();
+  const left = trace.span_count - Number(numDeletedRows);
+  await db
+    .updateTable('traces')
+    .set((eb) => ({
+      span_count: left,
+      // Which of them failed, only their texts say: at most all that are left.
+      error_count: eb.case().when('error_count', '>', left).then(left).else(eb.ref('error_count')).end(),
+    }))
+    .where('tenant_id', '=', trace.tenant_id)
+    .where('sub_tenant_id', '=', trace.sub_tenant_id)
+    .where('trace_id', '=', trace.trace_id)
+    .execute();
+  return Number(numDeletedRows);
 }
 
 function toTrace(row: Selectable<Tables['traces']>): Trace {
