@@ -47,7 +47,7 @@ type ProviderSubject = { provider: Provider; kind: InventoryKind; name: string }
 type InTenant = Pick<TenantPlace, 'tenantId'>;
 
 /** Subjects whose rules are looked at before the event loop gets a turn: the database answers without giving it one. */
-const OF_TURN = 128;
+const OF_TURN = 64;
 
 /**
  * Lets the rules look at a subject of a provider: opens what they want and is not open, keeps what is, and ends what they

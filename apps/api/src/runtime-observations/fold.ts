@@ -28,7 +28,7 @@ type Seen = { sighting: Sighting; former: RuntimeObservation | undefined };
 type Folded = Seen & { observation: RuntimeObservation; isReviewSpent: boolean };
 
 /** Sightings folded before the event loop gets a turn: the database answers without giving it one. */
-const OF_TURN = 128;
+const OF_TURN = 64;
 
 /**
  * Folds spans into observations, one for each (tenant, sub-tenant, provider, kind, name), in the transaction that

@@ -8,7 +8,7 @@ import type { Services } from '../services.ts';
 const DAY_MS = 24 * 3600 * 1000;
 
 /** Spans removed in one transaction: an embedded database deletes them without giving the event loop a turn. */
-const SPANS_OF_BATCH = 500;
+const SPANS_OF_BATCH = 256;
 
 /** Removes the traces that are older than their tenant keeps them. Answers how many. */
 export async function removeOldTraces({ db, now }: Pick<Services, 'db' | 'now'>): Promise<number> {

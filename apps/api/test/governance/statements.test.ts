@@ -112,7 +112,7 @@ test('a provider’s observations are looked at again with few statements, howev
   for (const { completedAt } of tasks) expect(completedAt).not.toBeNull();
 });
 
-test('folding takes as many statements for a hundred subjects as for twenty, and counts each of them', async () => {
+test('folding takes as many statements for sixty-four subjects as for sixteen, and counts each of them', async () => {
   const tenant = await newTenant(server);
   const { sender } = tenant;
   const batch = (count: number) => Array.from({ length: count }, (_, index) => atOpenai(`m-${index}`));
@@ -129,7 +129,7 @@ test('folding takes as many statements for a hundred subjects as for twenty, and
   expect(counts).toEqual(Array(MANY).fill([2, 2]));
 
   const few = await statementsOf(() => sendSpans(server, sender, batch(16)));
-  const many = await statementsOf(() => sendSpans(server, sender, batch(128)));
+  const many = await statementsOf(() => sendSpans(server, sender, batch(64)));
   expect(many.length).toBe(few.length);
   expect(many.length).toBeLessThan(25);
 });

@@ -9,7 +9,7 @@ import type { Tables } from '../tables.ts';
 import type { TenantPlace, TenantScope } from '../tenancy.ts';
 
 /** Spans stored before the event loop gets a turn: of a usual size, they take some milliseconds. */
-const SPANS_OF_TURN = 512;
+const SPANS_OF_TURN = 256;
 
 /**
  * Stores the spans that are not stored yet: the first write of a span wins. Answers those that were new; of a span that
