@@ -34,5 +34,5 @@ process.exitCode = code !== 0 || total.failed > 0 || reports === 0 ? 1 : 0;
 
 /** Where the suites report to. Removed before the run: a suite that crashes must not be counted by its last report. */
 function reportPaths(): AsyncIterable<string> {
-  return glob('{apps,packages}/*/reports/vitest.json', { cwd: ROOT });
+  return glob(['{apps,packages}/*/reports/vitest.json', '{bench,torture}/reports/vitest.json'], { cwd: ROOT });
 }

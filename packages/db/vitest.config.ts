@@ -1,9 +1,25 @@
 import { defineConfig } from 'vitest/config';
 
+/** Suites without a database. */
+const PURE = ['test/ids.test.ts', 'test/queries-scope.test.ts'];
+
+/** What one dialect has of its own. */
+const SQLITE = ['test/sqlite-*.test.ts', 'test/query-plans.test.ts'];
+const POSTGRES = ['test/postgres-*.test.ts'];
+
+const globalSetup = ['testing/database-setup.ts'];
+const include = ['test/**/*.test.ts'];
+
 export default defineConfig({
   test: {
-    include: ['test/**/*.test.ts'],
     reporters: ['default', 'json'],
     outputFile: { json: 'reports/vitest.json' },
+    // Two projects share the processor with the database server of one of them.
+    testTimeout: 20_000,
+    projects: [
+      { extends: true, test: { name: 'pure', include: PURE } },
+      { extends: true, test: { name: 'sqlite', include, exclude: [...PURE, ...POSTGRES], globalSetup } },
+      { extends: true, test: { name: 'postgres', include, exclude: [...PURE, ...SQLITE], globalSetup } },
+    ],
   },
 });

@@ -1,5 +1,6 @@
 import { isIP } from 'node:net';
 import { resolve } from 'node:path';
+import { isPostgresUrl } from '@quartermaster/db/database.ts';
 import { z } from 'zod';
 import { isNetwork } from './outbound/addresses.ts';
 
@@ -34,8 +35,11 @@ const EnvironmentSchema = z.object({
     .default([]),
   DATABASE_URL: z
     .string()
-    .regex(/^sqlite:./, { error: 'should be sqlite:<path>' })
+    .refine((url) => /^sqlite:./.test(url) || isPostgresUrl(url), {
+      error: 'should be sqlite:<path> or postgres://<user>:<password>@<host>:<port>/<database>',
+    })
     .default('sqlite:data/quartermaster.db'),
+  QM_DATABASE_POOL: z.coerce.number().int().min(2).max(1000).default(10),
   QM_BOOTSTRAP_API_KEY: z.string().optional(),
   QM_OIDC_ISSUER: z
     .url({ protocol: /^https?$/, abort: true })
@@ -83,6 +87,10 @@ export function readConfig(environment: Record<string, string | undefined>) {
   if (devIdentity && !isLoopback(env.HOST)) {
     throw new ConfigError('QM_DEV_IDENTITY: the development identity provider runs on a loopback HOST alone');
   }
+  if (isPostgresUrl(env.DATABASE_URL) && env.QM_SECRET_KEY === undefined) {
+    // A key that each process made for itself would open nothing of the others'.
+    throw new ConfigError('QM_SECRET_KEY: is required where the database is Postgres');
+  }
   return {
     host: env.HOST,
     port: env.PORT,
@@ -90,6 +98,8 @@ export function readConfig(environment: Record<string, string | undefined>) {
     publicUrl: env.QM_PUBLIC_URL?.replace(/\/+$/, '') ?? null,
     trustedProxies: env.QM_TRUSTED_PROXIES,
     databaseUrl: env.DATABASE_URL,
+    /** Connections to Postgres. */
+    databasePool: env.QM_DATABASE_POOL,
     bootstrapApiKey: env.QM_BOOTSTRAP_API_KEY ?? null,
     oidc: {
       issuer: env.QM_OIDC_ISSUER ?? null,

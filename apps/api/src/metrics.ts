@@ -1,4 +1,4 @@
-import { Counter, collectDefaultMetrics, Histogram, Registry } from 'prom-client';
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 
 export type Metrics = ReturnType<typeof createMetrics>;
 
@@ -30,6 +30,16 @@ export function createMetrics() {
     unobserved: new Counter({
       name: 'quartermaster_unobserved_subjects_total',
       help: 'Sightings of models, tools and agents that were not observed: their tenant has as many observations as it may.',
+      registers: [registry],
+    }),
+    auditSealed: new Counter({
+      name: 'quartermaster_audit_sealed_total',
+      help: 'Audit events that this process sealed.',
+      registers: [registry],
+    }),
+    auditChainsHalted: new Gauge({
+      name: 'quartermaster_audit_chains_halted',
+      help: 'Tenants whose audit is not sealed any further, because its chain was changed.',
       registers: [registry],
     }),
     refusalsDropped: new Counter({

@@ -2,6 +2,7 @@ import type { Database } from '@quartermaster/db/database.ts';
 import type { Logger } from 'pino';
 import type { TokenVerifier } from './access/bearer.ts';
 import type { RefusalLog } from './audit-events/refusal-log.ts';
+import type { Sealer } from './audit-events/seal.ts';
 import type { SecretBox } from './crypto/secret-box.ts';
 import type { SyncRuns } from './inventory-sync/runs.ts';
 import type { Metrics } from './metrics.ts';
@@ -24,6 +25,8 @@ export type Services = {
   /** The syncs that run. */
   syncs: SyncRuns;
   refusals: RefusalLog;
+  /** Chains audit events, and signs the chains. */
+  sealer: Sealer;
   registrations: OnboardingLimiter;
   organizations: OnboardingLimiter;
   /** Verifies bearer tokens; null where no issuer is configured. */

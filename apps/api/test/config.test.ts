@@ -26,6 +26,7 @@ test('with nothing set the service listens on loopback, on an embedded database,
     publicUrl: null,
     trustedProxies: [],
     databaseUrl: 'sqlite:data/quartermaster.db',
+    databasePool: 10,
     bootstrapApiKey: null,
     oidc: { issuer: null, audience: 'quartermaster', emailClaim: 'email', tokenTypes: ['at+jwt'] },
     secretKey: null,
@@ -76,7 +77,10 @@ const BAD: [string, string][] = [
   ['QM_PUBLIC_URL', 'ftp://hunter2.example'],
   ['QM_TRUSTED_PROXIES', 'hunter2'],
   ['QM_TRUSTED_PROXIES', '10.0.0.0/8,10.0.0.0/99'],
-  ['DATABASE_URL', 'postgres://user:hunter2@localhost/qm'],
+  ['DATABASE_URL', 'mysql://user:hunter2@localhost/qm'],
+  ['DATABASE_URL', 'postgres://user:hunter2@@a host/qm'],
+  ['QM_DATABASE_POOL', '1'],
+  ['QM_DATABASE_POOL', 'hunter2'],
   ['DATABASE_URL', 'sqlite:'],
   ['QM_OIDC_ISSUER', 'hunter2'],
   ['QM_OIDC_ISSUER', 'javascript:hunter2'],
@@ -102,6 +106,13 @@ const BAD: [string, string][] = [
   ['QM_DEV_IDENTITY', 'hunter2'],
   ['QM_DEV_IDENTITY', 'true'],
 ];
+
+test('Postgres asks for a secret key, since one beside the database would be of each process alone', () => {
+  const DATABASE_URL = 'postgres://user:hunter2@localhost/qm';
+  expect(refusal({ DATABASE_URL })).toBe('QM_SECRET_KEY: is required where the database is Postgres');
+  const config = readConfig({ DATABASE_URL, QM_SECRET_KEY: SECRET_KEY, QM_DATABASE_POOL: '25' });
+  expect(config).toMatchObject({ databaseUrl: DATABASE_URL, databasePool: 25 });
+});
 
 test.each(BAD)('a bad %s is refused by its name, and not repeated: %s', (name, value) => {
   const message = refusal({ [name]: value });
@@ -153,6 +164,13 @@ describe('the program', () => {
     expect(await ended).toEqual({ code: 2, signal: null });
     expect(output()).toMatch(/^PORT: [^\n]+\n$/);
     expect(output()).not.toContain('hunter2');
+  });
+
+  test('ends with code 1 and says so, without a stack or the password, where the database cannot be reached', async () => {
+    const database = { DATABASE_URL: 'postgres://me:hunter2@127.0.0.1:1/qm', QM_SECRET_KEY: SECRET_KEY };
+    const { output, ended } = runProgram({ PORT: '0', ...database });
+    expect(await ended).toEqual({ code: 1, signal: null });
+    expect(output()).toBe('DATABASE_URL: the database cannot be used: connect ECONNREFUSED 127.0.0.1:1\n');
   });
 
   test.each(['hunter2', 'qm_hunter2', `qm_key_${'0'.repeat(26)}_${'0'.repeat(49)}`])(

@@ -92,6 +92,7 @@ const FURTHER = [
   'POST /v1/traces ingest_traces',
   'GET /v1/traces list_traces',
   'GET /v1/audit-events list_audit_events',
+  'GET /v1/audit-events/verify verify_audit_events',
 ];
 
 type Served = typeof document & { openapi: string; info: { version: string }; servers: object[] };

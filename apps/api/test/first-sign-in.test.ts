@@ -1,7 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { type Database, migrate, openDatabase } from '@quartermaster/db/database.ts';
+import type { Database } from '@quartermaster/db/database.ts';
 import { listAuditEvents } from '@quartermaster/db/repositories/audit-events.ts';
 import { deleteIdentitiesOf } from '@quartermaster/db/repositories/identities.ts';
 import { insertMembership } from '@quartermaster/db/repositories/memberships.ts';
@@ -17,11 +14,13 @@ import {
   updateUser,
 } from '@quartermaster/db/repositories/users.ts';
 import { EVERYWHERE } from '@quartermaster/db/tenancy.ts';
+import { onPostgres } from '@quartermaster/db/testing/test-database.ts';
 import { sql } from 'kysely';
 import pino from 'pino';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { reachOf } from '../src/access/principal.ts';
 import { principalOfToken } from '../src/access/users.ts';
+import { databaseOfTest } from './support/environment.ts';
 import { MINUTE, reasonOf, START, type World, world } from './support/oidc-issuer.ts';
 
 const EMAIL = 'ada@example.com';
@@ -31,13 +30,7 @@ const ACCEPTED = { ...TERMS_NOT_ACCEPTED, accepted: true, acceptedAt: '2026-01-0
 type Door = World & { db: Database; enter: (claims?: Record<string, unknown>) => ReturnType<typeof principalOfToken> };
 
 async function door(): Promise<Door> {
-  const folder = await mkdtemp(join(tmpdir(), 'quartermaster-'));
-  const db = await openDatabase(`sqlite:${folder}/test.db`, folder);
-  await migrate(db);
-  onTestFinished(async () => {
-    await db.destroy();
-    await rm(folder, { recursive: true });
-  });
+  const db = await databaseOfTest();
   const here = await world();
   const services = { db, log: pino({ level: 'silent' }), now: here.now, tokens: here.verifier };
   return {
@@ -188,9 +181,20 @@ test('last sight is written once a minute, and a failure to write it refuses nob
   expect(await userOf(db, id)).toMatchObject({ lastSeenAt: now().toISOString() });
 
   pass(MINUTE);
-  await sql`create trigger no_writes before update on users begin select raise(fail, 'no writes'); end`.execute(db);
+  await refuseUpdates(db);
   expect(await enter()).toMatchObject({ id });
 });
+
+/** From now on the database refuses to change users, for a reason that is no time-out. */
+async function refuseUpdates(db: Database): Promise<void> {
+  if (onPostgres()) {
+    await sql`create function refuse() returns trigger language plpgsql as
+      $$ begin raise exception 'no writes'; end $$`.execute(db);
+    await sql`create trigger no_writes before update on users execute function refuse()`.execute(db);
+    return;
+  }
+  await sql`create trigger no_writes before update on users begin select raise(fail, 'no writes'); end`.execute(db);
+}
 
 test('without an issuer no token is accepted', async () => {
   const { db, issuer, now } = await door();

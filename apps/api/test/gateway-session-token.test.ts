@@ -1,12 +1,9 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { createGatewaySession as createContract } from '@quartermaster/contracts/gateway-sessions.ts';
 import type { InventoryItem } from '@quartermaster/contracts/inventory.ts';
 import type { Operation } from '@quartermaster/contracts/operation.ts';
 import type { Scope } from '@quartermaster/contracts/scopes.ts';
-import { type Database, migrate, openDatabase } from '@quartermaster/db/database.ts';
+import type { Database } from '@quartermaster/db/database.ts';
 import { insertGateway, type NewGateway } from '@quartermaster/db/repositories/gateways.ts';
 import { insertInventoryItem } from '@quartermaster/db/repositories/inventory.ts';
 import { insertProvider } from '@quartermaster/db/repositories/providers.ts';
@@ -14,7 +11,7 @@ import { insertServiceAccount } from '@quartermaster/db/repositories/service-acc
 import { ensurePlace } from '@quartermaster/db/repositories/tenants.ts';
 import canonicalize from 'canonicalize';
 import { createLocalJWKSet, decodeJwt, jwtVerify } from 'jose';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { type Principal, reachOf } from '../src/access/principal.ts';
 import { secretBox } from '../src/crypto/secret-box.ts';
 import { createGatewaySession, requireGatewaySession, revokeSession } from '../src/gateway-sessions/service.ts';
@@ -22,6 +19,7 @@ import { changeGateway, deleteGateway } from '../src/gateways/service.ts';
 import type { Services } from '../src/services.ts';
 import { jwks } from '../src/signing-keys/service.ts';
 import type { CallerContext } from '../src/trpc.ts';
+import { databaseOfTest } from './support/environment.ts';
 
 const NOW = new Date('2026-03-01T12:00:00.750Z');
 const ACME = { tenantId: 'acme', subTenantId: null };
@@ -196,13 +194,7 @@ test('a session is revoked once, an expired one too', async () => {
 });
 
 async function setUp(now: () => Date = () => NOW): Promise<Services> {
-  const folder = await mkdtemp(join(tmpdir(), 'quartermaster-sessions-'));
-  const db = await openDatabase('sqlite:test.db', folder);
-  onTestFinished(async () => {
-    await db.destroy();
-    await rm(folder, { recursive: true });
-  });
-  await migrate(db);
+  const db = await databaseOfTest();
   for (const place of [EU, US]) await ensurePlace(db, place, NOW);
   const account = { displayName: null, description: null, status: 'active', metadata: {} } as const;
   for (const [id, place] of [

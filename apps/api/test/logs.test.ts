@@ -1,10 +1,13 @@
 import { obtainToken } from '@quartermaster/dev-identity/sign-in.ts';
 import SqliteDatabase from 'better-sqlite3';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { mintApiKey } from '../src/access/api-key-format.ts';
 import { databaseFile, newBootstrapKey } from './support/environment.ts';
 import { type ServiceProcess, startProcess } from './support/process.ts';
 import { wire } from './support/wire.ts';
+
+// Each starts a process, which takes its time where all cores are busy.
+vi.setConfig({ testTimeout: 30_000 });
 
 type Line = Record<string, unknown>;
 

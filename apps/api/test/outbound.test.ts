@@ -2,7 +2,8 @@ import { type AddressInfo, createServer as createTcpServer, type Socket } from '
 import { gzipSync } from 'node:zlib';
 import { expect, onTestFinished, test } from 'vitest';
 import { OutboundFailure } from '../src/outbound/failure.ts';
-import { type Outbound, type OutboundLimits, openOutbound, resolveAll } from '../src/outbound/outbound.ts';
+import { type Outbound, type OutboundLimits, openOutbound } from '../src/outbound/outbound.ts';
+import { resolveAll } from '../src/outbound/resolver.ts';
 import { startPeer } from './inventory-sync/peers.ts';
 import { freePort } from './support/environment.ts';
 

@@ -1,10 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { mkdtemp, rm } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { migrate, openDatabase } from '@quartermaster/db/database.ts';
 import { searchCredentials } from '@quartermaster/db/repositories/credentials.ts';
 import { EVERYWHERE } from '@quartermaster/db/tenancy.ts';
 import express from 'express';
@@ -13,6 +9,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { secretBox } from '../src/crypto/secret-box.ts';
 import { jwksHandler } from '../src/signing-keys/jwks-handler.ts';
 import { currentSigner, jwks, type KeyServices } from '../src/signing-keys/service.ts';
+import { databaseOfTest } from './support/environment.ts';
 
 const START = new Date('2026-01-01T00:00:00.000Z');
 const DAY = 24 * 3600;
@@ -131,13 +128,7 @@ test('/.well-known/jwks.json answers the keys, to be kept for five minutes', asy
 });
 
 async function setUp(): Promise<{ services: KeyServices; at: (seconds: number) => void }> {
-  const folder = await mkdtemp(join(tmpdir(), 'quartermaster-keys-'));
-  const db = await openDatabase('sqlite:test.db', folder);
-  onTestFinished(async () => {
-    await db.destroy();
-    await rm(folder, { recursive: true });
-  });
-  await migrate(db);
+  const db = await databaseOfTest();
   let now = START;
   const at = (seconds: number) => {
     now = new Date(START.getTime() + seconds * 1000);

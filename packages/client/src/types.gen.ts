@@ -629,7 +629,7 @@ export type UpdateMembershipInput = {
 export type AuditEventPage = {
     items: Array<AuditEvent>;
     /**
-     * Hand it in as `cursor` for the next page; null on the last.
+     * Hand it in as `cursor` for the next page; null on the last. Filters look at many records: a page may be short, even empty, though there are more.
      */
     nextCursor: string | null;
 };
@@ -725,7 +725,7 @@ export type Problem = {
     /**
      * The stable reason, for programs.
      */
-    code: 'credentials_ambiguous' | 'request_malformed' | 'credentials_missing' | 'credentials_invalid' | 'scope_missing' | 'tenant_forbidden' | 'self_service_off' | 'user_required' | 'platform_administrator_required' | 'grant_exceeds_own' | 'registration_required' | 'email_unverified' | 'identity_conflict' | 'terms_required' | 'user_disabled' | 'user_out_of_reach' | 'ingest_tenant_ambiguous' | 'route_not_found' | 'audit_event_not_found' | 'gateway_not_found' | 'gateway_session_not_found' | 'inventory_item_not_found' | 'key_not_found' | 'manifest_not_found' | 'membership_not_found' | 'operator_task_not_found' | 'provider_not_found' | 'provider_credential_not_found' | 'recommendation_not_found' | 'runtime_observation_not_found' | 'service_account_not_found' | 'tenant_not_found' | 'trace_not_found' | 'user_not_found' | 'method_not_allowed' | 'ambiguous_id' | 'id_taken' | 'name_taken' | 'gateway_not_active' | 'key_not_active' | 'last_owner' | 'manifest_in_use' | 'membership_accepted' | 'membership_exists' | 'operator_task_claimed' | 'operator_task_not_open' | 'operator_task_not_done' | 'organization_exists' | 'provider_in_use' | 'provider_not_syncable' | 'sync_running' | 'recommendation_not_open' | 'recommendation_not_applied' | 'recommendation_built_on' | 'service_account_not_active' | 'user_not_active' | 'body_too_large' | 'media_type_unsupported' | 'rate_limited' | 'internal_error' | 'sync_failed' | 'database_unavailable' | 'identity_provider_unavailable';
+    code: 'credentials_ambiguous' | 'request_malformed' | 'credentials_missing' | 'credentials_invalid' | 'scope_missing' | 'tenant_forbidden' | 'self_service_off' | 'user_required' | 'platform_administrator_required' | 'grant_exceeds_own' | 'registration_required' | 'email_unverified' | 'identity_conflict' | 'terms_required' | 'user_disabled' | 'user_out_of_reach' | 'ingest_tenant_ambiguous' | 'route_not_found' | 'audit_event_not_found' | 'gateway_not_found' | 'gateway_session_not_found' | 'inventory_item_not_found' | 'key_not_found' | 'manifest_not_found' | 'membership_not_found' | 'operator_task_not_found' | 'provider_not_found' | 'provider_credential_not_found' | 'recommendation_not_found' | 'runtime_observation_not_found' | 'service_account_not_found' | 'tenant_not_found' | 'trace_not_found' | 'user_not_found' | 'method_not_allowed' | 'ambiguous_id' | 'id_taken' | 'name_taken' | 'gateway_not_active' | 'key_not_active' | 'last_owner' | 'manifest_in_use' | 'membership_accepted' | 'membership_exists' | 'operator_task_claimed' | 'operator_task_not_open' | 'operator_task_not_done' | 'organization_exists' | 'provider_in_use' | 'provider_not_syncable' | 'sync_running' | 'recommendation_not_open' | 'recommendation_not_applied' | 'recommendation_built_on' | 'service_account_not_active' | 'user_not_active' | 'body_too_large' | 'media_type_unsupported' | 'rate_limited' | 'internal_error' | 'sync_failed' | 'database_unavailable' | 'outcome_unknown' | 'identity_provider_unavailable';
     /**
      * The scope that is missing (403 `scope_missing`).
      */
@@ -765,12 +765,89 @@ export type ValidationError = {
 };
 
 /**
+ * Whether the audit events of a tenant are as they were sealed.
+ */
+export type AuditVerification = {
+    /**
+     * Whose chain it is; null: the platform's own.
+     */
+    tenantId: string | null;
+    /**
+     * Of all that was checked since the first call. It is the verdict once `nextCursor` is null.
+     */
+    status: 'intact' | 'broken';
+    /**
+     * How many events the newest head signs.
+     */
+    size: number;
+    /**
+     * The newest signed head (JWS): keep it elsewhere, and hand it in later. Null before the first event.
+     */
+    head: string | null;
+    /**
+     * When that head was signed.
+     */
+    sealedAt: string | null;
+    /**
+     * Events that wait to be sealed, usually for less than a second; counted up to 10,000.
+     */
+    unsealed: number;
+    /**
+     * Events of the chain that were checked since the first call.
+     */
+    checked: number;
+    /**
+     * Older heads whose key was lost with a former QM_SECRET_KEY: the newer ones stand for them.
+     */
+    unverifiableHeads: number;
+    /**
+     * What was found by this call.
+     */
+    faults: Array<AuditFault>;
+    /**
+     * Hand it in as `cursor` to go on; null once all is checked.
+     */
+    nextCursor: string | null;
+};
+
+/**
+ * What is wrong with the audit events of a tenant, or with their chain.
+ */
+export type AuditFault = {
+    /**
+     * `changed`: the event is not as it was sealed.
+     * `removed`: the event, or its link, is gone.
+     * `inserted`: the event was never sealed, and does not wait to be.
+     * `swapped`: two rows stand in each other's place; each of them is named.
+     * `tail_removed`: the chain ends before a head that was signed.
+     * `recomputed`: the chain has another hash than the one that was signed.
+     * `link_changed`: a link does not follow from the one before it.
+     * `unsigned`: links, or a whole chain, that no head signs.
+     * `head_forged`: a head that was not signed by this service, or not for this place.
+     * `head_unverifiable`: the newest head was signed by a key that QM_SECRET_KEY does not open.
+     */
+    kind: 'changed' | 'removed' | 'inserted' | 'swapped' | 'tail_removed' | 'recomputed' | 'link_changed' | 'unsigned' | 'head_forged' | 'head_unverifiable';
+    /**
+     * Where in the chain, from 1 on; null where the fault is in no place of it.
+     */
+    position: number | null;
+    /**
+     * The audit event, where it is known.
+     */
+    eventId: string | null;
+    /**
+     * What was found, for people.
+     */
+    detail: string;
+};
+
+/**
  * One page of a list.
  */
 export type CredentialPage = {
     items: Array<Credential>;
     /**
-     * Hand it in as `cursor` for the next page; null on the last.
+     * Hand it in as `cursor` for the next page; null on the last. Filters look at many records: a page may be short, even empty, though there are more.
      */
     nextCursor: string | null;
 };
@@ -845,7 +922,7 @@ export type Credential = {
 export type GatewayPage = {
     items: Array<Gateway>;
     /**
-     * Hand it in as `cursor` for the next page; null on the last.
+     * Hand it in as `cursor` for the next page; null on the last. Filters look at many records: a page may be short, even empty, though there are more.
      */
     nextCursor: string | null;
 };
@@ -898,7 +975,7 @@ export type Gateway = {
 export type GatewaySessionPage = {
     items: Array<GatewaySession>;
     /**
-     * Hand it in as `cursor` for the next page; null on the last.
+     * Hand it in as `cursor` for the next page; null on the last. Filters look at many records: a page may be short, even empty, though there are more.
      */
     nextCursor: string | null;
 };
@@ -1099,7 +1176,7 @@ export type ActiveGatewaySession = {
 export type ManifestPage = {
     items: Array<Manifest>;
     /**
-     * Hand it in as `cursor` for the next page; null on the last.
+     * Hand it in as `cursor` for the next page; null on the last. Filters look at many records: a page may be short, even empty, though there are more.
      */
     nextCursor: string | null;
 };
@@ -1438,7 +1515,7 @@ export type Registration = {
 export type OperatorTaskPage = {
     items: Array<OperatorTask>;
     /**
-     * Hand it in as `cursor` for the next page; null on the last.
+     * Hand it in as `cursor` for the next page; null on the last. Filters look at many records: a page may be short, even empty, though there are more.
      */
     nextCursor: string | null;
 };
@@ -1511,7 +1588,7 @@ export type OperatorTask = {
 export type ProviderPage = {
     items: Array<Provider>;
     /**
-     * Hand it in as `cursor` for the next page; null on the last.
+     * Hand it in as `cursor` for the next page; null on the last. Filters look at many records: a page may be short, even empty, though there are more.
      */
     nextCursor: string | null;
 };
@@ -1662,7 +1739,7 @@ export type Drift = {
 export type RuntimeObservationPage = {
     items: Array<RuntimeObservation>;
     /**
-     * Hand it in as `cursor` for the next page; null on the last.
+     * Hand it in as `cursor` for the next page; null on the last. Filters look at many records: a page may be short, even empty, though there are more.
      */
     nextCursor: string | null;
 };
@@ -1805,7 +1882,7 @@ export type Definition = {
 export type RecommendationPage = {
     items: Array<Recommendation>;
     /**
-     * Hand it in as `cursor` for the next page; null on the last.
+     * Hand it in as `cursor` for the next page; null on the last. Filters look at many records: a page may be short, even empty, though there are more.
      */
     nextCursor: string | null;
 };
@@ -1962,7 +2039,7 @@ export type InventorySync = {
 export type ServiceAccountPage = {
     items: Array<ServiceAccount>;
     /**
-     * Hand it in as `cursor` for the next page; null on the last.
+     * Hand it in as `cursor` for the next page; null on the last. Filters look at many records: a page may be short, even empty, though there are more.
      */
     nextCursor: string | null;
 };
@@ -1973,7 +2050,7 @@ export type ServiceAccountPage = {
 export type ServiceAccountKeyPage = {
     items: Array<Credential>;
     /**
-     * Hand it in as `cursor` for the next page; null on the last.
+     * Hand it in as `cursor` for the next page; null on the last. Filters look at many records: a page may be short, even empty, though there are more.
      */
     nextCursor: string | null;
 };
@@ -2052,7 +2129,7 @@ export type CreatedKey = {
 export type TenantPage = {
     items: Array<Tenant>;
     /**
-     * Hand it in as `cursor` for the next page; null on the last.
+     * Hand it in as `cursor` for the next page; null on the last. Filters look at many records: a page may be short, even empty, though there are more.
      */
     nextCursor: string | null;
 };
@@ -2063,7 +2140,7 @@ export type TenantPage = {
 export type MembershipPage = {
     items: Array<Membership>;
     /**
-     * Hand it in as `cursor` for the next page; null on the last.
+     * Hand it in as `cursor` for the next page; null on the last. Filters look at many records: a page may be short, even empty, though there are more.
      */
     nextCursor: string | null;
 };
@@ -2074,7 +2151,7 @@ export type MembershipPage = {
 export type TracePage = {
     items: Array<Trace>;
     /**
-     * Hand it in as `cursor` for the next page; null on the last.
+     * Hand it in as `cursor` for the next page; null on the last. Filters look at many records: a page may be short, even empty, though there are more.
      */
     nextCursor: string | null;
 };
@@ -2147,7 +2224,7 @@ export type Status = {
 export type SpanPage = {
     items: Array<Span>;
     /**
-     * Hand it in as `cursor` for the next page; null on the last.
+     * Hand it in as `cursor` for the next page; null on the last. Filters look at many records: a page may be short, even empty, though there are more.
      */
     nextCursor: string | null;
 };
@@ -2252,7 +2329,7 @@ export type Span = {
 export type UserPage = {
     items: Array<User>;
     /**
-     * Hand it in as `cursor` for the next page; null on the last.
+     * Hand it in as `cursor` for the next page; null on the last. Filters look at many records: a page may be short, even empty, though there are more.
      */
     nextCursor: string | null;
 };
@@ -2327,7 +2404,7 @@ export type ListAuditEventsErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -2342,6 +2419,72 @@ export type ListAuditEventsResponses = {
 };
 
 export type ListAuditEventsResponse = ListAuditEventsResponses[keyof ListAuditEventsResponses];
+
+export type VerifyAuditEventsData = {
+    body?: never;
+    path?: never;
+    query?: {
+        /**
+         * Whose events. Left out or empty: the caller's one tenant; for platform administrators the platform's own chain.
+         */
+        tenant_id?: string | null;
+        /**
+         * A head that was kept elsewhere. The chain has to hold it: so a removed end is found with its heads.
+         */
+        head?: string | null;
+        /**
+         * How many events are checked by this call, at the most: 1 to 100,000.
+         */
+        limit?: number;
+        /**
+         * The `nextCursor` of the page before, with the same filters. Opaque.
+         */
+        cursor?: string | null;
+    };
+    url: '/v1/audit-events/verify';
+};
+
+export type VerifyAuditEventsErrors = {
+    /**
+     * `credentials_ambiguous` (More than one credential).
+     */
+    400: Problem;
+    /**
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid).
+     */
+    401: Problem;
+    /**
+     * `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant out of reach).
+     */
+    403: Problem;
+    /**
+     * `tenant_not_found` (Tenant not found).
+     */
+    404: Problem;
+    /**
+     * A value breaks the contract.
+     */
+    422: HttpValidationError;
+    /**
+     * `internal_error` (Internal error).
+     */
+    500: Problem;
+    /**
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
+     */
+    503: Problem;
+};
+
+export type VerifyAuditEventsError = VerifyAuditEventsErrors[keyof VerifyAuditEventsErrors];
+
+export type VerifyAuditEventsResponses = {
+    /**
+     * Whether the audit events of a tenant are as they were sealed.
+     */
+    200: AuditVerification;
+};
+
+export type VerifyAuditEventsResponse = VerifyAuditEventsResponses[keyof VerifyAuditEventsResponses];
 
 export type SearchCredentialsData = {
     body?: SearchCredentialsInput | null;
@@ -2380,7 +2523,7 @@ export type SearchCredentialsErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -2446,7 +2589,7 @@ export type ListGatewaysErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -2503,7 +2646,7 @@ export type CreateGatewayErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -2557,7 +2700,7 @@ export type DeleteGatewayErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -2611,7 +2754,7 @@ export type GetGatewayErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -2677,7 +2820,7 @@ export type UpdateGatewayErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -2748,7 +2891,7 @@ export type ListGatewaySessionsErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -2814,7 +2957,7 @@ export type CreateGatewaySessionErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -2876,7 +3019,7 @@ export type IntrospectGatewaySessionErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -2934,7 +3077,7 @@ export type RevokeGatewaySessionErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -2992,7 +3135,7 @@ export type GetGatewaySessionErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -3066,7 +3209,7 @@ export type ListManifestsErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -3119,7 +3262,7 @@ export type CreateManifestErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -3173,7 +3316,7 @@ export type GetManifestSchemaErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -3231,7 +3374,7 @@ export type DeleteManifestErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -3285,7 +3428,7 @@ export type GetManifestErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -3348,7 +3491,7 @@ export type AcceptMembershipErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -3401,7 +3544,7 @@ export type UpdateMyProfileErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -3462,7 +3605,7 @@ export type CreateOrganizationErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -3507,7 +3650,7 @@ export type RegisterUserErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown).
      */
     503: Problem;
 };
@@ -3585,7 +3728,7 @@ export type ListOperatorTasksErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -3639,7 +3782,7 @@ export type GetOperatorTaskErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -3705,7 +3848,7 @@ export type CancelOperatorTaskErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -3771,7 +3914,7 @@ export type ClaimOperatorTaskErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -3837,7 +3980,7 @@ export type CompleteOperatorTaskErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -3911,7 +4054,7 @@ export type ListProvidersErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -3968,7 +4111,7 @@ export type CreateProviderErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -4026,7 +4169,7 @@ export type DeleteProviderErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -4080,7 +4223,7 @@ export type GetProviderErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -4146,7 +4289,7 @@ export type UpdateProviderErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -4200,7 +4343,7 @@ export type DeleteProviderCredentialErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -4262,7 +4405,7 @@ export type PutProviderCredentialErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -4333,7 +4476,7 @@ export type GetProviderInventoryErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -4399,7 +4542,7 @@ export type CreateInventoryItemErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -4457,7 +4600,7 @@ export type DeleteInventoryItemErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -4523,7 +4666,7 @@ export type UpdateInventoryItemErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -4602,7 +4745,7 @@ export type ListProviderRuntimeObservationsErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -4673,7 +4816,7 @@ export type ListProviderRecommendationsErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -4735,7 +4878,7 @@ export type ApplyProviderRecommendationsErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -4801,7 +4944,7 @@ export type SyncProviderInventoryErrors = {
      */
     502: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -4867,7 +5010,7 @@ export type DismissRecommendationErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -4925,7 +5068,7 @@ export type UndoRecommendationErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -5007,7 +5150,7 @@ export type ListRuntimeObservationsErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -5069,7 +5212,7 @@ export type UpdateRuntimeObservationErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -5131,7 +5274,7 @@ export type ReviewRuntimeObservationErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -5188,7 +5331,7 @@ export type CreateServiceAccountErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -5241,7 +5384,7 @@ export type SearchServiceAccountsErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -5308,7 +5451,7 @@ export type DeleteServiceAccountErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -5375,7 +5518,7 @@ export type GetServiceAccountErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -5450,7 +5593,7 @@ export type UpdateServiceAccountErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -5517,7 +5660,7 @@ export type DisableServiceAccountErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -5584,7 +5727,7 @@ export type EnableServiceAccountErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -5663,7 +5806,7 @@ export type ListServiceAccountKeysErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -5738,7 +5881,7 @@ export type CreateServiceAccountKeyErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -5809,7 +5952,7 @@ export type RevokeServiceAccountKeyErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -5888,7 +6031,7 @@ export type RotateServiceAccountKeyErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -5942,7 +6085,7 @@ export type ListTenantsErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -5999,7 +6142,7 @@ export type CreateTenantErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -6053,7 +6196,7 @@ export type GetTenantErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -6115,7 +6258,7 @@ export type UpdateTenantErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -6190,7 +6333,7 @@ export type ListMembershipsErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -6256,7 +6399,7 @@ export type CreateMembershipErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -6323,7 +6466,7 @@ export type DeleteMembershipErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -6398,7 +6541,7 @@ export type UpdateMembershipErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -6464,7 +6607,7 @@ export type ListTracesErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -6518,7 +6661,7 @@ export type IngestTracesErrors = {
      */
     500: Status;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Status;
 };
@@ -6589,7 +6732,7 @@ export type ListTraceSpansErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -6659,7 +6802,7 @@ export type ListUsersErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -6717,7 +6860,7 @@ export type DeleteUserErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -6771,7 +6914,7 @@ export type GetUserErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -6829,7 +6972,7 @@ export type DisableUserErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };
@@ -6883,7 +7026,7 @@ export type EnableUserErrors = {
      */
     500: Problem;
     /**
-     * `database_unavailable` (Database unavailable), `identity_provider_unavailable` (Identity provider unavailable).
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
      */
     503: Problem;
 };

@@ -7,7 +7,7 @@ import {
   tenancyQueryFields,
 } from './fields.ts';
 import { operation } from './operation.ts';
-import { page, pageFields } from './pages.ts';
+import { cursorField, page, pageFields } from './pages.ts';
 
 export const AuditEventSchema = z
   .strictObject({
@@ -54,4 +54,96 @@ export const listAuditEvents = operation({
     ...pageFields,
   },
   output: page('AuditEventPage', AuditEventSchema),
+});
+
+/** Faults that one answer of a verification holds at the most. */
+const MOST_FAULTS = 2000;
+
+export const AuditFaultSchema = z
+  .strictObject({
+    kind: z
+      .enum([
+        'changed',
+        'removed',
+        'inserted',
+        'swapped',
+        'tail_removed',
+        'recomputed',
+        'link_changed',
+        'unsigned',
+        'head_forged',
+        'head_unverifiable',
+      ])
+      .describe(
+        [
+          '`changed`: the event is not as it was sealed.',
+          '`removed`: the event, or its link, is gone.',
+          '`inserted`: the event was never sealed, and does not wait to be.',
+          "`swapped`: two rows stand in each other's place; each of them is named.",
+          '`tail_removed`: the chain ends before a head that was signed.',
+          '`recomputed`: the chain has another hash than the one that was signed.',
+          '`link_changed`: a link does not follow from the one before it.',
+          '`unsigned`: links, or a whole chain, that no head signs.',
+          '`head_forged`: a head that was not signed by this service, or not for this place.',
+          '`head_unverifiable`: the newest head was signed by a key that QM_SECRET_KEY does not open.',
+        ].join('\n'),
+      ),
+    position: z.int().nullable().describe('Where in the chain, from 1 on; null where the fault is in no place of it.'),
+    eventId: z.string().nullable().describe('The audit event, where it is known.'),
+    detail: z.string().describe('What was found, for people.'),
+  })
+  .meta({ id: 'AuditFault', description: 'What is wrong with the audit events of a tenant, or with their chain.' });
+export type AuditFault = z.infer<typeof AuditFaultSchema>;
+
+export const AuditVerificationSchema = z
+  .strictObject({
+    tenantId: TenantIdSchema.nullable().describe("Whose chain it is; null: the platform's own."),
+    status: z
+      .enum(['intact', 'broken'])
+      .describe('Of all that was checked since the first call. It is the verdict once `nextCursor` is null.'),
+    size: z.int().describe('How many events the newest head signs.'),
+    head: z
+      .string()
+      .nullable()
+      .describe('The newest signed head (JWS): keep it elsewhere, and hand it in later. Null before the first event.'),
+    sealedAt: TimestampSchema.nullable().describe('When that head was signed.'),
+    unsealed: z.int().describe('Events that wait to be sealed, usually for less than a second; counted up to 10,000.'),
+    checked: z.int().describe('Events of the chain that were checked since the first call.'),
+    unverifiableHeads: z
+      .int()
+      .describe('Older heads whose key was lost with a former QM_SECRET_KEY: the newer ones stand for them.'),
+    faults: z.array(AuditFaultSchema).max(MOST_FAULTS).describe('What was found by this call.'),
+    nextCursor: z.string().nullable().describe('Hand it in as `cursor` to go on; null once all is checked.'),
+  })
+  .meta({ id: 'AuditVerification', description: 'Whether the audit events of a tenant are as they were sealed.' });
+export type AuditVerification = z.infer<typeof AuditVerificationSchema>;
+
+export const verifyAuditEvents = operation({
+  method: 'GET',
+  path: '/v1/audit-events/verify',
+  operationId: 'verify_audit_events',
+  scope: 'audit_events:read',
+  tag: 'Audit',
+  summary: 'Verify audit events',
+  description:
+    'Computes the chain of hashes of a whole tenant again, and compares it with the events and with the signed heads. A broken chain is answered 200 as well: the question was answered. A credential of a sub-tenant cannot ask it (403).',
+  query: {
+    tenant_id: tenancyQueryFields.tenant_id.describe(
+      "Whose events. Left out or empty: the caller's one tenant; for platform administrators the platform's own chain.",
+    ),
+    head: z
+      .string()
+      .max(4096)
+      .nullish()
+      .describe('A head that was kept elsewhere. The chain has to hold it: so a removed end is found with its heads.'),
+    limit: z
+      .int()
+      .min(1)
+      .max(100_000)
+      .default(10_000)
+      .describe('How many events are checked by this call, at the most: 1 to 100,000.'),
+    cursor: cursorField,
+  },
+  output: AuditVerificationSchema,
+  errors: ['tenant_not_found'],
 });

@@ -5,7 +5,12 @@ export function page<Item extends z.ZodType>(id: string, item: Item) {
   return z
     .strictObject({
       items: z.array(item),
-      nextCursor: z.string().nullable().describe('Hand it in as `cursor` for the next page; null on the last.'),
+      nextCursor: z
+        .string()
+        .nullable()
+        .describe(
+          'Hand it in as `cursor` for the next page; null on the last. Filters look at many records: a page may be short, even empty, though there are more.',
+        ),
     })
     .meta({ id, description: 'One page of a list.' });
 }

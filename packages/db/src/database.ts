@@ -2,40 +2,66 @@ import { mkdir } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { Kysely } from 'kysely';
 import { Migrator } from 'kysely/migration';
+import { postgresDialect } from './dialects/postgres.ts';
 import { sqliteDialect } from './dialects/sqlite.ts';
+import { DatabaseUnavailableError } from './errors.ts';
 import { initial } from './migrations/0001-initial.ts';
 import { governanceLoop } from './migrations/0002-governance-loop.ts';
+import { postgres } from './migrations/0003-postgres.ts';
+import { auditChain } from './migrations/0005-audit-chain.ts';
+import { spanPartitions } from './migrations/0006-span-partitions.ts';
+import { placeIndexes } from './migrations/0007-place-indexes.ts';
 import type { Tables } from './tables.ts';
 
 /** A connection to the database, or a transaction on it: every repository function takes either. */
 export type Database = Kysely<Tables>;
 
 /** Migrations in their order. Append only: what is merged is never edited. */
-const MIGRATIONS = { '0001-initial': initial, '0002-governance-loop': governanceLoop };
+const MIGRATIONS = {
+  '0001-initial': initial,
+  '0002-governance-loop': governanceLoop,
+  '0003-postgres': postgres,
+  '0005-audit-chain': auditChain,
+  '0006-span-partitions': spanPartitions,
+  '0007-place-indexes': placeIndexes,
+};
+
+/** Connections to Postgres that a process holds, unless told otherwise. */
+const POOL_SIZE = 10;
 
 /**
  * Opens a database.
  *
- * @param url `sqlite:<path>`; the file and its folder are made where they are missing
+ * @param url `sqlite:<path>`, where the file and its folder are made if they are missing; or `postgres://...`
  * @param root what a relative path is relative to
  */
-export async function openDatabase(url: string, root: string): Promise<Database> {
+export async function openDatabase(url: string, root: string, { poolSize = POOL_SIZE } = {}): Promise<Database> {
+  if (isPostgresUrl(url)) return new Kysely<Tables>({ dialect: postgresDialect({ url, poolSize }) });
   const path = sqlitePath(url, root);
+  if (path === null) throw new Error('DATABASE_URL should be sqlite:<path> or postgres://...');
   await mkdir(dirname(path), { recursive: true, mode: 0o700 });
   return new Kysely<Tables>({ dialect: sqliteDialect(path) });
 }
 
-/** The file of an embedded database, absolute. @throws where the URL names no SQLite file */
-export function sqlitePath(url: string, root: string): string {
-  const path = /^sqlite:(?:\/\/)?(.+)$/.exec(url)?.[1];
-  if (path === undefined) throw new Error('DATABASE_URL should be sqlite:<path>');
-  return resolve(root, path);
+/** Whether a URL is one of a Postgres server, and can be read. */
+export function isPostgresUrl(url: string): boolean {
+  return /^postgres(ql)?:\/\//.test(url) && URL.canParse(url);
 }
 
-/** Brings the schema up to date; all of a migration or nothing of it. */
+/** The file of an embedded database, absolute; null where the URL names none. */
+export function sqlitePath(url: string, root: string): string | null {
+  const path = /^sqlite:(?:\/\/)?(.+)$/.exec(url)?.[1];
+  return path === undefined ? null : resolve(root, path);
+}
+
+/**
+ * Brings the schema up to date; all of a migration or nothing of it. Of processes that start at once one does it, and the
+ * others wait for it.
+ */
 export async function migrate(db: Database): Promise<void> {
   const migrator = new Migrator({ db, provider: { getMigrations: async () => MIGRATIONS } });
   const { error, results } = await migrator.migrateToLatest();
   const failed = results?.find((result) => result.status === 'Error');
+  if (error instanceof DatabaseUnavailableError) throw error;
   if (error !== undefined) throw new Error(`migration ${failed?.migrationName ?? ''} failed`, { cause: error });
 }

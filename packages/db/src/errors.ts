@@ -13,3 +13,22 @@ export class DatabaseUnavailableError extends Error {
     this.name = 'DatabaseUnavailableError';
   }
 }
+
+/** Another transaction came in between, and this one was undone: the same work, from its start, may succeed. */
+export class SerializationFailureError extends DatabaseUnavailableError {
+  constructor(options: ErrorOptions) {
+    super(options);
+    this.name = 'SerializationFailureError';
+  }
+}
+
+/**
+ * The connection was lost while a change was being made final: it may have been made, or not. To do the same again is
+ * the caller's decision alone.
+ */
+export class CommitOutcomeUnknownError extends DatabaseUnavailableError {
+  constructor(options: ErrorOptions) {
+    super(options);
+    this.name = 'CommitOutcomeUnknownError';
+  }
+}

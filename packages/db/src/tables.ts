@@ -286,4 +286,10 @@ export type Tables = {
     count: number;
     request_id: string;
   };
+  /** Events that are in no chain yet; each stands here from the transaction of its insertion on. */
+  audit_unsealed: { tenant_id: string; event_id: string };
+  /** For each tenant the digests of its events, in the order of sealing, from position 1 on without gaps. */
+  audit_chain: { tenant_id: string; position: number; event_id: string; leaf: string; hash: string };
+  /** What was signed of the chains: the newest head of each, and the last one of each day before. */
+  audit_heads: { tenant_id: string; size: number; hash: string; sealed_at: Time; token: string };
 };

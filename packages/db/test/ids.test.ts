@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import { idsSince, newId, newUserId } from '../src/ids.ts';
+import { idsSince, newAuditEventId, newId, newUserId } from '../src/ids.ts';
 import { NOW } from './temporary-database.ts';
 
-const PREFIXES = ['prov', 'inv', 'gw', 'obs', 'rec', 'task', 'man', 'key', 'ses', 'ten', 'sa', 'aud', 'sig'] as const;
+const PREFIXES = ['prov', 'inv', 'gw', 'obs', 'rec', 'task', 'man', 'key', 'ses', 'ten', 'sa', 'sig'] as const;
 
 test.each(PREFIXES)('an id of %s has its prefix and 26 characters that no one mistakes for others', (prefix) => {
   expect(newId(prefix, NOW)).toMatch(new RegExp(`^${prefix}_[0-9a-hjkmnp-tv-z]{26}$`));
@@ -33,4 +33,12 @@ test("a user's id tells nothing of when it was made", () => {
   for (const id of ids) expect(id).toMatch(/^usr_[0-9a-hjkmnp-tv-z]{26}$/);
   // Every character takes every value: none of them is a clock's.
   for (let at = 4; at < 30; at += 1) expect(new Set(ids.map((id) => id[at])).size).toBe(32);
+});
+
+test('ids of audit events grow within a millisecond, and while a clock goes back', () => {
+  const clocks = [0, 0, 0, 5, 5, -60_000, -60_000, 6];
+  const ids = clocks.map((shift) => newAuditEventId(new Date(NOW.getTime() + shift)));
+  expect(ids.toSorted()).toEqual(ids);
+  expect(new Set(ids).size).toBe(ids.length);
+  for (const id of ids) expect(id).toMatch(/^aud_[0-9a-hjkmnp-tv-z]{26}$/);
 });

@@ -3,21 +3,66 @@ import { expect, test } from 'vitest';
 import { type Database, migrate } from '../src/database.ts';
 import { listAcceptedMemberships } from '../src/repositories/memberships.ts';
 import { EVERYWHERE } from '../src/tenancy.ts';
-import { firstReleaseDatabase, NOW, temporaryDatabase } from './temporary-database.ts';
+import { onPostgres } from '../testing/test-database.ts';
+import { emptyDatabase, firstReleaseDatabase, NOW, temporaryDatabase } from './temporary-database.ts';
 
 async function rows<Row>(db: Database, text: string): Promise<Row[]> {
   return (await sql<Row>`${sql.raw(text)}`.execute(db)).rows;
 }
 
 async function tablesOf(db: Database): Promise<string[]> {
-  const found = await rows<{ name: string }>(db, `select name from sqlite_master where type = 'table'`);
+  const found = onPostgres()
+    ? await rows<{ name: string }>(
+        db,
+        `select relname as name from pg_class
+         where relnamespace = current_schema()::regnamespace and relkind in ('r', 'p') and not relispartition`,
+      )
+    : await rows<{ name: string }>(db, `select name from sqlite_master where type = 'table'`);
   return found.map(({ name }) => name).filter((name) => !name.startsWith('kysely_'));
 }
 
+/** Everything that the migrations made, as the database describes it. */
+function schemaOf(db: Database): Promise<unknown[]> {
+  if (!onPostgres()) return rows(db, 'select type, name, sql from sqlite_master order by name');
+  return rows(
+    db,
+    `select table_name as name, column_name as part, data_type || is_nullable || coalesce(collation_name, '') as said
+       from information_schema.columns where table_schema = current_schema()
+     union all select tablename, indexname, indexdef from pg_indexes where schemaname = current_schema()
+     union all select conrelid::regclass::text, conname, pg_get_constraintdef(oid) from pg_constraint
+       where connamespace = current_schema()::regnamespace
+     order by 1, 2, 3`,
+  );
+}
+
+type Column = { name: string; notnull: number; pk: number };
+
+/** The columns of a table: whether they may be null, and which place they have in its primary key, from 1. */
+async function columnsOf(db: Database, table: string): Promise<Column[]> {
+  if (!onPostgres()) return rows<Column>(db, `pragma table_info(${table})`);
+  return rows<Column>(
+    db,
+    `select attname as name, attnotnull::int as notnull, coalesce(array_position(indkey::int2[], attnum) + 1, 0) as pk
+     from pg_attribute left join pg_index on indrelid = attrelid and indisprimary
+     where attrelid = '${table}'::regclass and attnum > 0 and not attisdropped`,
+  );
+}
+
 test('from empty the migrations make every table', async () => {
-  const db = await temporaryDatabase();
+  const db = await emptyDatabase();
+  await migrate(db);
   expect((await tablesOf(db)).toSorted()).toEqual([
-    ...['audit_events', 'credentials', 'gateway_providers', 'gateway_sessions', 'gateways', 'identities'],
+    ...[
+      'audit_chain',
+      'audit_events',
+      'audit_heads',
+      'audit_unsealed',
+      'credentials',
+      'gateway_providers',
+      'gateway_sessions',
+      'gateways',
+      'identities',
+    ],
     ...['inventory_items', 'manifest_declarations', 'manifests', 'memberships', 'operator_tasks', 'provider_uses'],
     ...['providers'],
     ...['recommendation_observations', 'recommendations', 'runtime_observations', 'service_account_metadata'],
@@ -27,20 +72,24 @@ test('from empty the migrations make every table', async () => {
 
 test('again they change nothing', async () => {
   const db = await temporaryDatabase({ tenantId: 'acme', subTenantId: 'east' });
-  const schema = () => rows(db, 'select type, name, sql from sqlite_master order by name');
-  const before = await schema();
+  const before = await schemaOf(db);
+  expect(before.length).toBeGreaterThan(100);
   await migrate(db);
   await migrate(db);
-  expect(await schema()).toEqual(before);
+  expect(await schemaOf(db)).toEqual(before);
   expect(await rows(db, 'select id from tenants')).toEqual([{ id: 'acme' }]);
 });
 
 test('two that start at once do not get in each other’s way', async () => {
-  const db = await temporaryDatabase();
+  const db = await emptyDatabase();
   await Promise.all([migrate(db), migrate(db), migrate(db)]);
   expect(await rows(db, 'select name from kysely_migration')).toEqual([
     { name: '0001-initial' },
     { name: '0002-governance-loop' },
+    { name: '0003-postgres' },
+    { name: '0005-audit-chain' },
+    { name: '0006-span-partitions' },
+    { name: '0007-place-indexes' },
   ]);
 });
 
@@ -62,7 +111,7 @@ test('who was a member before memberships were accepted is one still', async () 
 test('primary keys lead with the tenant, wherever rows belong to one', async () => {
   const db = await temporaryDatabase();
   for (const table of await tablesOf(db)) {
-    const columns = await rows<{ name: string; pk: number }>(db, `pragma table_info(${table})`);
+    const columns = await columnsOf(db, table);
     const key = columns.filter(({ pk }) => pk > 0).toSorted((a, b) => a.pk - b.pk);
     expect(key.length, `${table} has a primary key`).toBeGreaterThan(0);
     // The trail of memberships is found by its user as well; its key leads with the tenant all the same.
@@ -73,7 +122,7 @@ test('primary keys lead with the tenant, wherever rows belong to one', async () 
 test('no column of a place may be null: uniqueness would not hold', async () => {
   const db = await temporaryDatabase();
   for (const table of await tablesOf(db)) {
-    const columns = await rows<{ name: string; notnull: number }>(db, `pragma table_info(${table})`);
+    const columns = await columnsOf(db, table);
     for (const { name, notnull } of columns) {
       if (name === 'tenant_id' || name === 'sub_tenant_id') expect(notnull, `${table}.${name}`).toBe(1);
     }
@@ -83,5 +132,7 @@ test('no column of a place may be null: uniqueness would not hold', async () => 
 test('what refers to a tenant that is not there is refused', async () => {
   const db = await temporaryDatabase();
   const insert = sql`insert into sub_tenants (tenant_id, id, created_at) values ('none', 'x', 'now')`.execute(db);
-  await expect(insert).rejects.toMatchObject({ code: 'SQLITE_CONSTRAINT_FOREIGNKEY' });
+  await expect(insert).rejects.toMatchObject({
+    code: onPostgres() ? '23503' : 'SQLITE_CONSTRAINT_FOREIGNKEY',
+  });
 });

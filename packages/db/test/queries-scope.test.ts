@@ -1,5 +1,6 @@
 import { expect, expectTypeOf, test } from 'vitest';
 import type { Database } from '../src/database.ts';
+import type * as apiKeys from '../src/repositories/api-keys.ts';
 import type * as auditEvents from '../src/repositories/audit-events.ts';
 import type * as credentialExpiry from '../src/repositories/credential-expiry.ts';
 import type * as credentials from '../src/repositories/credentials.ts';
@@ -69,7 +70,8 @@ test('what touches the data of tenants takes a scope or a place, but for what is
   // Each event carries its own place.
   expectTypeOf<Unnarrowed<typeof auditEvents>>().toEqualTypeOf<'insertAuditEvents'>();
   // Who is calling is found out before there is a scope.
-  expectTypeOf<Unnarrowed<typeof credentials>>().toEqualTypeOf<'findApiKey' | 'touchApiKey'>();
+  expectTypeOf<Unnarrowed<typeof apiKeys>>().toEqualTypeOf<'findApiKey' | 'forgetApiKeys' | 'touchApiKey'>();
+  expectTypeOf<Unnarrowed<typeof credentials>>().toBeNever();
   // Of the whole service: what a time or a key has ended.
   expectTypeOf<Unnarrowed<typeof providerSecrets>>().toEqualTypeOf<'eraseFormerSecrets'>();
   expectTypeOf<Unnarrowed<typeof sealedSecrets>>().toEqualTypeOf<'listSealedSecrets'>();

@@ -5,6 +5,7 @@ import { listEndingCredentials, listSettledRotations } from '../src/repositories
 import { revokeSessionsOfItems } from '../src/repositories/gateway-sessions.ts';
 import { findInventoryItemsByKeys } from '../src/repositories/inventory.ts';
 import { manifestDeclarations } from '../src/repositories/manifest-declarations.ts';
+import { insertDeclarations, insertManifest } from '../src/repositories/manifests.ts';
 import { findLastOperatorTask, finishOperatorTasks, openOperatorTasks } from '../src/repositories/operator-tasks.ts';
 import { eraseFormerSecrets } from '../src/repositories/provider-secrets.ts';
 import { findSoleProvidersOfTools, insertProvider } from '../src/repositories/providers.ts';
@@ -82,8 +83,17 @@ test.each<[string, (db: Database) => Promise<unknown>, string[]]>([
   ],
   [
     'manifests that declare some names',
-    (db) => manifestDeclarations(db, ACME, [SUBJECT]),
-    ['manifest_declarations_by_key (tenant_id=? AND provider_key=? AND kind=? AND name_key=?)'],
+    async (db) => {
+      const made = { name: 'a', kind: 'agent', version: 1, digest: '', spec: {}, createdBy: 'user:usr_1' } as const;
+      const manifest = await insertManifest(db, ACME, made, NOW);
+      await insertDeclarations(db, manifest, [{ provider: 'openai', kind: 'model', name: 'gpt-5' }]);
+      await manifestDeclarations(db, ACME, [SUBJECT]);
+    },
+    [
+      'SCAN called',
+      'manifest_declarations_by_key (tenant_id=? AND provider_key=?)',
+      'manifest_declarations_by_key (tenant_id=? AND provider_key=? AND kind=? AND name_key=?)',
+    ],
   ],
   [
     'observations of some ids',
@@ -143,6 +153,6 @@ async function planOf(ask: (db: Database) => Promise<unknown>): Promise<string[]
   return steps
     .filter((step) => !/(CONSTANT ROWS?|-ROW VALUES CLAUSE)$/.test(step))
     .map((step) =>
-      step.replace(/^SEARCH \S+ USING (COVERING )?INDEX /, '').replace(/^sqlite_autoindex_(\w+)_1 /, '$1 '),
+      step.replace(/^SEARCH \S+ (EXISTS )?USING (COVERING )?INDEX /, '').replace(/^sqlite_autoindex_(\w+)_1 /, '$1 '),
     );
 }

@@ -1,20 +1,17 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { sql } from 'kysely';
 import { Migrator } from 'kysely/migration';
 import { onTestFinished } from 'vitest';
-import { type Database, migrate, openDatabase } from '../src/database.ts';
+import { type Database, openDatabase } from '../src/database.ts';
 import { initial } from '../src/migrations/0001-initial.ts';
 import { ensurePlace } from '../src/repositories/tenants.ts';
 import type { TenantPlace } from '../src/tenancy.ts';
+import { newTestDatabase } from '../testing/test-database.ts';
 
 export const NOW = new Date('2026-03-01T12:00:00.000Z');
 
-/** A migrated database in a file of its own, with places in it, for the length of one test. */
+/** A migrated database with places in it, for the length of one test. */
 export async function temporaryDatabase(...places: TenantPlace[]): Promise<Database> {
-  const db = await emptyDatabase();
-  await migrate(db);
+  const db = await openedDatabase('migrated');
   for (const place of places) await ensurePlace(db, place, NOW);
   return db;
 }
@@ -31,12 +28,17 @@ export async function firstReleaseDatabase(): Promise<Database> {
   return db;
 }
 
-async function emptyDatabase(): Promise<Database> {
-  const folder = await mkdtemp(join(tmpdir(), 'quartermaster-db-'));
-  const db = await openDatabase('sqlite:test.db', folder);
+/** A database without any table, for the length of one test. */
+export function emptyDatabase(): Promise<Database> {
+  return openedDatabase('empty');
+}
+
+async function openedDatabase(schema: 'migrated' | 'empty'): Promise<Database> {
+  const { url, remove } = await newTestDatabase(schema);
+  const db = await openDatabase(url, '/');
   onTestFinished(async () => {
     await db.destroy();
-    await rm(folder, { recursive: true });
+    await remove();
   });
   return db;
 }

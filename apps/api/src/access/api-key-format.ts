@@ -1,4 +1,4 @@
-import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
+import { hash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 
 /**
@@ -37,7 +37,7 @@ export function digestsEqual(a: string, b: string): boolean {
 
 /** SHA-256: the secret is random enough that nothing slower is needed. */
 function digestOf(key: string): string {
-  return createHash('sha256').update(key).digest('hex');
+  return hash('sha256', key);
 }
 
 function prefixOf(keyId: string, secret: string): string {
@@ -45,7 +45,13 @@ function prefixOf(keyId: string, secret: string): string {
 }
 
 function checksumOf(body: string): string {
-  return base62(BigInt(crc32(body)), CHECKSUM_LENGTH);
+  let rest = crc32(body);
+  let text = '';
+  for (let index = 0; index < CHECKSUM_LENGTH; index += 1) {
+    text = ALPHABET.charAt(rest % 62) + text;
+    rest = Math.floor(rest / 62);
+  }
+  return text;
 }
 
 function base62(value: bigint, length: number): string {

@@ -1,4 +1,4 @@
-import { type ApiKey, findApiKey, touchApiKey } from '@quartermaster/db/repositories/credentials.ts';
+import { type ApiKey, findApiKey, touchApiKey } from '@quartermaster/db/repositories/api-keys.ts';
 import { ApiError } from '../errors.ts';
 import type { Services } from '../services.ts';
 import { digestsEqual, parseApiKey } from './api-key-format.ts';
@@ -44,9 +44,13 @@ function refused(): ApiError {
 /** Nobody is refused because last use could not be written. */
 async function touch(services: Services, key: ApiKey, now: Date): Promise<void> {
   if (key.lastUsedAt !== null && now.getTime() - Date.parse(key.lastUsedAt) < TOUCH_EVERY_MS) return;
+  const { lastUsedAt } = key;
+  // Said before it is written: the key may be used again meanwhile.
+  key.lastUsedAt = now.toISOString();
   try {
     await touchApiKey(services.db, key, now);
   } catch (error) {
+    key.lastUsedAt = lastUsedAt;
     services.log.warn({ err: error, keyId: key.id }, 'last use of an API key was not written');
   }
 }

@@ -3,6 +3,7 @@ import { listAuditEvents } from '@quartermaster/db/repositories/audit-events.ts'
 import { scopeOfQuery } from '../access/places.ts';
 import { answerPage } from '../pages.ts';
 import { endpoint, router } from '../trpc.ts';
+import { verify } from './verify.ts';
 
 export const auditEventsRouter = router({
   list: endpoint(contract.listAuditEvents).query(({ ctx, input }) => {
@@ -18,4 +19,5 @@ export const auditEventsRouter = router({
     };
     return answerPage(ctx, input, scope, (page) => listAuditEvents(ctx.services.db, scope, filter, page));
   }),
+  verify: endpoint(contract.verifyAuditEvents).query(({ ctx, input }) => verify(ctx, input)),
 });

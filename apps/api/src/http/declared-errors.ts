@@ -20,7 +20,7 @@ export function refusalsOf(operation: Operation): Refusal[] {
 
 function implied(operation: Operation): ErrorCode[] {
   const { scope, params, body, transport } = operation;
-  const codes: ErrorCode[] = ['internal_error', 'database_unavailable'];
+  const codes: ErrorCode[] = ['internal_error', 'database_unavailable', 'outcome_unknown'];
   if (scope !== 'public') {
     codes.push('credentials_ambiguous', 'credentials_missing', 'credentials_invalid');
     codes.push('registration_required', 'email_unverified', 'identity_conflict', 'user_disabled');

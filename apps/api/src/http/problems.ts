@@ -1,5 +1,5 @@
 import type { ErrorCode, Problem, ValidationError } from '@quartermaster/contracts/errors.ts';
-import { DatabaseUnavailableError } from '@quartermaster/db/errors.ts';
+import { CommitOutcomeUnknownError, DatabaseUnavailableError } from '@quartermaster/db/errors.ts';
 import { type TRPC_ERROR_CODE_KEY, type TRPC_ERROR_CODE_NUMBER, TRPCError } from '@trpc/server';
 import { z } from 'zod';
 import { ApiError, ValidationFailure } from '../errors.ts';
@@ -80,10 +80,15 @@ const OF_TRPC: { [Code in TRPC_ERROR_CODE_KEY]?: [ErrorCode, string] } = {
   SERVICE_UNAVAILABLE: ['database_unavailable', 'Try again in a moment.'],
 };
 
+const OUTCOME_UNKNOWN =
+  'The database went away while the change was being made final: it may have been made, or not. ' +
+  'Read before it is sent again; a request that had an Idempotency-Key may be sent again with the same one.';
+
 function refusalOf(error: unknown): ApiError | ValidationFailure {
   if (error instanceof ApiError || error instanceof ValidationFailure) return error;
   // tRPC wraps whatever is not its own.
   const thrown = error instanceof TRPCError ? error.cause : error;
+  if (thrown instanceof CommitOutcomeUnknownError) return new ApiError('outcome_unknown', OUTCOME_UNKNOWN);
   if (thrown instanceof DatabaseUnavailableError) {
     return new ApiError('database_unavailable', 'The database is busy or away; nothing was changed.');
   }

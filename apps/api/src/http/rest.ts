@@ -1,6 +1,6 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { isOperation, type Operation } from '@quartermaster/contracts/operation.ts';
 import { type AnyTRPCProcedure, initTRPC } from '@trpc/server';
-import type { Request as ExpressRequest, Response as ExpressResponse, RequestHandler } from 'express';
 import { createOpenApiNodeHttpHandler, type OpenApiMeta } from 'trpc-to-openapi';
 import { z } from 'zod';
 import { authorise, refuseForeignTenants } from '../access/authorise.ts';
@@ -10,6 +10,7 @@ import { readBody } from './body.ts';
 import { type Answer, answerOf } from './problems.ts';
 import { QUERY_TEXT, type QueryReader, queryReader } from './query.ts';
 import { routeTable } from './routes.ts';
+import { procedureRunner } from './run-procedure.ts';
 import { defOf } from './schemas.ts';
 import { sendAnswer, sendText } from './send.ts';
 
@@ -21,21 +22,25 @@ export type RestOptions = {
   /** Operations without a procedure: those of the OTLP receiver. */
   operations?: readonly Operation[];
   /** Who is calling; null where no credential was sent. May refuse: ApiError 400, 401, 403, 503. */
-  authenticate: (req: ExpressRequest, requestId: string) => Promise<Principal | null>;
+  authenticate: (req: IncomingMessage, requestId: string) => Promise<Principal | null>;
   createContext: (
-    req: ExpressRequest,
-    res: ExpressResponse,
+    req: IncomingMessage,
+    res: ServerResponse,
     principal: Principal | null,
     requestId: string,
   ) => Context | Promise<Context>;
   /** The id that the answer already carries in X-Request-Id. */
-  requestId: (res: ExpressResponse) => string;
+  requestId: (res: ServerResponse) => string;
+  /** Hears which operation a request is of. */
+  onMatched?: (res: ServerResponse, operation: Operation) => void;
   /** Answers operations with transport `otlp`, credentials, errors and all. */
-  otlp?: (req: ExpressRequest, res: ExpressResponse, operation: Operation) => Promise<void>;
+  otlp?: (req: IncomingMessage, res: ServerResponse, operation: Operation) => Promise<void>;
   /** Hears of every refusal, foreseen or not. */
   onRefused?: (error: unknown, answer: Answer, info: Refused) => void;
   /** In bytes; 1 MiB where left out. */
   bodyLimit?: number;
+  /** Whether every answer is held against its contract: see {@link procedureRunner}. For tests. */
+  checkAnswers?: boolean;
 };
 
 /** Who was refused what. */
@@ -43,8 +48,8 @@ export type Refused = { operation: Operation | null; principal: Principal | null
 
 /** One call of a procedure on its way through trpc-to-openapi. */
 type Call = {
-  req: ExpressRequest;
-  res: ExpressResponse;
+  req: IncomingMessage;
+  res: ServerResponse;
   context: Context;
   /** `{ path, query, body }`, and the query's text. */
   raw: unknown;
@@ -53,17 +58,21 @@ type Call = {
   refused: Answer | null;
 };
 
-type Served = { procedure: AnyTRPCProcedure; readQuery: QueryReader; run: (call: Call) => Promise<void> };
+type Served = { readQuery: QueryReader; run: (call: Call) => Promise<void> };
 
 /**
  * Serves every procedure that has an operation at the operation's REST path, below /v1; other paths go to the next
  * handler. The order of checks is part of the interface: route, credentials, scope and named tenants, then body and
  * values, so that a stranger learns nothing from how a body is refused.
  */
-export function restHandler(options: RestOptions): RequestHandler {
+export function restHandler(
+  options: RestOptions,
+): (req: IncomingMessage, res: ServerResponse, next: () => void) => Promise<void> {
   const served = new Map<Operation, Served>();
   for (const [operation, procedure] of proceduresByOperation(options.procedures)) {
-    served.set(operation, { procedure, readQuery: queryReader(operation.query), run: bridge(operation, procedure) });
+    const { operationId: path } = operation;
+    const call = procedureRunner(procedure, { path, checkAnswers: options.checkAnswers ?? false });
+    served.set(operation, { readQuery: queryReader(operation.query), run: bridge(operation, call) });
   }
   const route = routeTable([...served.keys(), ...(options.operations ?? [])]);
 
@@ -82,10 +91,10 @@ export function restHandler(options: RestOptions): RequestHandler {
     };
     res.setHeader('Cache-Control', 'no-store');
     try {
-      const match = route(req.method, pathname);
+      const match = route(req.method ?? '', pathname);
       const { operation } = match;
       info.operation = operation;
-      res.locals.operationId = operation.operationId;
+      options.onMatched?.(res, operation);
       const target = served.get(operation);
       if (operation.transport === 'otlp' || !target) {
         if (!options.otlp) throw new Error(`Nothing serves ${operation.operationId}`);
@@ -126,8 +135,9 @@ function bodyOptions({ bodyOptional, form, body }: Operation, { bodyLimit }: Res
 }
 
 /** The request's target as it was written; absolute form (RFC 9112, section 3.2.2) without its origin. */
-function targetOf(req: ExpressRequest): { pathname: string; search: string } {
-  const target = req.originalUrl.replace(/^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i, '');
+function targetOf(req: IncomingMessage): { pathname: string; search: string } {
+  const url = req.url ?? '';
+  const target = url.startsWith('/') ? url : url.replace(/^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i, '');
   const mark = target.indexOf('?');
   return mark < 0
     ? { pathname: target, search: '' }
@@ -140,7 +150,20 @@ function targetOf(req: ExpressRequest): { pathname: string; search: string } {
  * alone, and a request that says the same at every call. Its caller is ours: it calls the real procedure with the
  * nested input, and turns errors into answers, so that the library never words one.
  */
-function bridge(operation: Operation, procedure: AnyTRPCProcedure): (call: Call) => Promise<void> {
+function bridge(operation: Operation, procedure: Procedure): (call: Call) => Promise<void> {
+  let handle: Handler | undefined;
+  const request = lightRequest(operation);
+  return async (call) => {
+    // Made at its first call: outside production the library makes a document of each, which is most of a start.
+    handle ??= handlerOf(operation, procedure);
+    await handle(request as never, new LightResponse(call) as never, undefined);
+  };
+}
+
+type Procedure = ReturnType<typeof procedureRunner>;
+type Handler = ReturnType<typeof createOpenApiNodeHttpHandler>;
+
+function handlerOf(operation: Operation, procedure: Procedure): Handler {
   const t = initTRPC.context<Call>().meta<OpenApiMeta>().create();
   const names = Object.keys(operation.params?.shape ?? {});
   const standIn = t.procedure
@@ -148,9 +171,9 @@ function bridge(operation: Operation, procedure: AnyTRPCProcedure): (call: Call)
     .input(z.object(Object.fromEntries(names.map((name) => [name, z.string()]))))
     .output(z.unknown());
   const router = t.router({ standIn: standIn.mutation(() => null) });
-  const createCaller = (call: Call) => ({ standIn: () => invoke(operation, procedure, call) });
+  const createCaller = (call: Call) => ({ standIn: () => invoke(procedure, call) });
 
-  const handle = createOpenApiNodeHttpHandler({
+  return createOpenApiNodeHttpHandler({
     router: { ...router, createCaller } as unknown as typeof router,
     createContext: async ({ res }) => (res as unknown as LightResponse).call,
     responseMeta: ({ ctx, errors }) => {
@@ -158,23 +181,12 @@ function bridge(operation: Operation, procedure: AnyTRPCProcedure): (call: Call)
       if (ctx && errors[0]) ctx.refused = ctx.refuse(errors[0]);
       return { status: ctx?.refused?.status ?? 200 };
     },
-  });
-  const request = lightRequest(operation);
-  return async (call) => {
-    await handle(request as never, new LightResponse(call) as never, undefined);
-  };
+  }) as unknown as Handler;
 }
 
-async function invoke(operation: Operation, procedure: AnyTRPCProcedure, call: Call): Promise<unknown> {
+async function invoke(procedure: Procedure, call: Call): Promise<unknown> {
   try {
-    return await procedure({
-      ctx: call.context,
-      getRawInput: async () => call.raw,
-      path: operation.operationId,
-      type: procedure._def.type,
-      signal: undefined,
-      batchIndex: 0,
-    });
+    return await procedure({ ctx: call.context, raw: call.raw });
   } catch (error) {
     call.refused = call.refuse(error);
     return call.refused.body;

@@ -3,12 +3,9 @@ import type { Provider } from '@quartermaster/contracts/providers.ts';
 import { findProvider } from '@quartermaster/db/repositories/providers.ts';
 import { scopeOf } from '@quartermaster/db/tenancy.ts';
 import { OutboundFailure, seconds, statusFailure } from '../outbound/failure.ts';
-import { openOutbound } from '../outbound/outbound.ts';
 import { openSecret } from '../provider-credentials/secret.ts';
 import type { Services } from '../services.ts';
 import type { Listing } from './listing.ts';
-import { listMcp } from './mcp.ts';
-import { listModels } from './openai.ts';
 import { SyncInterrupted } from './runs.ts';
 
 /** Characters of a text that can be a secret at all. */
@@ -88,6 +85,10 @@ async function ask(
 ): Promise<Listing> {
   const { outbound: policy, syncs, now, log } = services;
   const baseUrl = new URL(provider.baseUrl);
+  // Read at the first sync: what speaks MCP and HTTP to others takes a fifth of a start, and much memory.
+  const { openOutbound } = await import('../outbound/outbound.ts');
+  const { listMcp } = await import('./mcp.ts');
+  const { listModels } = await import('./openai.ts');
   const outbound = openOutbound({ baseUrl, headers, signal, log }, policy, { ...syncs.limits, totalMs });
   try {
     return provider.kind === 'mcp'

@@ -1,4 +1,3 @@
-import { lookup as resolve } from 'node:dns/promises';
 import { isIP, type LookupFunction } from 'node:net';
 import { callbackify } from 'node:util';
 import type { Logger } from 'pino';
@@ -6,9 +5,7 @@ import { Agent, fetch as undiciFetch } from 'undici';
 import { VERSION } from '../config.ts';
 import { isAllowedAddress, type Network } from './addresses.ts';
 import { OutboundFailure, seconds, transportFailure } from './failure.ts';
-
-/** All addresses of a host. */
-export type Resolver = (host: string) => Promise<{ address: string; family: number }[]>;
+import type { Resolver } from './resolver.ts';
 
 /** What a conversation with a provider may take at most. */
 export type OutboundLimits = {
@@ -51,8 +48,6 @@ export type Outbound = {
 };
 
 const MEGABYTE = 1024 * 1024;
-
-export const resolveAll: Resolver = (host) => resolve(host, { all: true });
 
 /**
  * Opens a conversation with the origin of a base URL. Each connection goes to an address that was resolved and checked

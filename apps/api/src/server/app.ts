@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import { createExpressMiddleware } from '@trpc/server/adapters/express';
-import express, { type Express, type Request, type Response } from 'express';
+import express, { type Request, type Response } from 'express';
 import helmet from 'helmet';
 import { sql } from 'kysely';
 import { authenticate } from '../access/authenticate.ts';
@@ -17,8 +18,9 @@ import { appRouter, procedures } from '../router.ts';
 import type { Services } from '../services.ts';
 import { jwksHandler } from '../signing-keys/jwks-handler.ts';
 import type { Context } from '../trpc.ts';
+import { clientAddress, type Trust } from './client-address.ts';
 import { noteRefusal, operationOf } from './note-refusal.ts';
-import { requestLog } from './request-log.ts';
+import { noteOperation, requestLog } from './request-log.ts';
 
 type AppOptions = {
   services: Services;
@@ -27,32 +29,55 @@ type AppOptions = {
   ready: () => boolean;
   /** The development identity provider, mounted at /oidc. */
   devIdentity: ((req: Request, res: Response) => void) | null;
+  /** Whether every answer is held against its contract, which costs as much as making it. */
+  checkAnswers: boolean;
 };
 
 /** A request id that a caller may choose. */
 const REQUEST_ID = /^[A-Za-z0-9._-]{1,128}$/;
 
-/** The Express host: every path of the service, in the order in which they are tried. */
-export function createApp({ services, config, ready, devIdentity }: AppOptions): Express {
+/**
+ * The host: every path of the service, in the order in which they are tried. What is below /v1 is served ahead of
+ * Express, whose way through its layers costs more than the request; its id, log line and security headers are the same.
+ */
+export function createApp(options: AppOptions): RequestListener {
+  const { services } = options;
+  const log = requestLog(services);
+  const secure = securityHeaders();
+  const app = expressApp(options);
+  const v1 = v1Handler(options, app.get('trust proxy fn'));
+  // Only what has no path of its own in Express: /v1 alone, and targets in absolute form.
+  app.use((req, res, next) => void v1(req, res, next));
+  app.use((req, res) => {
+    sendAnswer(req, res, answerOf(new ApiError('route_not_found', 'There is nothing at this path.'), requestIdOf(res)));
+  });
+  app.use((error: unknown, req: Request, res: Response, _next: unknown) => {
+    const answer = answerOf(error, requestIdOf(res));
+    if (answer.unexpected) services.log.error({ err: error, requestId: requestIdOf(res) }, 'request failed');
+    sendAnswer(req, res, answer);
+  });
+  return (req, res) => {
+    const given = req.headers['x-request-id'];
+    res.setHeader('X-Request-Id', typeof given === 'string' && REQUEST_ID.test(given) ? given : randomUUID());
+    log(req, res);
+    if (req.url?.startsWith('/v1/') !== true) {
+      app(req, res);
+      return;
+    }
+    for (const [name, value] of secure) res.setHeader(name, value);
+    void v1(req, res, () => app(req, res));
+  };
+}
+
+function expressApp({ services, config, ready, devIdentity }: AppOptions) {
   const app = express();
   app.disable('x-powered-by');
   app.disable('etag');
   app.set('trust proxy', config.trustedProxies);
   app.set('query parser', false);
 
-  app.use((req, res, next) => {
-    const given = req.headers['x-request-id'];
-    res.setHeader('X-Request-Id', typeof given === 'string' && REQUEST_ID.test(given) ? given : randomUUID());
-    next();
-  });
-  app.use(requestLog(services));
   if (devIdentity) app.use('/oidc', devIdentity);
-  app.use(
-    helmet({
-      frameguard: { action: 'deny' },
-      contentSecurityPolicy: { directives: CONTENT_SECURITY_POLICY, useDefaults: false },
-    }),
-  );
+  app.use(securityMiddleware());
 
   // Whoever opens the address in a browser wants to read.
   // By its own text: Express takes `//` for it, too.
@@ -65,8 +90,10 @@ export function createApp({ services, config, ready, devIdentity }: AppOptions):
     res.status(answers ? 200 : 503).json({ status: answers ? 'ready' : 'not ready' });
   });
   app.get('/.well-known/jwks.json', jwksHandler(services));
-  const document = JSON.stringify(openApiDocument({ procedures, version: VERSION, serverUrl: services.publicUrl }));
+  // Made when it is first asked for: it is much of a start.
+  let document: string | undefined;
   app.get('/openapi.json', (_req, res) => {
+    document ??= JSON.stringify(openApiDocument({ procedures, version: VERSION, serverUrl: services.publicUrl }));
     res.type('json').send(document);
   });
   app.use('/docs', docsRouter({ openApiPath: '/openapi.json' }));
@@ -76,16 +103,6 @@ export function createApp({ services, config, ready, devIdentity }: AppOptions):
     else throw new ApiError('method_not_allowed', 'tRPC takes GET and POST.', { headers: { Allow: 'GET, POST' } });
   });
   app.use('/trpc', trpcHandler(services));
-  app.use(v1Handler(services, config));
-
-  app.use((req, res) => {
-    sendAnswer(req, res, answerOf(new ApiError('route_not_found', 'There is nothing at this path.'), requestIdOf(res)));
-  });
-  app.use((error: unknown, req: Request, res: Response, _next: unknown) => {
-    const answer = answerOf(error, requestIdOf(res));
-    if (answer.unexpected) services.log.error({ err: error, requestId: requestIdOf(res) }, 'request failed');
-    sendAnswer(req, res, answer);
-  });
   return app;
 }
 
@@ -100,13 +117,36 @@ const CONTENT_SECURITY_POLICY = {
   'object-src': ["'none'"],
 };
 
-function v1Handler(services: Services, config: AppOptions['config']) {
+function securityMiddleware() {
+  return helmet({
+    frameguard: { action: 'deny' },
+    contentSecurityPolicy: { directives: CONTENT_SECURITY_POLICY, useDefaults: false },
+  });
+}
+
+/** What the middleware sets: the same for every answer. */
+function securityHeaders(): [string, string][] {
+  const headers: [string, string][] = [];
+  const response = {
+    setHeader: (name: string, value: string) => headers.push([name, value]),
+    removeHeader: () => {},
+  };
+  securityMiddleware()({} as IncomingMessage, response as unknown as ServerResponse, () => {});
+  return headers;
+}
+
+function v1Handler({ services, config, checkAnswers }: AppOptions, trust: Trust) {
   const receive = otlpReceiver({ services, maxBytes: config.otlpMaxBytes });
   return restHandler({
     procedures,
+    checkAnswers,
     authenticate: (req, requestId) => authenticate(services, req, requestId),
-    createContext: (req, _res, principal, requestId) => contextOf(services, req, { principal, requestId }),
+    createContext: (req, _res, principal, requestId) => ({
+      ...{ services, requestId, principal },
+      address: clientAddress(req, trust),
+    }),
     requestId: requestIdOf,
+    onMatched: (res, { operationId }) => noteOperation(res, operationId),
     otlp: async (req, res, operation) => {
       const requestId = requestIdOf(res);
       await receive(req, res, {
@@ -128,7 +168,7 @@ function trpcHandler(services: Services) {
     allowBatching: false,
     maxBodySize: BODY_LIMIT,
     createContext: async ({ req, res, info }): Promise<Context> => {
-      res.locals.operationId = operationOf(info.calls[0]?.path)?.operationId;
+      noteOperation(res, operationOf(info.calls[0]?.path)?.operationId);
       const requestId = requestIdOf(res);
       try {
         const principal = await authenticate(services, req, requestId);
@@ -158,7 +198,7 @@ function contextOf(
   return { services, requestId, principal, address: req.ip ?? '' };
 }
 
-function requestIdOf(res: Response): string {
+function requestIdOf(res: ServerResponse): string {
   return String(res.getHeader('X-Request-Id'));
 }
 

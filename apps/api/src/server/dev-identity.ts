@@ -2,7 +2,7 @@ import { deleteIdentitiesOf } from '@quartermaster/db/repositories/identities.ts
 import { insertMembership } from '@quartermaster/db/repositories/memberships.ts';
 import { findAccountByEmail, insertUser, NO_MARKETING } from '@quartermaster/db/repositories/users.ts';
 import { inTransaction } from '@quartermaster/db/transaction.ts';
-import { createDevIdentity, type DevIdentity } from '@quartermaster/dev-identity/provider.ts';
+import type { DevIdentity } from '@quartermaster/dev-identity/provider.ts';
 import type { Config } from '../config.ts';
 import type { Services } from '../services.ts';
 import { BOOTSTRAP_PLACE } from './bootstrap.ts';
@@ -15,6 +15,8 @@ export async function startDevIdentity(
   config: Pick<Config, 'host' | 'oidc'>,
   { publicUrl, port }: { publicUrl: string; port: number },
 ): Promise<DevIdentity> {
+  // Read where it runs: it is as large as the service, and none has it in production.
+  const { createDevIdentity } = await import('@quartermaster/dev-identity/provider.ts');
   const hosts = new Set(['127.0.0.1', 'localhost', '[::1]', new URL(publicUrl).hostname]);
   return createDevIdentity({
     issuer: `${publicUrl}/oidc`,

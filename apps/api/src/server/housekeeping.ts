@@ -1,9 +1,10 @@
+import { exclusively } from '@quartermaster/db/exclusively.ts';
 import { openRotations } from '../credentials/expiry.ts';
 import { syncSchedule } from '../inventory-sync/schedule.ts';
 import { removeUnclaimedUsers } from '../onboarding/service.ts';
 import { eraseFormer } from '../provider-credentials/service.ts';
 import type { Services } from '../services.ts';
-import { removeOldTraces } from '../traces/retention.ts';
+import { makeDays, removeOldTraces } from '../traces/retention.ts';
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
@@ -11,9 +12,21 @@ const HOUR_MS = 60 * MINUTE_MS;
 /** How often due syncs are looked for, in milliseconds. */
 const SYNC_CHECK_MS = 2000;
 
+/** How often events are sealed, in milliseconds: with the pass itself they are a second behind at the most. */
+const SEAL_MS = 500;
+
+/** Also done at every start. */
+const HOURLY: Record<string, (services: Services) => Promise<unknown>> = {
+  'making the days of spans': makeDays,
+  'removing unclaimed users': removeUnclaimedUsers,
+  'removing old traces': removeOldTraces,
+  'erasing former secrets': eraseFormer,
+  'looking for expiring credentials': openRotations,
+};
+
 /** What the service does without being asked. @returns what ends it */
 export function startHousekeeping(services: Services): () => Promise<void> {
-  const { log, refusals } = services;
+  const { db, log, refusals, sealer } = services;
   let running: Promise<void> = Promise.resolve();
   const run = (name: string, work: () => Promise<unknown>) => {
     running = running
@@ -21,25 +34,51 @@ export function startHousekeeping(services: Services): () => Promise<void> {
       .then(() => {})
       .catch((error: unknown) => log.error({ err: error }, `${name} failed; it is tried again`));
   };
+  /** What is done for the whole database: by one process at a time, whichever comes first. */
+  const keepHouse = () => {
+    for (const [name, work] of Object.entries(HOURLY)) {
+      run(name, () => exclusively(db, name, () => work(services)));
+    }
+  };
   const syncs = syncSchedule(services);
+  const sealing = sealEvents(services);
   const timers = [
+    // Apart from the others, too: what they do must not keep events from being sealed.
+    setInterval(sealing, SEAL_MS),
     // Apart from the others: what is started here takes as long as providers take to answer.
     setInterval(() => {
       syncs.startDue().catch((error: unknown) => log.error({ err: error }, 'looking for due syncs failed'));
     }, SYNC_CHECK_MS),
     setInterval(() => run('writing refusals', () => refusals.flush('over')), MINUTE_MS),
-    setInterval(() => run('removing unclaimed users', () => removeUnclaimedUsers(services)), HOUR_MS),
-    setInterval(() => run('removing old traces', () => removeOldTraces(services)), HOUR_MS),
-    setInterval(() => run('erasing former secrets', () => eraseFormer(services)), HOUR_MS),
-    setInterval(() => run('looking for expiring credentials', () => openRotations(services)), HOUR_MS),
+    setInterval(keepHouse, HOUR_MS),
   ];
   for (const timer of timers) timer.unref();
-  run('removing unclaimed users', () => removeUnclaimedUsers(services));
-  run('removing old traces', () => removeOldTraces(services));
-  run('erasing former secrets', () => eraseFormer(services));
-  run('looking for expiring credentials', () => openRotations(services));
+  keepHouse();
   return async () => {
     for (const timer of timers) clearInterval(timer);
-    await Promise.all([running, syncs.ended()]);
+    await Promise.all([running, sealer.stop(), syncs.ended()]);
+  };
+}
+
+/** A pass of the sealer, unless one is under way. A failure is told when it begins, not twice a second while it lasts. */
+function sealEvents({ log, sealer }: Services): () => void {
+  let underWay = false;
+  let failing = false;
+  return () => {
+    if (underWay) return;
+    underWay = true;
+    sealer
+      .pass()
+      .then(() => {
+        if (failing) log.info('audit events are sealed again');
+        failing = false;
+      })
+      .catch((error: unknown) => {
+        if (!failing) log.error({ err: error }, 'sealing audit events failed; it is tried again');
+        failing = true;
+      })
+      .finally(() => {
+        underWay = false;
+      });
   };
 }

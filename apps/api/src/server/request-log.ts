@@ -1,14 +1,25 @@
-import type { RequestHandler } from 'express';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Services } from '../services.ts';
 
+/** Which operation an answer is of, for the log line and the metrics. */
+const OPERATION = Symbol('operation');
+
+type Logged = ServerResponse & { [OPERATION]?: string };
+
+/** Says which operation a request turned out to be. */
+export function noteOperation(res: ServerResponse, operationId: string | undefined): void {
+  if (operationId !== undefined) (res as Logged)[OPERATION] = operationId;
+}
+
 /** One log line a request: nothing of its headers, query and body, since secrets may stand there. */
-export function requestLog({ log, metrics }: Services): RequestHandler {
-  return (req, res, next) => {
+export function requestLog({ log, metrics }: Services) {
+  return (req: IncomingMessage, res: ServerResponse): void => {
     const start = performance.now();
+    // What mounts a part of the service below a path changes it meanwhile.
+    const target = req.url ?? '';
     res.on('close', () => {
       const durationMs = performance.now() - start;
-      const [path] = req.originalUrl.split('?');
-      const { operationId } = res.locals as { operationId?: string };
+      const operationId = (res as Logged)[OPERATION];
       const status = res.writableFinished ? res.statusCode : 499;
       if (operationId !== undefined) {
         metrics.requests.observe({ operation: operationId, status }, durationMs / 1000);
@@ -17,7 +28,7 @@ export function requestLog({ log, metrics }: Services): RequestHandler {
         {
           requestId: res.getHeader('X-Request-Id'),
           method: req.method,
-          path: path?.slice(0, 512),
+          path: pathOf(target).slice(0, 512),
           operationId,
           status,
           durationMs: Math.round(durationMs * 100) / 100,
@@ -25,6 +36,10 @@ export function requestLog({ log, metrics }: Services): RequestHandler {
         'request',
       );
     });
-    next();
   };
+}
+
+function pathOf(target: string): string {
+  const mark = target.indexOf('?');
+  return mark < 0 ? target : target.slice(0, mark);
 }

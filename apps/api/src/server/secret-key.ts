@@ -17,6 +17,7 @@ type KeyConfig = Pick<Config, 'databaseUrl' | 'secretKey' | 'formerSecretKeys' |
  * @throws ConfigError where there are secrets and no key opens any of them, unless the key is said to be lost
  */
 export async function openSecretBox(db: Database, config: KeyConfig): Promise<SecretBox> {
+  // The configuration asks for a key where the database is no file.
   const path = `${sqlitePath(config.databaseUrl, ROOT)}.key`;
   const given = config.secretKey ?? (await keyIn(path));
   const key = given ?? randomBytes(KEY_BYTES);

@@ -3,6 +3,7 @@ import { DuplicateKeyError } from '@quartermaster/db/errors.ts';
 import { newId } from '@quartermaster/db/ids.ts';
 import {
   findNewestSigningKey,
+  findSealedKey,
   insertSigningKey,
   listPublishedKeys,
   type NewSigningKey,
@@ -12,7 +13,7 @@ import {
 } from '@quartermaster/db/repositories/signing-keys.ts';
 import { inTransaction } from '@quartermaster/db/transaction.ts';
 import { type CryptoKey, exportJWK, generateKeyPair, importJWK, type JWK } from 'jose';
-import { SecretUnreadableError } from '../crypto/secret-box.ts';
+import { type SecretBox, SecretUnreadableError } from '../crypto/secret-box.ts';
 import type { Services } from '../services.ts';
 
 /** How long a key signs. */
@@ -47,6 +48,35 @@ export async function jwks(services: KeyServices): Promise<{ keys: PublicJwk[] }
   if (keys.length > 0) return { keys };
   await currentKey(services);
   return { keys: await listPublishedKeys(services.db, services.now()) };
+}
+
+/** Public keys that were proved once, for each box of secrets: a key does not change. */
+const proved = new WeakMap<SecretBox, Map<string, CryptoKey>>();
+
+/**
+ * The public key of a signing key of ours, however old: of one that verifies for longer than it is published. It is taken
+ * from the private half, which nobody can seal without QM_SECRET_KEY: the public one beside it could be anybody's.
+ */
+export async function verificationKey(
+  { db, secrets }: Pick<KeyServices, 'db' | 'secrets'>,
+  kid: string,
+): Promise<CryptoKey | 'unknown' | 'unreadable'> {
+  const kept = proved.get(secrets) ?? new Map<string, CryptoKey>();
+  proved.set(secrets, kept);
+  const known = kept.get(kid);
+  if (known) return known;
+  const sealedKey = await findSealedKey(db, kid);
+  if (sealedKey === undefined) return 'unknown';
+  try {
+    const { kty, crv, x, y } = JSON.parse(secrets.open(sealedKey, signingKeyIdentity(kid))) as JWK;
+    const key = await importJWK({ kty, crv, x, y } as JWK, SIGNING_ALGORITHM);
+    if (key instanceof Uint8Array) throw new Error(`the signing key ${kid} is symmetric`);
+    kept.set(kid, key);
+    return key;
+  } catch (error) {
+    if (error instanceof SecretUnreadableError) return 'unreadable';
+    throw error;
+  }
 }
 
 /**

@@ -1,5 +1,6 @@
 import { holdsScopes } from '@quartermaster/contracts/scopes.ts';
 import type { Database } from '@quartermaster/db/database.ts';
+import { inTurn } from '@quartermaster/db/in-turn.ts';
 import { findTenantSettings } from '@quartermaster/db/repositories/tenants.ts';
 import { addToTraces, insertSpans } from '@quartermaster/db/repositories/traces.ts';
 import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
@@ -39,7 +40,10 @@ export async function ingestSpans(
   let unobserved = 0;
   for (let start = 0; start < spans.length; start += SPANS_OF_TRANSACTION) {
     const batch = spans.slice(start, start + SPANS_OF_TRANSACTION);
-    const done = await inTransaction(db, (trx) => store(trx, { place, sender, batch, limit }, clock()));
+    // Batches of one tenant fold into the same observations.
+    const done = await inTurn(db, `ingest ${place.tenantId}`, () =>
+      inTransaction(db, (trx) => store(trx, { place, sender, batch, limit }, clock())),
+    );
     stored += done.stored;
     unobserved += done.unobserved;
   }

@@ -1,7 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database } from '@quartermaster/db/database.ts';
+import { isPostgres } from '@quartermaster/db/dialects/postgres.ts';
+import { makeSpanPartitions, removeExpiredSpans } from '@quartermaster/db/dialects/postgres-spans.ts';
 import { listRetentions } from '@quartermaster/db/repositories/tenants.ts';
-import { deleteTracesBefore } from '@quartermaster/db/repositories/traces.ts';
+import { deleteTracesBefore } from '@quartermaster/db/repositories/trace-retention.ts';
 import { inTransaction } from '@quartermaster/db/transaction.ts';
 import type { Services } from '../services.ts';
 
@@ -10,6 +12,11 @@ const DAY_MS = 24 * 3600 * 1000;
 /** Spans removed in one transaction: an embedded database deletes them without giving the event loop a turn. */
 const SPANS_OF_BATCH = 256;
 
+/** Postgres keeps spans by the day on which they come in: those of the next days are made ahead. */
+export async function makeDays({ db, now }: Pick<Services, 'db' | 'now'>): Promise<void> {
+  if (isPostgres(db)) await makeSpanPartitions(db, now());
+}
+
 /** Removes the traces that are older than their tenant keeps them. Answers how many. */
 export async function removeOldTraces({ db, now }: Pick<Services, 'db' | 'now'>): Promise<number> {
   let removed = 0;
@@ -17,6 +24,7 @@ export async function removeOldTraces({ db, now }: Pick<Services, 'db' | 'now'>)
     const before = new Date(now().getTime() - days * DAY_MS).toISOString();
     removed += await removeTracesBefore(db, tenantId, before);
   }
+  if (isPostgres(db)) await removeExpiredSpans(db, now());
   return removed;
 }
 

@@ -185,6 +185,15 @@ test('list_audit_events walks all pages while events are written', async () => {
   );
 });
 
-test('the operation was seen to succeed', () => {
+test('verify_audit_events answers 200 for a tenant, and 404 for one that does not exist', async () => {
+  await accountWithKey(server, { tenantId: 'verified-1' });
+  await server.services.sealer.pass();
+  const answer = await server.ok('GET', `${PATH}/verify?tenant_id=verified-1`, { as: server.admin });
+  expect(answer).toMatchObject({ tenantId: 'verified-1', status: 'intact', faults: [] });
+  const none = await server.call('GET', `${PATH}/verify?tenant_id=verified-none`, { as: server.admin });
+  expectProblem(none, 404, 'tenant_not_found');
+});
+
+test('the operations were seen to succeed, and to answer each error that they declare', () => {
   expect(server.unseen()).toEqual([]);
 });

@@ -1,13 +1,10 @@
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import * as contract from '@quartermaster/contracts/provider-credentials.ts';
-import SqliteDatabase from 'better-sqlite3';
 import pino from 'pino';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { LOOPBACK, startPeer } from '../inventory-sync/peers.ts';
 import { accountWithKey, unique } from '../support/people.ts';
 import { type Body, startTestServer } from '../support/server.ts';
+import { textOf } from '../support/tables.ts';
 import { auditOf, type Endpoints, expectFields, expectInvalid, expectProblem, serverFor } from './harness.ts';
 
 const HOUR = 3_600_000;
@@ -33,13 +30,9 @@ async function credentialsOf(id: string): Promise<Body[]> {
 }
 
 /** What stands in the database for a credential. */
-function stored(credentialId: string): Record<string, unknown> {
-  const db = new SqliteDatabase(server.databasePath, { readonly: true });
-  try {
-    return db.prepare('select * from credentials where id = ?').get(credentialId) as Record<string, unknown>;
-  } finally {
-    db.close();
-  }
+function stored(credentialId: string): Promise<Record<string, unknown>> {
+  const rows = server.services.db.selectFrom('credentials').selectAll();
+  return rows.where('id', '=', credentialId).executeTakeFirstOrThrow();
 }
 
 test('put_provider_credential answers the record alone, and searches show it', async () => {
@@ -53,7 +46,7 @@ test('put_provider_credential answers the record alone, and searches show it', a
     ...{ revokedAt: null, rotationCount: 0, slot: 'current', header: 'Authorization' },
   });
   expect(await credentialsOf(id)).toEqual([credential]);
-  expect(stored(credential.id)).toMatchObject({ scheme: 'Bearer', secret: expect.stringMatching(/^v1\./) });
+  expect(await stored(credential.id)).toMatchObject({ scheme: 'Bearer', secret: expect.stringMatching(/^v1\./) });
   const [event] = await auditOf(server, { operation: 'put_provider_credential', target_id: credential.id });
   expect(event).toMatchObject({
     target: { type: 'provider_credential' },
@@ -75,7 +68,7 @@ test('the word before the secret is Bearer in Authorization, none elsewhere, and
   for (const [body, header, scheme] of rows) {
     const credential = await server.ok('PUT', path, { as, body: { secret: 'sk-1', ...body } });
     expect(credential.header).toBe(header);
-    expect(stored(credential.id)).toMatchObject({ header, scheme });
+    expect(await stored(credential.id)).toMatchObject({ header, scheme });
   }
 });
 
@@ -84,7 +77,7 @@ test('another secret revokes the one before it, erases it, and counts on', async
   const first = await server.ok('PUT', path, { as, body: { secret: 'sk-1' } });
   const second = await server.ok('PUT', path, { as, body: { secret: 'sk-2' } });
   expect(second).toMatchObject({ rotationCount: 1, slot: 'current' });
-  expect(stored(first.id)).toMatchObject({ secret: null, replaced_by: second.id });
+  expect(await stored(first.id)).toMatchObject({ secret: null, replaced_by: second.id });
   const [newest, oldest] = (await credentialsOf(id)).toSorted((a, b) => b.rotationCount - a.rotationCount);
   expect(newest).toEqual(second);
   expect(oldest).toMatchObject({ id: first.id, status: 'revoked', slot: 'former' });
@@ -100,7 +93,7 @@ test('a secret on standby stands beside the one in use, and is replaced by the n
   expect(all.find((one) => one.id === current.id)).toEqual(current);
   expect(all.find((one) => one.id === better.id)).toMatchObject({ slot: 'standby', rotationCount: 1 });
   expect(all.find((one) => one.id === standby.id)).toMatchObject({ slot: 'former', status: 'revoked' });
-  expect(stored(standby.id)).toMatchObject({ secret: null });
+  expect(await stored(standby.id)).toMatchObject({ secret: null });
 });
 
 test('delete_provider_credential revokes and erases what there is, and answers the final record once', async () => {
@@ -112,7 +105,7 @@ test('delete_provider_credential revokes and erases what there is, and answers t
   expect(deleted).toMatchObject({ id: current.id, status: 'revoked', slot: 'former' });
   for (const { id: one, status } of await credentialsOf(id)) {
     expect(status).toBe('revoked');
-    expect(stored(one).secret).toBeNull();
+    expect((await stored(one))['secret']).toBeNull();
   }
   expectProblem(await server.call('DELETE', path, { as }), 404, 'provider_credential_not_found');
   expect(await auditOf(server, { operation: 'delete_provider_credential' })).toHaveLength(2);
@@ -186,7 +179,7 @@ test('a change of the origin of the base URL detaches the credential; another pa
     expect(await inForce()).toHaveLength(2);
     await change({ baseUrl });
     expect(await inForce()).toEqual([]);
-    expect(stored(put.id).secret).toBeNull();
+    expect((await stored(put.id))['secret']).toBeNull();
     const [event] = await auditOf(server, { operation: 'update_provider', target_id: put.id });
     expect(event).toMatchObject({ target: { type: 'provider_credential' }, changedFields: ['revokedAt'] });
   }
@@ -197,7 +190,7 @@ test('a deleted provider has no credential', async () => {
   const put = await server.ok('PUT', path, { as, body: { secret: 'sk-1' } });
   await server.ok('DELETE', `/v1/providers/${id}`, { as });
   expect(await credentialsOf(id)).toMatchObject([{ id: put.id, status: 'revoked' }]);
-  expect(stored(put.id).secret).toBeNull();
+  expect((await stored(put.id))['secret']).toBeNull();
 });
 
 test('a sync says when the credential was used, to the minute, and does not use one that ended', async () => {
@@ -229,7 +222,6 @@ test('the secret is in no answer, log, audit event, task or row, however its use
   const lines: string[] = [];
   const log = pino({ level: 'trace' }, { write: (line: string) => void lines.push(line) });
   const own = await startTestServer({ ...LOOPBACK, QM_LOG_LEVEL: 'debug' }, { log, syncLimits: { pauseMs: 1 } });
-  const folder = await mkdtemp(join(tmpdir(), 'quartermaster-copy-'));
   try {
     const as = own.admin;
     const secret = 'sk-that-must-not-be-seen-anywhere';
@@ -267,11 +259,7 @@ test('the secret is in no answer, log, audit event, task or row, however its use
     expect(seen.length).toBeGreaterThan(5);
     expect(new Set(seen)).toEqual(new Set([`Bearer ${secret}`]));
     expect(lines.length).toBeGreaterThan(5);
-    const copy = join(folder, 'copy.db');
-    const db = new SqliteDatabase(own.databasePath, { readonly: true });
-    await db.backup(copy);
-    db.close();
-    const held = [...answers, ...lines, (await readFile(copy)).toString('latin1')].join('\n');
+    const held = [...answers, ...lines, await textOf(own.services.db)].join('\n');
     expect(held).toContain('echoed');
     for (const form of [
       secret,
@@ -282,7 +270,6 @@ test('the secret is in no answer, log, audit event, task or row, however its use
     }
   } finally {
     await own.stop();
-    await rm(folder, { recursive: true });
   }
 });
 

@@ -298,7 +298,7 @@ describe('apply_provider_recommendations', () => {
     return { tenant, session: await open('edge', tenant.provider.id), other: await open('other', elsewhere.id) };
   }
 
-  test('a flood of unknown names never hides a block from {}', async () => {
+  test('a flood of unknown names never hides a block from {}', { timeout: 60_000 }, async () => {
     const tenant = await newTenant(server);
     await sendSpans(
       server,

@@ -1,4 +1,3 @@
-import SqliteDatabase from 'better-sqlite3';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { expectProblem } from '../endpoints/harness.ts';
 import { LOOPBACK, startPeer } from '../inventory-sync/peers.ts';
@@ -158,9 +157,8 @@ test('an observation that the first release named with the provider in front is 
   server.travel(1000);
   await provider.see('acme/gpt-5');
   const plain = (await provider.observations()).find(({ name }) => name === 'gpt-5');
-  const db = new SqliteDatabase(server.databasePath, { timeout: 5000 });
-  db.prepare('update runtime_observations set name = ? where id = ?').run('oai/gpt-5', plain?.['id']);
-  db.close();
+  const renamed = server.services.db.updateTable('runtime_observations').set({ name: 'oai/gpt-5' });
+  await renamed.where('id', '=', plain?.['id']).execute();
   const moved = (await provider.observations()).find(({ name }) => name === 'acme/gpt-5');
   await tenant.review(moved?.['id'], 'rejected');
   expect((await provider.rename('acme')).status).toBe(200);

@@ -51,11 +51,12 @@ export async function serve(options: Partial<RestOptions> = {}): Promise<Server>
       createContext: (_req, _res, principal, requestId) => contextOf(principal, requestId),
       requestId: (res) => String(res.getHeader('X-Request-Id')),
       otlp: async (_req, res, operation) => {
-        res.json({ otlp: operation.operationId });
+        res.setHeader('content-type', 'application/json').end(JSON.stringify({ otlp: operation.operationId }));
       },
       onRefused: (error, answer) => {
         if (answer.unexpected) errors.push(error);
       },
+      checkAnswers: true,
       ...options,
     }),
   );

@@ -1,10 +1,10 @@
 import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import SqliteDatabase from 'better-sqlite3';
 import { expect, onTestFinished } from 'vitest';
 import { accountWithKey, type Place, unique } from '../support/people.ts';
 import type { Body, TestServer } from '../support/server.ts';
+import { textOf } from '../support/tables.ts';
 import { SAID, startOpenAiServer } from './openai-server.ts';
 
 /** What the agent is asked: it goes into the command line too, as with any agent that is a command. */
@@ -65,7 +65,7 @@ export async function runAgent(
   return {
     genAi: await genAiOf(server, reader),
     observed: await observedBy(server, reader),
-    stored: storedIn(server),
+    stored: await textOf(server.services.db),
     requests: models.requests,
   };
 }
@@ -118,15 +118,4 @@ async function observedBy(server: TestServer, reader: { key: string }): Promise<
   });
   const key = ({ provider, kind, name }: Seen) => `${provider} ${kind} ${name}`;
   return seen.toSorted((a, b) => (key(a) < key(b) ? -1 : 1));
-}
-
-function storedIn(server: TestServer): string {
-  const db = new SqliteDatabase(server.databasePath, { readonly: true });
-  try {
-    const tables = db.prepare(`select name from sqlite_master where type = 'table'`).pluck().all() as string[];
-    const values = tables.flatMap((table) => db.prepare(`select * from "${table}"`).raw().all().flat());
-    return values.map(String).join('\n');
-  } finally {
-    db.close();
-  }
 }

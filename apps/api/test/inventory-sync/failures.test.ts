@@ -1,5 +1,4 @@
 import type { RequestListener } from 'node:http';
-import SqliteDatabase from 'better-sqlite3';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { expectProblem } from '../endpoints/harness.ts';
 import { unique } from '../support/people.ts';
@@ -44,19 +43,15 @@ async function synced(server: TestServer, kind: Kind, host = '127.0.0.1'): Promi
   };
 }
 
-function inventoryRows({ databasePath }: TestServer, providerId: string): unknown[] {
-  const db = new SqliteDatabase(databasePath, { readonly: true });
-  try {
-    return db.prepare('select * from inventory_items where provider_id = ? order by id').all(providerId);
-  } finally {
-    db.close();
-  }
+function inventoryRows({ services }: TestServer, providerId: string): Promise<unknown[]> {
+  const items = services.db.selectFrom('inventory_items').selectAll();
+  return items.where('provider_id', '=', providerId).orderBy('id').execute();
 }
 
 /** Expects a sync to fail for a reason, to say so everywhere, and to leave the inventory as it was. */
 async function expectFailure({ server, provider }: Synced, reason: RegExp, withinMs: number): Promise<Body> {
   const { id } = provider;
-  const before = inventoryRows(server, id);
+  const before = await inventoryRows(server, id);
   expect(before.length).toBeGreaterThan(0);
   const started = performance.now();
   const answered = await server.call('POST', `/v1/providers/${id}/sync`, { as: server.admin });
@@ -71,7 +66,7 @@ async function expectFailure({ server, provider }: Synced, reason: RegExp, withi
   expect(task.completedAt).not.toBeNull();
   const after = await server.ok('GET', `/v1/providers/${id}`, { as: server.admin });
   expect(after).toMatchObject({ health: 'failing', inventorySyncedAt: provider.inventorySyncedAt });
-  expect(inventoryRows(server, id)).toEqual(before);
+  expect(await inventoryRows(server, id)).toEqual(before);
   return task;
 }
 

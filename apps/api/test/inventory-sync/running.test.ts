@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import SqliteDatabase from 'better-sqlite3';
+import { sql } from 'kysely';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { auditOf, expectProblem } from '../endpoints/harness.ts';
 import { unique } from '../support/people.ts';
@@ -47,13 +47,6 @@ async function tasksOf(server: TestServer, { id }: Body): Promise<Body[]> {
   return items.filter(({ subject }: Body) => subject.id === id);
 }
 
-/** Another connection to the database, as another process has it. */
-function directly(server: TestServer, statement: string, ...values: unknown[]): void {
-  const db = new SqliteDatabase(server.databasePath, { timeout: 5000 });
-  db.prepare(statement).run(...values);
-  db.close();
-}
-
 test('while a sync runs its task says so, and a second one is refused', async () => {
   const server = await serverOfTest();
   const { provider, answer, asked } = await waiting(server);
@@ -88,13 +81,12 @@ test('a run whose process died is taken over once its lease is over', async () =
   const server = await serverOfTest();
   const { provider, answer, asked } = await waiting(server);
   const lease = new Date(server.services.now().getTime() + 30_000).toISOString();
-  directly(
-    server,
-    `insert into operator_tasks (tenant_id, sub_tenant_id, id, kind, status, title, subject_type, subject_id, priority,
-       attempts, lease_expires_at, created_at, updated_at)
-     values ('default', '', 'task_dead', 'sync_inventory', 'running', 'Sync', 'provider', ?, 'normal', 1, ?, ?, ?)`,
-    ...[provider.id, lease, lease, lease],
-  );
+  // As a process that died has left it.
+  await sql`
+    insert into operator_tasks (tenant_id, sub_tenant_id, id, kind, status, title, subject_type, subject_id, priority,
+      attempts, lease_expires_at, created_at, updated_at)
+    values ('default', '', 'task_dead', 'sync_inventory', 'running', 'Sync', 'provider', ${provider.id}, 'normal', 1,
+      ${lease}, ${lease}, ${lease})`.execute(server.services.db);
   expectProblem(await sync(server, provider), 409, 'sync_running');
   server.travel(31_000);
   const running = sync(server, provider);
@@ -198,7 +190,8 @@ test('a provider with an interval is synced when it is due, by the system, and n
   expect(provider.syncIntervalSeconds).toBe(300);
   // Another one is due now: once it was synced, those that are due were looked for.
   const probe = await waiting(server, { syncIntervalSeconds: 300 });
-  directly(server, 'update providers set next_sync_at = ? where id = ?', '2000-01-01T00:00:00.000Z', probe.provider.id);
+  const overdue = server.services.db.updateTable('providers').set({ next_sync_at: '2000-01-01T00:00:00.000Z' });
+  await overdue.where('id', '=', probe.provider.id).execute();
   await probe.asked();
   probe.answer();
   expect(peer.requests).toHaveLength(0);
@@ -225,20 +218,19 @@ test('scheduled syncs that fail come at growing intervals', SLOW, async () => {
   const peer = await startPeer((_req, res) => void res.writeHead(404).end());
   const body = { name: 'failing', kind: 'llm', baseUrl: peer.url, syncIntervalSeconds: 300 };
   const provider = await server.ok('POST', '/v1/providers', { as: server.admin, body });
-  const nextSync = () => {
-    const db = new SqliteDatabase(server.databasePath, { readonly: true });
-    const next = db.prepare('select next_sync_at from providers where id = ?').pluck().get(provider.id) as string;
-    db.close();
-    return Date.parse(next) - server.services.now().getTime();
+  const nextSync = async () => {
+    const rows = server.services.db.selectFrom('providers').select('next_sync_at').where('id', '=', provider.id);
+    const { next_sync_at: next } = await rows.executeTakeFirstOrThrow();
+    return Date.parse(next ?? '') - server.services.now().getTime();
   };
   const waits: number[] = [];
   for (let failures = 1; failures <= 3; failures += 1) {
-    server.travel(nextSync() + 1000);
+    server.travel((await nextSync()) + 1000);
     await vi.waitFor(async () => {
       const tasks = await tasksOf(server, provider);
       expect(tasks.filter(({ status }) => status === 'failed')).toHaveLength(failures);
     }, WAIT);
-    waits.push(nextSync());
+    waits.push(await nextSync());
   }
   const [first = 0, second = 0, third = 0] = waits;
   expect(first).toBeGreaterThan(9 * MINUTE);

@@ -80,6 +80,7 @@ export const FIXTURES: Record<string, Fixture> = {
   delete_membership: { query: member, scopes: ['*'] },
   accept_membership: { query: member, owner: 'invited' },
   create_organization: { body: () => ({ organization: { displayName: 'Organization' } }), owner: 'loner' },
+  verify_audit_events: { owner: 'tenant' },
   register_user: { body: () => ({ user: { email: `${unique('registered')}@example.com` } }) },
 };
 

@@ -2,10 +2,11 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Place } from '../support/people.ts';
 import { OPERATIONS } from '../support/records.ts';
 import { startTestServer, type TestServer } from '../support/server.ts';
+import { commitsOf } from '../support/tables.ts';
 import { callOver, type Transport } from './callers.ts';
 import { validInput } from './fixtures.ts';
 import { fieldOf, ID_FIELDS, idPlaces, keysOf, withId } from './id-fields.ts';
-import { type CommitWatcher, type Input, keyWith, nobodys, OWNER, PLACES, watchCommits } from './world.ts';
+import { type Input, keyWith, nobodys, OWNER, PLACES } from './world.ts';
 
 /*
  * Ids stand in bodies and queries, too. Made from the contracts: for every such field the stranger makes a valid call of
@@ -13,7 +14,7 @@ import { type CommitWatcher, type Input, keyWith, nobodys, OWNER, PLACES, watchC
  * get for an id that nobody has. The owner, who names it in the same way, gets another answer: else the cell says nothing.
  */
 let server: TestServer;
-let watcher: CommitWatcher;
+const committed = () => commitsOf(server.services);
 
 beforeAll(async () => {
   server = await startTestServer();
@@ -26,13 +27,9 @@ beforeAll(async () => {
   // The first session makes the key that signs them, in a transaction of its own.
   const gateway = await server.ok('POST', '/v1/gateways', { as: server.admin, body: { name: 'first', ...OWNER } });
   await server.ok('POST', `/v1/gateways/${gateway.id}/sessions`, { as: server.admin });
-  watcher = watchCommits(server);
 });
 
-afterAll(async () => {
-  watcher.close();
-  await server.stop();
-});
+afterAll(() => server.stop());
 
 const TRANSPORTS: Transport[] = ['REST', 'tRPC'];
 const STRANGERS = [
@@ -54,9 +51,9 @@ describe.each(cases)('$name of the $form over $transport', ({ served, place, mak
     const made = await validInput(server, served.operation, at);
     const input = withId({ ...made, path: { ...made.path, ...path } }, place, id);
     const as = { key: await keyWith(server, at, ['*']) };
-    const before = watcher.committed();
+    const before = await committed();
     const { status, text } = await callOver(transport, server, served, { input, as });
-    if (status !== 200) expect(watcher.committed(), text).toBe(before);
+    if (status !== 200) expect(await committed(), text).toEqual(before);
     return { status, text: blanked(text, id, input) };
   };
 

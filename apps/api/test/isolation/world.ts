@@ -1,5 +1,4 @@
 import { type Scope, ScopeSchema } from '@quartermaster/contracts/scopes.ts';
-import SqliteDatabase from 'better-sqlite3';
 import { accountWithKey, memberWithToken, type Place, unique } from '../support/people.ts';
 import type { Credential, TestServer } from '../support/server.ts';
 
@@ -147,15 +146,4 @@ export function idOf(record: Record<string, string>): string {
 /** An id that nobody has, of the same form. */
 export function nobodys(id: string): string {
   return `${id.slice(0, -4)}zzzz`.replace(/^(\d+)zzzz$/, '$19999');
-}
-
-export type CommitWatcher = { committed(): unknown; close(): void };
-
-/** Another connection to the server's database: SQLite's own count of what other connections committed. */
-export function watchCommits({ databasePath }: TestServer): CommitWatcher {
-  const database = new SqliteDatabase(databasePath, { readonly: true });
-  return {
-    committed: () => database.pragma('data_version', { simple: true }),
-    close: () => database.close(),
-  };
 }

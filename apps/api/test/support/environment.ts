@@ -3,6 +3,8 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { type Database, openDatabase } from '@quartermaster/db/database.ts';
+import { newTestDatabase } from '@quartermaster/db/testing/test-database.ts';
 import { onTestFinished } from 'vitest';
 import { mintApiKey } from '../../src/access/api-key-format.ts';
 
@@ -16,6 +18,17 @@ export async function databaseFile(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'quartermaster-'));
   onTestFinished(() => rm(folder, { recursive: true }));
   return join(folder, 'test.db');
+}
+
+/** A migrated database of the dialect that is tested, for the length of one test. */
+export async function databaseOfTest(): Promise<Database> {
+  const { url, remove } = await newTestDatabase('migrated');
+  const db = await openDatabase(url, '/');
+  onTestFinished(async () => {
+    await db.destroy();
+    await remove();
+  });
+  return db;
 }
 
 /** A port on which nothing listens. */

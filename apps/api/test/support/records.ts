@@ -1,8 +1,8 @@
 import { isOperation, type Operation } from '@quartermaster/contracts/operation.ts';
-import SqliteDatabase from 'better-sqlite3';
 import { expect } from 'vitest';
 import { procedures } from '../../src/router.ts';
 import type { TestServer } from './server.ts';
+import { tablesOf } from './tables.ts';
 
 /** An operation, and the tRPC path and type of its procedure. */
 export type Served = { operation: Operation; procedure: string; type: 'query' | 'mutation' };
@@ -66,24 +66,19 @@ export function pathWith(operation: Operation, values: Record<string, string>): 
 }
 
 /** All that the tables hold, but for when something was last used or seen. */
-function tablesOf(server: TestServer): Record<string, unknown[]> {
-  const db = new SqliteDatabase(server.databasePath, { readonly: true });
-  try {
-    const names = db.prepare(`select name from sqlite_master where type = 'table' order by name`).pluck().all();
-    return Object.fromEntries(
-      (names as string[]).map((name) => {
-        const rows = db.prepare(`select * from "${name}" order by rowid`).all() as Record<string, unknown>[];
-        return [name, rows.map(({ last_used_at: _used, last_seen_at: _seen, ...row }) => row)];
-      }),
-    );
-  } finally {
-    db.close();
-  }
+async function storedIn(server: TestServer): Promise<Record<string, string[]>> {
+  const tables = Object.entries(await tablesOf(server.services.db)).map(([name, rows]) => {
+    const texts = rows.map(({ last_used_at: _used, last_seen_at: _seen, ...row }) => JSON.stringify(row));
+    return [name, texts.toSorted()] as const;
+  });
+  return Object.fromEntries(tables);
 }
 
 /** Runs `work`, and expects that it changed nothing in the database. */
 export async function unchanged(server: TestServer, work: () => Promise<void>): Promise<void> {
-  const before = tablesOf(server);
+  // What was written before is sealed first: it would be meanwhile.
+  await server.services.sealer.pass();
+  const before = await storedIn(server);
   await work();
-  expect(tablesOf(server)).toEqual(before);
+  expect(await storedIn(server)).toEqual(before);
 }

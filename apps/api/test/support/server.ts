@@ -1,6 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { newTestDatabase, onPostgres } from '@quartermaster/db/testing/test-database.ts';
 import { obtainToken } from '@quartermaster/dev-identity/sign-in.ts';
 import { expect } from 'vitest';
 import { readConfig } from '../../src/config.ts';
@@ -33,12 +31,16 @@ export type TestServer = RunningServer & {
   travel(milliseconds: number): void;
   /** Stops the clock of the service where it is. */
   freeze(): void;
-  /** The database's file. */
-  databasePath: string;
+  /** Of its database. */
+  databaseUrl: string;
 };
 
+/** Where the database is no file, no key stands beside it. */
+export const SECRET_KEY = Buffer.alloc(32, 'k').toString('base64');
+
 /**
- * Starts the whole service on a new database and a free port, with the development identity provider.
+ * Starts the whole service on a free port and a new database, or one that is named, with the development identity
+ * provider.
  *
  * @param parts what it works with in the place of the usual: a log to read, DNS, shorter limits of syncs
  */
@@ -46,10 +48,12 @@ export async function startTestServer(
   environment: Record<string, string> = {},
   parts: Pick<Parts, 'log' | 'resolver' | 'syncLimits'> = {},
 ): Promise<TestServer> {
-  const folder = await mkdtemp(join(tmpdir(), 'quartermaster-'));
+  const given = environment['DATABASE_URL'];
+  const database = given === undefined ? await newTestDatabase('migrated') : { url: given, remove: async () => {} };
   const config = readConfig({
     PORT: '0',
-    DATABASE_URL: `sqlite:${folder}/test.db`,
+    DATABASE_URL: database.url,
+    ...(onPostgres() && { QM_SECRET_KEY: SECRET_KEY }),
     QM_DEV_IDENTITY: '1',
     QM_METRICS_PORT: 'off',
     QM_RATE_LIMITS: 'off',
@@ -58,7 +62,8 @@ export async function startTestServer(
   });
   let shift = 0;
   let frozenAt: number | null = null;
-  const server = await startServer(config, { ...parts, now: () => new Date((frozenAt ?? Date.now()) + shift) });
+  const now = () => new Date((frozenAt ?? Date.now()) + shift);
+  const server = await startServer(config, { ...parts, checkAnswers: true, now });
   const call = (method: string, path: string, sent: Sent = {}) => send(server.url, method, path, sent);
   return {
     ...server,
@@ -79,10 +84,10 @@ export async function startTestServer(
     freeze() {
       frozenAt = Date.now();
     },
-    databasePath: `${folder}/test.db`,
+    databaseUrl: config.databaseUrl,
     async stop() {
       await server.stop();
-      await rm(folder, { recursive: true });
+      await database.remove();
     },
   };
 }

@@ -1,11 +1,10 @@
 import { once } from 'node:events';
-import { mkdtemp, rm } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { ingestTraces } from '@quartermaster/contracts/traces.ts';
-import SqliteDatabase from 'better-sqlite3';
+import { openDatabase } from '@quartermaster/db/database.ts';
+import { onPostgres } from '@quartermaster/db/testing/test-database.ts';
+import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Answer } from '../../src/http/problems.ts';
 import { otlpReceiver } from '../../src/otlp/receiver.ts';
@@ -15,16 +14,11 @@ import { startTestServer, type TestServer } from '../support/server.ts';
 import { chat, exportRequest, newTraceId, sendSpans } from './sending.ts';
 
 let server: TestServer;
-let folder: string;
 
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'quartermaster-senders-'));
-  server = await startTestServer({ DATABASE_URL: `sqlite:${folder}/senders.db` });
+  server = await startTestServer();
 });
-afterAll(async () => {
-  await server.stop();
-  await rm(folder, { recursive: true });
-});
+afterAll(() => server.stop());
 
 describe('whose spans they are', () => {
   test('the credential alone says it, whatever the request claims', async () => {
@@ -83,7 +77,7 @@ test('503 with Retry-After while the database is locked, and the retry is taken'
   const traceId = newTraceId();
   const request = exportRequest([{ traceId, ...chat('gpt-5') }]);
   await sendSpans(server, sender, [chat('gpt-5')]);
-  const release = lockDatabase();
+  const release = await lockDatabase();
   try {
     const json = await server.call('POST', '/v1/traces', { as: sender, body: request });
     expect(json.status).toBe(503);
@@ -99,7 +93,7 @@ test('503 with Retry-After while the database is locked, and the retry is taken'
     expect(fromProtobuf('RpcStatus', Buffer.from(await protobuf.arrayBuffer()))).toMatchObject({ code: 14 });
     expect((await server.call('GET', `/v1/traces/${traceId}/spans`, { as: sender })).status).toBe(404);
   } finally {
-    release();
+    await release();
   }
   await server.ok('POST', '/v1/traces', { as: sender, body: request });
   const { items } = await server.ok('GET', `/v1/traces/${traceId}/spans`, { as: sender });
@@ -108,19 +102,27 @@ test('503 with Retry-After while the database is locked, and the retry is taken'
 
 test('a lock that is released in time is waited for', async () => {
   const sender = await accountWithKey(server, { tenantId: 'locked' }, ['traces:write']);
-  const release = lockDatabase();
+  const release = await lockDatabase();
   const sending = sendSpans(server, sender, [chat('gpt-5')]);
   setTimeout(release, 300);
   await sending;
 });
 
-/** Takes the lock for writing as another process would. Answers what gives it back. */
-function lockDatabase(): () => void {
-  const other = new SqliteDatabase(`${folder}/senders.db`);
-  other.exec('begin immediate');
-  return () => {
-    other.exec('rollback');
-    other.close();
+/** Takes the lock that writing spans needs, as another process would. Answers what gives it back. */
+async function lockDatabase(): Promise<() => Promise<void>> {
+  const [taken, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const other = await openDatabase(server.databaseUrl, '/');
+  const holding = other.transaction().execute(async (trx) => {
+    // On SQLite each transaction has it from the beginning.
+    if (onPostgres()) await sql`lock table traces in exclusive mode`.execute(trx);
+    taken.resolve();
+    await released.promise;
+  });
+  await taken.promise;
+  return async () => {
+    released.resolve();
+    await holding;
+    await other.destroy();
   };
 }
 

@@ -1,8 +1,9 @@
 import type { AuditEvent } from '@quartermaster/contracts/audit-events.ts';
-import type { Selectable } from 'kysely';
+import type { Insertable, Selectable } from 'kysely';
 import type { Database } from '../database.ts';
-import { newId } from '../ids.ts';
+import { newAuditEventId } from '../ids.ts';
 import { newestFirst, type Page, type PageRequest, pageOf, placeColumns, timeKey, within } from '../queries.ts';
+import { statement } from '../statement.ts';
 import type { Tables } from '../tables.ts';
 import type { TenantPlace, TenantScope } from '../tenancy.ts';
 
@@ -20,7 +21,10 @@ export type AuditEventFilter = {
   createdBefore?: string | null | undefined;
 };
 
-/** Appends events, in the transaction of the write that they record. Nothing changes or removes one. */
+/**
+ * Appends events, in the transaction of the write that they record. Nothing changes or removes one. They wait to be
+ * sealed in their order: see audit-chain.ts.
+ */
 export async function insertAuditEvents(db: Database, events: readonly NewAuditEvent[], now: Date): Promise<void> {
   for (let start = 0; start < events.length; start += ROWS_OF_INSERT) {
     await insertBatch(db, events.slice(start, start + ROWS_OF_INSERT), now);
@@ -30,30 +34,34 @@ export async function insertAuditEvents(db: Database, events: readonly NewAuditE
 /** Rows of one insert: SQLite takes 32,766 parameters a statement. */
 const ROWS_OF_INSERT = 500;
 
+const newEvents = statement((db, { rows }: { rows: readonly Insertable<Tables['audit_events']>[] }) =>
+  db.insertInto('audit_events').values(rows),
+);
+const newUnsealed = statement((db, { rows }: { rows: readonly Insertable<Tables['audit_unsealed']>[] }) =>
+  db.insertInto('audit_unsealed').values(rows),
+);
+
 async function insertBatch(db: Database, events: readonly NewAuditEvent[], now: Date): Promise<void> {
-  await db
-    .insertInto('audit_events')
-    .values(
-      events.map((event) => ({
-        id: newId('aud', now),
-        ...(event.place === null ? { tenant_id: '', sub_tenant_id: '' } : placeColumns(event.place)),
-        created_at: now.toISOString(),
-        actor_type: event.actor.type,
-        actor_id: event.actor.id,
-        actor_tenant_id: event.actor.tenantId,
-        scheme: event.scheme,
-        key_id: event.keyId,
-        operation: event.operation,
-        target_type: event.target?.type ?? null,
-        target_id: event.target?.id ?? null,
-        outcome: event.outcome,
-        reason: event.reason,
-        changed_fields: JSON.stringify(event.changedFields),
-        count: event.count,
-        request_id: event.requestId,
-      })),
-    )
-    .execute();
+  const rows = events.map((event) => ({
+    id: newAuditEventId(now),
+    ...(event.place === null ? { tenant_id: '', sub_tenant_id: '' } : placeColumns(event.place)),
+    created_at: now.toISOString(),
+    actor_type: event.actor.type,
+    actor_id: event.actor.id,
+    actor_tenant_id: event.actor.tenantId,
+    scheme: event.scheme,
+    key_id: event.keyId,
+    operation: event.operation,
+    target_type: event.target?.type ?? null,
+    target_id: event.target?.id ?? null,
+    outcome: event.outcome,
+    reason: event.reason,
+    changed_fields: JSON.stringify(event.changedFields),
+    count: event.count,
+    request_id: event.requestId,
+  }));
+  await newEvents(db, { rows });
+  await newUnsealed(db, { rows: rows.map(({ tenant_id, id }) => ({ tenant_id, event_id: id })) });
 }
 
 export async function listAuditEvents(
@@ -73,7 +81,7 @@ export async function listAuditEvents(
   return pageOf(rows, page.limit, toAuditEvent, timeKey);
 }
 
-function toAuditEvent(row: Selectable<Tables['audit_events']>): AuditEvent {
+export function toAuditEvent(row: Selectable<Tables['audit_events']>): AuditEvent {
   return {
     id: row.id,
     tenantId: row.tenant_id === '' ? null : row.tenant_id,

@@ -2,91 +2,17 @@ import { type Credential, EXPIRING_DAYS, type SearchCredentialsInput } from '@qu
 import type { Scope } from '@quartermaster/contracts/scopes.ts';
 import { type Expression, type Selectable, type SqlBool, sql } from 'kysely';
 import type { Database } from '../database.ts';
-import {
-  contains,
-  folded,
-  newestFirst,
-  type Page,
-  type PageRequest,
-  pageOf,
-  placeColumns,
-  timeKey,
-  timesOf,
-  within,
-} from '../queries.ts';
+import { listRows, type Stretch, withinStretch } from '../listing.ts';
+import { contains, folded, type Page, type PageRequest, placeColumns, timesOf, within } from '../queries.ts';
 import type { Tables } from '../tables.ts';
 import type { TenantPlace, TenantScope } from '../tenancy.ts';
+import { forgetApiKeys } from './api-keys.ts';
 
 export type CredentialFilter = Omit<SearchCredentialsInput, 'tenantId' | 'subTenantId' | 'limit' | 'cursor'>;
 
 type Row = Selectable<Tables['credentials']>;
 
 const EXPIRING_MS = EXPIRING_DAYS * 24 * 3600 * 1000;
-
-/** An API key as the caller's look-up needs it, with its account. */
-export type ApiKey = {
-  id: string;
-  digest: string;
-  scopes: Scope[];
-  expiresAt: string | null;
-  revokedAt: string | null;
-  lastUsedAt: string | null;
-  account: {
-    id: string;
-    tenantId: string;
-    subTenantId: string | null;
-    status: 'active' | 'disabled' | 'deleted';
-    platformAdministrator: boolean;
-  };
-};
-
-/** Looks a key up to find out who is calling: the one read that no scope narrows. */
-export async function findApiKey(db: Database, keyId: string): Promise<ApiKey | undefined> {
-  const row = await db
-    .selectFrom('credentials as credential')
-    .innerJoin('service_accounts as account', (join) =>
-      join.onRef('account.tenant_id', '=', 'credential.tenant_id').onRef('account.id', '=', 'credential.owner_id'),
-    )
-    .select(['credential.id', 'credential.digest', 'credential.scopes', 'credential.expires_at'])
-    .select(['credential.revoked_at', 'credential.last_used_at'])
-    .select(['account.id as account_id', 'account.tenant_id', 'account.sub_tenant_id'])
-    .select(['account.status', 'account.platform_administrator'])
-    .where('credential.id', '=', keyId)
-    .where('credential.kind', '=', 'api_key')
-    .executeTakeFirst();
-  if (!row || row.digest === null) return undefined;
-  return {
-    id: row.id,
-    digest: row.digest,
-    scopes: JSON.parse(row.scopes) as Scope[],
-    expiresAt: row.expires_at,
-    revokedAt: row.revoked_at,
-    lastUsedAt: row.last_used_at,
-    account: {
-      id: row.account_id,
-      tenantId: row.tenant_id,
-      subTenantId: row.sub_tenant_id === '' ? null : row.sub_tenant_id,
-      status: row.status,
-      platformAdministrator: row.platform_administrator === 1,
-    },
-  };
-}
-
-/**
- * Remembers that a key was used, on it and its account. Two statements and no transaction: where another process holds
- * the lock, a transaction would wait for it, and the caller's request with it.
- */
-export async function touchApiKey(db: Database, key: ApiKey, now: Date): Promise<void> {
-  const used = { last_used_at: now.toISOString() };
-  const { id: accountId, tenantId } = key.account;
-  await db.updateTable('credentials').set(used).where('tenant_id', '=', tenantId).where('id', '=', key.id).execute();
-  await db
-    .updateTable('service_accounts')
-    .set(used)
-    .where('tenant_id', '=', tenantId)
-    .where('id', '=', accountId)
-    .execute();
-}
 
 export type NewApiKey = {
   id: string;
@@ -175,6 +101,7 @@ export async function endApiKey(
     query = query.set({ replaced_by: end.replacedBy }).where('replaced_by', 'is', null);
   }
   const row = await query.returningAll().executeTakeFirst();
+  forgetApiKeys(db, { keyId: key.id });
   return row && toCredential(row, now);
 }
 
@@ -194,6 +121,7 @@ export async function revokeKeysOfAccount(
     .where('revoked_at', 'is', null)
     .where(within(scope))
     .execute();
+  forgetApiKeys(db, { tenantId: account.tenantId, accountId: account.id });
 }
 
 /** Newest first. */
@@ -204,7 +132,18 @@ export async function searchCredentials(
   page: PageRequest,
   now: Date,
 ): Promise<Page<Credential>> {
-  let query = db.selectFrom('credentials').selectAll().where(within(scope));
+  const { ids, ownerId, providerId, ...sifting } = filter;
+  const { rows, next } = await listRows(db, scope, page, {
+    table: 'credentials',
+    // Ids and owners have indexes of their own, and are few.
+    isSifted: ids == null && ownerId == null && providerId == null && Object.values(sifting).some((one) => one != null),
+    rows: (stretch) => credentialRows(db, filter, stretch, now).execute(),
+  });
+  return { items: rows.map((row) => toCredential(row, now)), next };
+}
+
+function credentialRows(db: Database, filter: CredentialFilter, stretch: Stretch, now: Date) {
+  let query = db.selectFrom('credentials').selectAll().where(within(stretch.scope));
   if (filter.ids != null) query = query.where('id', 'in', filter.ids.length > 0 ? filter.ids : ['']);
   if (filter.name != null) query = query.where('name', '=', filter.name);
   if (filter.query != null) query = query.where(contains('search_text', filter.query));
@@ -221,8 +160,7 @@ export async function searchCredentials(
   }
   if (filter.createdAfter != null) query = query.where('created_at', '>', filter.createdAfter);
   if (filter.createdBefore != null) query = query.where('created_at', '<', filter.createdBefore);
-  const rows = await query.$call(newestFirst(page)).execute();
-  return pageOf(rows, page.limit, (row) => toCredential(row, now), timeKey);
+  return query.where(withinStretch(stretch)).orderBy('created_at', 'desc').orderBy('id', 'desc').limit(stretch.rows);
 }
 
 /** Whether nothing has to be done about a credential's end: it was replaced, was revoked or is gone, or does not end soon. */

@@ -2,7 +2,7 @@ import { setImmediate as breathe } from 'node:timers/promises';
 import type { GatewaySession, Grant } from '@quartermaster/contracts/gateway-sessions.ts';
 import { SESSION_TTL_MAX_SECONDS } from '@quartermaster/contracts/gateways.ts';
 import type { InventoryKind } from '@quartermaster/contracts/inventory.ts';
-import { type Expression, type Selectable, type SqlBool, sql } from 'kysely';
+import { type Expression, type Insertable, type Selectable, type SqlBool, sql } from 'kysely';
 import type { Database } from '../database.ts';
 import { idsSince, newId } from '../ids.ts';
 import { nameKey } from '../name-key.ts';
@@ -17,6 +17,7 @@ import {
   timesOf,
   within,
 } from '../queries.ts';
+import { statement } from '../statement.ts';
 import type { Tables } from '../tables.ts';
 import type { TenantPlace, TenantScope } from '../tenancy.ts';
 
@@ -84,6 +85,10 @@ export async function listGatewaySessions(
   return pageOf(rows, page.limit, (row) => toGatewaySession(row, now), timeKey);
 }
 
+const newSession = statement((db, { row }: { row: Insertable<Tables['gateway_sessions']> }) =>
+  db.insertInto('gateway_sessions').values(row).returningAll(),
+);
+
 /** @param place the gateway's */
 export async function insertGatewaySession(
   db: Database,
@@ -91,9 +96,8 @@ export async function insertGatewaySession(
   session: NewGatewaySession,
   now: Date,
 ): Promise<GatewaySession> {
-  const row = await db
-    .insertInto('gateway_sessions')
-    .values({
+  const [row] = await newSession(db, {
+    row: {
       ...placeColumns(place),
       id: newId('ses', now),
       gateway_id: session.gatewayId,
@@ -108,9 +112,9 @@ export async function insertGatewaySession(
       metadata: JSON.stringify(session.metadata),
       created_at: now.toISOString(),
       updated_at: now.toISOString(),
-    })
-    .returningAll()
-    .executeTakeFirstOrThrow();
+    },
+  });
+  if (!row) throw new Error('the session was not inserted');
   return toGatewaySession(row, now);
 }
 

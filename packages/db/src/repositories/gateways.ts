@@ -14,6 +14,7 @@ import {
   timesOf,
   within,
 } from '../queries.ts';
+import { statement } from '../statement.ts';
 import type { Tables } from '../tables.ts';
 import type { TenantPlace, TenantScope } from '../tenancy.ts';
 
@@ -29,15 +30,13 @@ export type GatewayReference = TenantPlace & Pick<Gateway, 'id' | 'name'>;
 
 type Row = Selectable<Tables['gateways']>;
 
+const gatewayById = statement((db, { scope, id }: { scope: TenantScope; id: string }) =>
+  db.selectFrom('gateways').selectAll().where('id', '=', id).where('status', '<>', 'deleted').where(within(scope)),
+);
+
 /** A gateway that is not deleted. */
 export async function findGateway(db: Database, scope: TenantScope, id: string): Promise<Gateway | undefined> {
-  const row = await db
-    .selectFrom('gateways')
-    .selectAll()
-    .where('id', '=', id)
-    .where('status', '<>', 'deleted')
-    .where(within(scope))
-    .executeTakeFirst();
+  const [row] = await gatewayById(db, { scope, id });
   return row && toGateway(row, await providersOf(db, [row]));
 }
 
@@ -182,20 +181,27 @@ async function insertProviders(
 }
 
 /** The ids of the providers that gateways list, by the gateway's id, in the order that they were given in. */
+const providersOfGateways = statement(
+  (db, { tenantIds, gatewayIds }: { tenantIds: readonly string[]; gatewayIds: readonly string[] }) =>
+    db
+      .selectFrom('gateway_providers')
+      .select(['gateway_id', 'provider_id'])
+      .where('tenant_id', 'in', tenantIds)
+      .where('gateway_id', 'in', gatewayIds)
+      .orderBy('gateway_id')
+      .orderBy('position'),
+);
+
 async function providersOf(
   db: Database,
   gateways: readonly Pick<Row, 'tenant_id' | 'id'>[],
 ): Promise<Map<string, string[]>> {
   const providers = new Map(gateways.map(({ id }) => [id, [] as string[]]));
   if (gateways.length === 0) return providers;
-  const rows = await db
-    .selectFrom('gateway_providers')
-    .select(['gateway_id', 'provider_id'])
-    .where('tenant_id', 'in', [...new Set(gateways.map((gateway) => gateway.tenant_id))])
-    .where('gateway_id', 'in', [...providers.keys()])
-    .orderBy('gateway_id')
-    .orderBy('position')
-    .execute();
+  const rows = await providersOfGateways(db, {
+    tenantIds: [...new Set(gateways.map((gateway) => gateway.tenant_id))],
+    gatewayIds: [...providers.keys()],
+  });
   for (const row of rows) providers.get(row.gateway_id)?.push(row.provider_id);
   return providers;
 }

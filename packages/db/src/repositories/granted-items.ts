@@ -2,6 +2,7 @@ import type { InventoryItem } from '@quartermaster/contracts/inventory.ts';
 import { type SqlBool, sql } from 'kysely';
 import type { Database } from '../database.ts';
 import { within } from '../queries.ts';
+import { statement } from '../statement.ts';
 import type { TenantScope } from '../tenancy.ts';
 
 /** What an agent may use of a provider. */
@@ -16,6 +17,19 @@ const GRANTED = ['available', 'missing'] as const;
 /** Names of one statement: SQLite takes 32,766 parameters. */
 const NAMES_OF_STATEMENT = 1000;
 
+type GrantedItemRows = { scope: TenantScope; providerId: string; after: GrantedItemKey | null; limit: number };
+
+const grantedItemRows = statement((db, { scope, providerId, after, limit }: GrantedItemRows) => {
+  let query = db
+    .selectFrom('inventory_items')
+    .select(['kind', 'name', 'name_key as nameKey'])
+    .where('provider_id', '=', providerId)
+    .where('status', 'in', GRANTED)
+    .where(within(scope));
+  if (after !== null) query = query.where(sql<SqlBool>`(kind, name_key) > (${after.kind}, ${after.nameKey})`);
+  return query.orderBy('kind').orderBy('name_key').limit(limit);
+});
+
 /** What the inventory of a provider grants, in a stable order, from after `after`; `limit` at the most. */
 export async function listGrantedItems(
   db: Database,
@@ -24,14 +38,9 @@ export async function listGrantedItems(
   after: GrantedItemKey | null,
   limit: number,
 ): Promise<(GrantedItem & GrantedItemKey)[]> {
-  let query = db
-    .selectFrom('inventory_items')
-    .select(['kind', 'name', 'name_key as nameKey'])
-    .where('provider_id', '=', providerId)
-    .where('status', 'in', GRANTED)
-    .where(within(scope));
-  if (after !== null) query = query.where(sql<SqlBool>`(kind, name_key) > (${after.kind}, ${after.nameKey})`);
-  return query.orderBy('kind').orderBy('name_key').limit(limit).execute();
+  // A row is more than its key.
+  const key = after && { kind: after.kind, nameKey: after.nameKey };
+  return grantedItemRows(db, { scope, providerId, after: key, limit });
 }
 
 /** Those of `items` that the inventory of their provider grants. */

@@ -16,6 +16,7 @@ import {
   timesOf,
   within,
 } from '../queries.ts';
+import { statement } from '../statement.ts';
 import type { Tables } from '../tables.ts';
 import type { TenantPlace, TenantScope } from '../tenancy.ts';
 
@@ -29,15 +30,13 @@ export type ManifestFilter = {
 /** What an active manifest declares. The provider's name is case-folded, or it is an id. */
 export type Declaration = { provider: string; kind: InventoryKind; name: string };
 
+const manifestById = statement((db, { scope, id }: { scope: TenantScope; id: string }) =>
+  db.selectFrom('manifests').selectAll().where('id', '=', id).where('status', '<>', 'deleted').where(within(scope)),
+);
+
 /** A manifest that is not deleted, of any version. */
 export async function findManifest(db: Database, scope: TenantScope, id: string): Promise<Manifest | undefined> {
-  const row = await db
-    .selectFrom('manifests')
-    .selectAll()
-    .where('id', '=', id)
-    .where('status', '<>', 'deleted')
-    .where(within(scope))
-    .executeTakeFirst();
+  const [row] = await manifestById(db, { scope, id });
   return row && toManifest(row);
 }
 

@@ -2,18 +2,9 @@ import type { Provider } from '@quartermaster/contracts/providers.ts';
 import type { Selectable } from 'kysely';
 import type { Database } from '../database.ts';
 import { newId } from '../ids.ts';
-import {
-  folded,
-  newestFirst,
-  type Page,
-  type PageRequest,
-  pageOf,
-  placeColumns,
-  placeOf,
-  timeKey,
-  timesOf,
-  within,
-} from '../queries.ts';
+import { listRows, type Stretch, withinStretch } from '../listing.ts';
+import { folded, type Page, type PageRequest, placeColumns, placeOf, timesOf, within } from '../queries.ts';
+import { statement } from '../statement.ts';
 import type { Tables } from '../tables.ts';
 import type { TenantPlace, TenantScope } from '../tenancy.ts';
 
@@ -42,18 +33,26 @@ export async function findProvider(db: Database, scope: TenantScope, id: string)
   return row && toProvider(row);
 }
 
+const providersByIds = statement((db, { scope, ids }: { scope: TenantScope; ids: readonly string[] }) =>
+  db.selectFrom('providers').selectAll().where('id', 'in', ids).where('status', '<>', 'deleted').where(within(scope)),
+);
+
 /** The providers among `ids` that are not deleted, in no order. */
 export async function findProviders(db: Database, scope: TenantScope, ids: readonly string[]): Promise<Provider[]> {
   if (ids.length === 0) return [];
-  const rows = await db
-    .selectFrom('providers')
-    .selectAll()
-    .where('id', 'in', ids)
-    .where('status', '<>', 'deleted')
-    .where(within(scope))
-    .execute();
-  return rows.map(toProvider);
+  return (await providersByIds(db, { scope, ids })).map(toProvider);
 }
+
+type ListedProviders = Stretch & { kind: string | null; status: string | null; nameKey: string | null };
+
+const providerRows = statement((db, { scope, kind, status, nameKey, after, until, rows }: ListedProviders) => {
+  let query = db.selectFrom('providers').selectAll().where(within(scope));
+  query =
+    status === null ? query.where('status', '<>', 'deleted') : query.where('status', '=', status as Provider['status']);
+  if (kind !== null) query = query.where('kind', '=', kind as Provider['kind']);
+  if (nameKey !== null) query = query.where('name_key', '=', nameKey);
+  return query.where(withinStretch({ after, until })).orderBy('created_at', 'desc').orderBy('id', 'desc').limit(rows);
+});
 
 /** Newest first. Deleted ones are listed by their status alone. */
 export async function listProviders(
@@ -62,15 +61,14 @@ export async function listProviders(
   filter: ProviderFilter,
   page: PageRequest,
 ): Promise<Page<Provider>> {
-  let query = db.selectFrom('providers').selectAll().where(within(scope));
-  query =
-    filter.status == null
-      ? query.where('status', '<>', 'deleted')
-      : query.where('status', '=', filter.status as Provider['status']);
-  if (filter.kind != null) query = query.where('kind', '=', filter.kind as Provider['kind']);
-  if (filter.name != null) query = query.where('name_key', '=', folded(filter.name));
-  const rows = await query.$call(newestFirst(page)).execute();
-  return pageOf(rows, page.limit, toProvider, timeKey);
+  const { kind = null, status = null, name = null } = filter;
+  const nameKey = name === null ? null : folded(name);
+  const { rows, next } = await listRows(db, scope, page, {
+    table: 'providers',
+    isSifted: kind !== null || status !== null || nameKey !== null,
+    rows: (stretch) => providerRows(db, { kind, status, nameKey, ...stretch }),
+  });
+  return { items: rows.map(toProvider), next };
 }
 
 /**

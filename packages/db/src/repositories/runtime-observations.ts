@@ -2,19 +2,10 @@ import type { RuntimeObservation } from '@quartermaster/contracts/runtime-observ
 import { type Selectable, sql } from 'kysely';
 import type { Database } from '../database.ts';
 import { newId } from '../ids.ts';
-import {
-  flag,
-  newestFirst,
-  type Page,
-  type PageRequest,
-  pageOf,
-  placeColumns,
-  placeOf,
-  timeKey,
-  timesOf,
-  within,
-} from '../queries.ts';
+import { listRows, type Stretch, withinStretch } from '../listing.ts';
+import { flag, type Page, type PageRequest, placeColumns, placeOf, timesOf, within } from '../queries.ts';
 import { among, rowStatement } from '../row-statement.ts';
+import { statement } from '../statement.ts';
 import type { Flag, Tables } from '../tables.ts';
 import type { TenantPlace, TenantScope } from '../tenancy.ts';
 
@@ -142,15 +133,38 @@ export async function listObservations(
   filter: ObservationFilter,
   page: PageRequest,
 ): Promise<Page<RuntimeObservation>> {
-  let query = db.selectFrom('runtime_observations').selectAll().where(within(scope));
-  if (filter.unknown != null) query = query.where('unknown', '=', flag(filter.unknown));
+  const { unknown = null, status = null, providerId = null, kind = null, name = null } = filter;
+  const { rows, next } = await listRows(db, scope, page, {
+    table: 'runtime_observations',
+    // Those of a provider have an index of their own, and are bounded themselves.
+    isSifted: providerId === null && (unknown !== null || status !== null || kind !== null || name !== null),
+    rows: (stretch) =>
+      observationRows(db, {
+        unknown: unknown === null ? null : flag(unknown),
+        status,
+        providerId,
+        kind,
+        name,
+        ...stretch,
+      }),
+  });
+  return { items: rows.map(toObservation), next };
+}
+
+type ListedObservations = Stretch & { unknown: Flag | null } & Record<
+    'status' | 'providerId' | 'kind' | 'name',
+    string | null
+  >;
+
+const observationRows = statement((db, filter: ListedObservations) => {
+  let query = db.selectFrom('runtime_observations').selectAll().where(within(filter.scope));
+  if (filter.unknown != null) query = query.where('unknown', '=', filter.unknown);
   if (filter.status != null) query = query.where('status', '=', filter.status as Row['status']);
   if (filter.providerId != null) query = query.where('provider_id', '=', filter.providerId);
   if (filter.kind != null) query = query.where('kind', '=', filter.kind as Row['kind']);
   if (filter.name != null) query = query.where('name', '=', filter.name);
-  const rows = await query.$call(newestFirst(page)).execute();
-  return pageOf(rows, page.limit, toObservation, timeKey);
-}
+  return query.where(withinStretch(filter)).orderBy('created_at', 'desc').orderBy('id', 'desc').limit(filter.rows);
+});
 
 /** Makes an observation. Answers its id. */
 export async function insertObservation(

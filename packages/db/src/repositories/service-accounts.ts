@@ -1,24 +1,24 @@
 import { createHash } from 'node:crypto';
 import type { SearchServiceAccountsInput, ServiceAccount } from '@quartermaster/contracts/service-accounts.ts';
 import canonicalize from 'canonicalize';
-import { type Selectable, sql } from 'kysely';
+import { type Insertable, type Selectable, sql } from 'kysely';
 import type { Database } from '../database.ts';
+import { listRows, type Stretch, withinStretch } from '../listing.ts';
 import {
   contains,
   flag,
   folded,
-  newestFirst,
   type Page,
   type PageRequest,
-  pageOf,
   placeColumns,
   placeOf,
-  timeKey,
   timesOf,
   within,
 } from '../queries.ts';
+import { statement } from '../statement.ts';
 import type { Tables } from '../tables.ts';
 import type { TenantPlace, TenantScope } from '../tenancy.ts';
+import { forgetApiKeys } from './api-keys.ts';
 
 export type NewServiceAccount = Pick<
   ServiceAccount,
@@ -55,7 +55,19 @@ export async function searchServiceAccounts(
   page: PageRequest,
   now: Date,
 ): Promise<Page<ServiceAccount>> {
-  let query = db.selectFrom('service_accounts').selectAll().where(within(scope));
+  const { ids, name, query, status, metadata, createdAfter, createdBefore } = filter;
+  const sifting = [name, query, status, metadata, createdAfter, createdBefore];
+  const { rows, next } = await listRows(db, scope, page, {
+    table: 'service_accounts',
+    // Ids have an index of their own, and are few.
+    isSifted: ids == null && sifting.some((one) => one != null),
+    rows: (stretch) => accountRows(db, filter, stretch).execute(),
+  });
+  return { items: await withKeys(db, rows, now), next };
+}
+
+function accountRows(db: Database, filter: ServiceAccountFilter, stretch: Stretch) {
+  let query = db.selectFrom('service_accounts').selectAll().where(within(stretch.scope));
   query =
     filter.status == null
       ? query.where('status', '<>', 'deleted')
@@ -78,10 +90,12 @@ export async function searchServiceAccounts(
       ),
     );
   }
-  const rows = await query.$call(newestFirst(page)).execute();
-  const { items, next } = pageOf(rows, page.limit, (row) => row, timeKey);
-  return { items: await withKeys(db, items, now), next };
+  return query.where(withinStretch(stretch)).orderBy('created_at', 'desc').orderBy('id', 'desc').limit(stretch.rows);
 }
+
+const newAccount = statement((db, { row }: { row: Insertable<Tables['service_accounts']> }) =>
+  db.insertInto('service_accounts').values(row).returningAll(),
+);
 
 /** @throws DuplicateKeyError where the id was ever given in the tenant */
 export async function insertServiceAccount(
@@ -91,9 +105,8 @@ export async function insertServiceAccount(
   now: Date,
 ): Promise<ServiceAccount> {
   const { id, name, status, platformAdministrator, metadata, displayName, description } = account;
-  const row = await db
-    .insertInto('service_accounts')
-    .values({
+  const [row] = await newAccount(db, {
+    row: {
       ...placeColumns(place),
       ...{ id, name, status, description },
       display_name: displayName,
@@ -103,10 +116,10 @@ export async function insertServiceAccount(
       search_text: searchText(account),
       created_at: now.toISOString(),
       updated_at: now.toISOString(),
-    })
-    .returningAll()
-    .executeTakeFirstOrThrow();
-  await setMetadataMembers(db, place.tenantId, id, metadata);
+    },
+  });
+  if (!row) throw new Error('the account was not inserted');
+  await insertMetadataMembers(db, place.tenantId, id, metadata);
   return toServiceAccount(row, undefined);
 }
 
@@ -136,6 +149,7 @@ export async function updateServiceAccount(
     .returningAll()
     .executeTakeFirst();
   if (!row) return undefined;
+  if (status !== undefined) forgetApiKeys(db, { tenantId: account.tenantId, accountId: account.id });
   if (metadata !== undefined) await setMetadataMembers(db, account.tenantId, account.id, metadata);
   const [updated] = await withKeys(db, [row], now);
   return updated;
@@ -163,6 +177,21 @@ async function setMetadataMembers(
     .where('tenant_id', '=', tenantId)
     .where('service_account_id', '=', accountId)
     .execute();
+  await insertMetadataMembers(db, tenantId, accountId, metadata);
+}
+
+type MemberRow = Insertable<Tables['service_account_metadata']>;
+
+const newMembers = statement((db, { rows }: { rows: readonly MemberRow[] }) =>
+  db.insertInto('service_account_metadata').values(rows),
+);
+
+async function insertMetadataMembers(
+  db: Database,
+  tenantId: string,
+  accountId: string,
+  metadata: Record<string, unknown>,
+): Promise<void> {
   const members = Object.entries(metadata).map(([key, value]) => ({
     tenant_id: tenantId,
     service_account_id: accountId,
@@ -171,10 +200,7 @@ async function setMetadataMembers(
   }));
   // A statement has a limited number of parameters; 16 KiB of metadata can have more members than that.
   for (let start = 0; start < members.length; start += 500) {
-    await db
-      .insertInto('service_account_metadata')
-      .values(members.slice(start, start + 500))
-      .execute();
+    await newMembers(db, { rows: members.slice(start, start + 500) });
   }
 }
 
@@ -191,22 +217,30 @@ function searchText(account: Pick<ServiceAccount, 'id' | 'name' | 'displayName' 
 
 type KeyCounts = { keyCount: number; activeKeyCount: number; soonestKeyExpiryAt: string | null };
 
-/** Adds the key counts of a whole page with one query. */
-async function withKeys(db: Database, rows: Row[], now: Date): Promise<ServiceAccount[]> {
-  if (rows.length === 0) return [];
-  const time = now.toISOString();
+type KeyOwners = { time: string; tenantIds: readonly string[]; ownerIds: readonly string[] };
+
+const keyCounts = statement((db, { time, tenantIds, ownerIds }: KeyOwners) => {
   const active = sql<boolean>`revoked_at is null and (expires_at is null or expires_at > ${time})`;
-  const counts = await db
+  return db
     .selectFrom('credentials')
     .select(['tenant_id', 'owner_id'])
     .select((eb) => eb.fn.countAll<number>().as('keys'))
     .select(sql<number>`sum(case when ${active} then 1 else 0 end)`.as('active_keys'))
     .select(sql<string | null>`min(case when ${active} then expires_at end)`.as('soonest'))
     .where('owner_type', '=', 'service_account')
-    .where('tenant_id', 'in', [...new Set(rows.map((row) => row.tenant_id))])
-    .where('owner_id', 'in', [...new Set(rows.map((row) => row.id))])
-    .groupBy(['tenant_id', 'owner_id'])
-    .execute();
+    .where('tenant_id', 'in', tenantIds)
+    .where('owner_id', 'in', ownerIds)
+    .groupBy(['tenant_id', 'owner_id']);
+});
+
+/** Adds the key counts of a whole page with one query. */
+async function withKeys(db: Database, rows: Row[], now: Date): Promise<ServiceAccount[]> {
+  if (rows.length === 0) return [];
+  const counts = await keyCounts(db, {
+    time: now.toISOString(),
+    tenantIds: [...new Set(rows.map((row) => row.tenant_id))],
+    ownerIds: [...new Set(rows.map((row) => row.id))],
+  });
   const byAccount = new Map(
     counts.map((count) => [
       `${count.tenant_id}\n${count.owner_id}`,

@@ -1,6 +1,7 @@
 import type { Selectable } from 'kysely';
 import type { Database } from '../database.ts';
 import { folded } from '../queries.ts';
+import { statement } from '../statement.ts';
 import type { Tables } from '../tables.ts';
 
 /** A public key as it is published (RFC 7517). */
@@ -21,17 +22,32 @@ export type NewSigningKey = Pick<SigningKey, 'id' | 'publicKey' | 'sealedKey' | 
 
 // The signing keys are the platform's own: they stand in the tenant '', and no scope narrows who signs or verifies.
 
-/** The key made last, revoked or not. */
-export async function findNewestSigningKey(db: Database): Promise<SigningKey | undefined> {
-  const row = await db
+const newestSigningKey = statement((db, _: object) =>
+  db
     .selectFrom('credentials')
     .selectAll()
     .where('tenant_id', '=', '')
     .where('kind', '=', 'signing_key')
     .orderBy('rotation_count', 'desc')
-    .limit(1)
-    .executeTakeFirst();
+    .limit(1),
+);
+
+/** The key made last, revoked or not. */
+export async function findNewestSigningKey(db: Database): Promise<SigningKey | undefined> {
+  const [row] = await newestSigningKey(db, {});
   return row && toSigningKey(row);
+}
+
+/** The sealed private half of a key, whether or not it still signs or is published. '' where there is none any more. */
+export async function findSealedKey(db: Database, id: string): Promise<string | undefined> {
+  const row = await db
+    .selectFrom('credentials')
+    .select('secret')
+    .where('tenant_id', '=', '')
+    .where('kind', '=', 'signing_key')
+    .where('id', '=', id)
+    .executeTakeFirst();
+  return row && (row.secret ?? '');
 }
 
 /** The public keys that tokens may still be signed by, newest first. */

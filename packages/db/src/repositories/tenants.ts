@@ -2,6 +2,7 @@ import type { Tenant, TenantSettings } from '@quartermaster/contracts/tenants.ts
 import { type Expression, type Selectable, type SqlBool, sql } from 'kysely';
 import type { Database } from '../database.ts';
 import { flag, newestFirst, type Page, type PageRequest, pageOf, timeKey, timesOf, within } from '../queries.ts';
+import { statement } from '../statement.ts';
 import type { Tables } from '../tables.ts';
 import type { TenantPlace, TenantScope } from '../tenancy.ts';
 
@@ -110,22 +111,26 @@ export async function placeExists(db: Database, place: TenantPlace): Promise<'te
   return subTenant ? null : 'sub_tenant';
 }
 
-/** Makes the tenant and sub-tenant of a place where they are missing. Answers what was made. */
-export async function ensurePlace(db: Database, place: TenantPlace, now: Date): Promise<('tenant' | 'sub_tenant')[]> {
-  const made: ('tenant' | 'sub_tenant')[] = [];
-  const tenant = await db
+const newTenantRow = statement((db, { tenantId, time }: { tenantId: string; time: string }) =>
+  db
     .insertInto('tenants')
     .values({
-      id: place.tenantId,
+      id: tenantId,
       display_name: null,
       capture_content: 0,
       span_retention_days: null,
-      created_at: now.toISOString(),
-      updated_at: now.toISOString(),
+      created_at: time,
+      updated_at: time,
     })
     .onConflict((conflict) => conflict.column('id').doNothing())
-    .executeTakeFirst();
-  if (tenant.numInsertedOrUpdatedRows === 1n) made.push('tenant');
+    .returning('id'),
+);
+
+/** Makes the tenant and sub-tenant of a place where they are missing. Answers what was made. */
+export async function ensurePlace(db: Database, place: TenantPlace, now: Date): Promise<('tenant' | 'sub_tenant')[]> {
+  const made: ('tenant' | 'sub_tenant')[] = [];
+  const tenants = await newTenantRow(db, { tenantId: place.tenantId, time: now.toISOString() });
+  if (tenants.length > 0) made.push('tenant');
   if (place.subTenantId === null) return made;
   const subTenant = await db
     .insertInto('sub_tenants')

@@ -1,10 +1,22 @@
 import { setImmediate as breathe } from 'node:timers/promises';
 import type { Span, Trace } from '@quartermaster/contracts/traces.ts';
-import { type Selectable, sql } from 'kysely';
+import { type Expression, type Selectable, type SqlBool, sql } from 'kysely';
 import type { Database } from '../database.ts';
-import { type Page, type PageRequest, pageOf, placeColumns, placeOf, within } from '../queries.ts';
-import { among, rowStatement } from '../row-statement.ts';
+import { isPostgres } from '../dialects/postgres.ts';
+import { onDaysOf } from '../dialects/postgres-spans.ts';
+import {
+  type Page,
+  type PageRequest,
+  type PageRows,
+  pageOf,
+  placeColumns,
+  placeOf,
+  rowsOf,
+  within,
+} from '../queries.ts';
+import { rowStatement } from '../row-statement.ts';
 import type { SpanDocument, SpanRow } from '../span-document.ts';
+import { statement } from '../statement.ts';
 import type { Tables } from '../tables.ts';
 import type { TenantPlace, TenantScope } from '../tenancy.ts';
 
@@ -13,7 +25,8 @@ const SPANS_OF_TURN = 256;
 
 /**
  * Stores the spans that are not stored yet: the first write of a span wins. Answers those that were new; of a span that
- * stands there twice, the first.
+ * stands there twice, the first. In the transaction that adds them to their traces: on Postgres no unique key spans the
+ * days, and the traces' rows are what two that store the same span conflict on.
  */
 export async function insertSpans<Row extends SpanRow>(
   db: Database,
@@ -25,7 +38,7 @@ export async function insertSpans<Row extends SpanRow>(
   const common = { ...placeColumns(place), received_from: receivedFrom, created_at: now.toISOString() };
   const stored: Row[] = [];
   for (let start = 0; start < spans.length; start += SPANS_OF_TURN) {
-    const batch = spans.slice(start, start + SPANS_OF_TURN);
+    const batch = await notStored(db, place, spans.slice(start, start + SPANS_OF_TURN));
     const rows = await insertSpanRows(db, batch, common);
     const inserted = new Set(rows.map((row) => row.trace_id + row.span_id));
     for (const span of batch) if (inserted.delete(span.traceId + span.spanId)) stored.push(span);
@@ -47,9 +60,56 @@ const insertSpanRows = rowStatement(
           ...{ start_time: startTime, document, created_at, received_from },
         })),
       )
-      .onConflict((conflict) => conflict.columns(['tenant_id', 'sub_tenant_id', 'trace_id', 'span_id']).doNothing())
+      .onConflict((conflict) => conflict.doNothing())
       .returning(['trace_id', 'span_id']),
 );
+
+/** Leaves out what is stored, where the insert cannot do it by itself. */
+async function notStored<Row extends SpanRow>(
+  db: Database,
+  place: TenantPlace,
+  spans: readonly Row[],
+): Promise<readonly Row[]> {
+  if (!isPostgres(db)) return spans;
+  const { tenant_id, sub_tenant_id } = placeColumns(place);
+  const known = await db
+    .selectFrom('traces')
+    .select(['trace_id', 'created_at', 'updated_at'])
+    .where('tenant_id', '=', tenant_id)
+    .where('sub_tenant_id', '=', sub_tenant_id)
+    .where('trace_id', 'in', [...new Set(spans.map(({ traceId }) => traceId))])
+    .execute();
+  const times = timesOfTraces(known);
+  if (times === null) return spans;
+  const traceIds = new Set(known.map((trace) => trace.trace_id));
+  const suspects = spans.filter(({ traceId }) => traceIds.has(traceId));
+  const stored = await db
+    .selectFrom('spans')
+    .select(['trace_id', 'span_id'])
+    .where('tenant_id', '=', tenant_id)
+    .where('sub_tenant_id', '=', sub_tenant_id)
+    .where(({ eb, refTuple, tuple }) =>
+      eb(
+        refTuple('trace_id', 'span_id'),
+        'in',
+        suspects.map(({ traceId, spanId }) => tuple(traceId, spanId)),
+      ),
+    )
+    .where(onDaysOf(times))
+    .execute();
+  const keys = new Set(stored.map((row) => row.trace_id + row.span_id));
+  return spans.filter(({ traceId, spanId }) => !keys.has(traceId + spanId));
+}
+
+/** From when to when traces got spans; null where there is none. */
+function timesOfTraces(traces: readonly { created_at: string; updated_at: string }[]) {
+  const [first] = traces.map((trace) => trace.created_at).toSorted();
+  const last = traces
+    .map((trace) => trace.updated_at)
+    .toSorted()
+    .at(-1);
+  return first === undefined || last === undefined ? null : { first, last };
+}
 
 /** What a batch adds to a trace. */
 export type TraceAddition = Pick<
@@ -90,7 +150,7 @@ const upsertTraceRows = rowStatement(
           end_time: sql`case when excluded.end_time > traces.end_time then excluded.end_time else traces.end_time end`,
           span_count: sql`traces.span_count + excluded.span_count`,
           error_count: sql`traces.error_count + excluded.error_count`,
-          updated_at: sql`excluded.updated_at`,
+          updated_at: sql`case when excluded.updated_at > traces.updated_at then excluded.updated_at else traces.updated_at end`,
         }),
       ),
 );
@@ -121,6 +181,27 @@ export async function listTraces(
   return pageOf(rows, page.limit, toTrace, (row) => [row.created_at, row.place_key]);
 }
 
+type SpanRows = PageRows & { scope: TenantScope; traceId: string };
+
+function spanRows(db: Database, { scope, traceId, after, rows }: SpanRows) {
+  // A span may stand in several places, too.
+  const place = sql<string>`span_id || '/' || tenant_id || '/' || sub_tenant_id`;
+  let query = db
+    .selectFrom('spans')
+    .selectAll()
+    .select(place.as('place_key'))
+    .where('trace_id', '=', traceId)
+    .where(within(scope));
+  if (after !== null) {
+    query = query
+      .where('start_time', '>=', after[0])
+      .where(sql<boolean>`(start_time, ${place}) > (${after[0]}, ${after[1]})`);
+  }
+  return query.orderBy('start_time').orderBy(place).limit(rows);
+}
+
+const keptSpanRows = statement(spanRows);
+
 /** The spans of a trace by start time, or undefined where nothing in the scope has the trace. */
 export async function listSpans(
   db: Database,
@@ -128,109 +209,27 @@ export async function listSpans(
   traceId: string,
   page: PageRequest,
 ): Promise<Page<Span> | undefined> {
-  // A span may stand in several places, too.
-  const place = sql<string>`span_id || '/' || tenant_id || '/' || sub_tenant_id`;
-  const rows = await db
-    .selectFrom('spans')
-    .selectAll()
-    .select(place.as('place_key'))
-    .where('trace_id', '=', traceId)
-    .where(within(scope))
-    .$if(page.after !== null, (pages) =>
-      pages
-        .where('start_time', '>=', page.after?.[0] ?? '')
-        .where(sql<boolean>`(start_time, ${place}) > (${page.after?.[0]}, ${page.after?.[1]})`),
-    )
-    .orderBy('start_time')
-    .orderBy(place)
-    .limit(page.limit + 1)
-    .execute();
+  const onDays = await daysOf(db, scope, traceId);
+  if (onDays === undefined) return undefined;
+  const wanted = { scope, traceId, ...rowsOf(page) };
+  const rows = await (onDays === null ? keptSpanRows(db, wanted) : spanRows(db, wanted).where(onDays).execute());
   if (rows.length === 0 && page.after === null) return undefined;
   return pageOf(rows, page.limit, toSpan, (row) => [row.start_time, row.place_key]);
 }
 
 /**
- * Removes traces whose last span came in before a time, the oldest first: at most `limit` of their spans, so that no
- * transaction is longer for a trace of a million spans. Of a trace that has more, some spans go at a time, and the trace
- * itself with the last of them.
- *
- * @returns how many traces and spans are gone, and whether there may be more
+ * The days to look at for the spans of a trace: undefined where nothing in the scope has it, null where spans do not stand
+ * by days.
  */
-export async function deleteTracesBefore(
+async function daysOf(
   db: Database,
   scope: TenantScope,
-  time: string,
-  limit: number,
-): Promise<{ traces: number; spans: number; more: boolean }> {
-  const old = await db
-    .selectFrom('traces')
-    .select(['tenant_id', 'sub_tenant_id', 'trace_id', 'span_count'])
-    .where(within(scope))
-    .where('created_at', '<', time)
-    .where('updated_at', '<', time)
-    .orderBy('created_at')
-    .limit(limit)
-    .execute();
-  const whole: OldTrace[] = [];
-  let spans = 0;
-  for (const trace of old) {
-    spans += trace.span_count;
-    if (spans > limit) break;
-    whole.push(trace);
-  }
-  const [first] = old;
-  if (first && whole.length === 0) return { traces: 0, spans: await deleteSomeSpans(db, first, limit), more: true };
-  await deleteSpanRows(db, whole, {});
-  await deleteTraceRows(db, whole, {});
-  const removed = whole.reduce((sum, trace) => sum + trace.span_count, 0);
-  return { traces: whole.length, spans: removed, more: whole.length < old.length || old.length === limit };
-}
-
-type TraceKey = Pick<Selectable<Tables['traces']>, 'tenant_id' | 'sub_tenant_id' | 'trace_id'>;
-type OldTrace = TraceKey & { span_count: number };
-
-const deleteSpanRows = rowStatement((db, rows: readonly TraceKey[]) => db.deleteFrom('spans').where(ofTraces(rows)));
-
-const deleteTraceRows = rowStatement((db, rows: readonly TraceKey[]) => db.deleteFrom('traces').where(ofTraces(rows)));
-
-function ofTraces(rows: readonly TraceKey[]) {
-  return among(
-    ['tenant_id', 'sub_tenant_id', 'trace_id'],
-    rows.map(({ tenant_id, sub_tenant_id, trace_id }) => [tenant_id, sub_tenant_id, trace_id]),
-  );
-}
-
-/** Removes `limit` spans of a trace that has more, and counts them out. Answers how many they were. */
-async function deleteSomeSpans(db: Database, trace: OldTrace, limit: number): Promise<number> {
-  const { numDeletedRows } = await db
-    .deleteFrom('spans')
-    .where('tenant_id', '=', trace.tenant_id)
-    .where('sub_tenant_id', '=', trace.sub_tenant_id)
-    .where('trace_id', '=', trace.trace_id)
-    .where('span_id', 'in', (eb) =>
-      eb
-        .selectFrom('spans')
-        .select('span_id')
-        .where('tenant_id', '=', trace.tenant_id)
-        .where('sub_tenant_id', '=', trace.sub_tenant_id)
-        .where('trace_id', '=', trace.trace_id)
-        .orderBy('span_id')
-        .limit(limit),
-    )
-    .executeTakeFirstOrThrow();
-  const left = trace.span_count - Number(numDeletedRows);
-  await db
-    .updateTable('traces')
-    .set((eb) => ({
-      span_count: left,
-      // Which of them failed, only their texts say: at most all that are left.
-      error_count: eb.case().when('error_count', '>', left).then(left).else(eb.ref('error_count')).end(),
-    }))
-    .where('tenant_id', '=', trace.tenant_id)
-    .where('sub_tenant_id', '=', trace.sub_tenant_id)
-    .where('trace_id', '=', trace.trace_id)
-    .execute();
-  return Number(numDeletedRows);
+  traceId: string,
+): Promise<Expression<SqlBool> | null | undefined> {
+  if (!isPostgres(db)) return null;
+  const traces = db.selectFrom('traces').select(['created_at', 'updated_at']).where('trace_id', '=', traceId);
+  const times = timesOfTraces(await traces.where(within(scope)).execute());
+  return times === null ? undefined : onDaysOf(times);
 }
 
 function toTrace(row: Selectable<Tables['traces']>): Trace {

@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest';
 import type { Database } from '../src/database.ts';
 import { ensurePlace } from '../src/repositories/tenants.ts';
-import { addToTraces, deleteTracesBefore, insertSpans } from '../src/repositories/traces.ts';
+import { deleteTracesBefore } from '../src/repositories/trace-retention.ts';
+import { addToTraces, insertSpans } from '../src/repositories/traces.ts';
 import type { TenantPlace } from '../src/tenancy.ts';
 import { NOW, temporaryDatabase } from './temporary-database.ts';
 

@@ -77,7 +77,7 @@ test('a pragma that SQLite ignores is noticed when the database is opened', asyn
 test('a path that cannot be opened is an unavailable database', async () => {
   const db = new Kysely<Things>({ dialect: sqliteDialect('/proc/none/test.db') });
   await expect(db.selectFrom('things').selectAll().execute()).rejects.toThrow();
-  await expect(openDatabase('postgres://localhost/qm', '/')).rejects.toThrow('DATABASE_URL should be sqlite:<path>');
+  await expect(openDatabase('mysql://localhost/qm', '/')).rejects.toThrow('DATABASE_URL should be sqlite:<path>');
 });
 
 test('a read does not wait for an open transaction, and sees nothing of it until it is committed', async () => {

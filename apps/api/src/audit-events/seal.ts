@@ -1,0 +1,166 @@
+import { setImmediate as breathe } from 'node:timers/promises';
+import { DuplicateKeyError, SerializationFailureError } from '@quartermaster/db/errors.ts';
+import {
+  appendLinks,
+  findChainEnd,
+  findHeadTenant,
+  findUnsealedTenant,
+  type Head,
+  listUnsealedEvents,
+  replaceHeadToken,
+} from '@quartermaster/db/repositories/audit-chain.ts';
+import type { Services } from '../services.ts';
+import { currentSigner } from '../signing-keys/service.ts';
+import { emptyChain, linked } from './chain.ts';
+import { isOf, readHead, signHead } from './head.ts';
+
+export type Sealer = {
+  /** Seals all that waits. Passes of one process follow one another; those of several do no harm to each other. */
+  pass(): Promise<void>;
+  /** Lets the batch at hand be finished, and begins no other. */
+  stop(): Promise<void>;
+};
+
+type SealServices = Pick<Services, 'db' | 'log' | 'metrics' | 'now' | 'secrets' | 'publicUrl'>;
+
+/** Events sealed at once, of one tenant: what is computed without a pause, and written in one transaction. */
+const OF_BATCH = 100;
+
+/** Chains whose newest head this process remembers. */
+const MOST_REMEMBERED = 10_000;
+
+/** A chain does not end as it was signed. To sign it on would vouch for whatever was done to it. */
+class ChainBrokenError extends Error {}
+
+export function sealer(services: SealServices): Sealer {
+  const { db, log, metrics, now, publicUrl } = services;
+  /** The newest head of each chain that this process signed or verified. */
+  const remembered = new Map<string, Head>();
+  /** Chains that are not sealed any further. */
+  const halted = new Set<string>();
+  let stopping = false;
+  let running: Promise<void> = Promise.resolve();
+
+  async function sealAll(): Promise<void> {
+    // One batch of each tenant in turn, so that the many events of one do not hold up the others.
+    for (let more = true; more && !stopping; ) {
+      more = false;
+      let tenantId = await findUnsealedTenant(db, null);
+      while (tenantId !== undefined && !stopping) {
+        more = (await sealOrTell(tenantId)) || more;
+        await breathe();
+        tenantId = await findUnsealedTenant(db, tenantId);
+      }
+    }
+  }
+
+  /** Whether there may be more to seal of the tenant. */
+  async function sealOrTell(tenantId: string): Promise<boolean> {
+    try {
+      const sealed = await sealBatch(tenantId);
+      metrics.auditSealed.inc(sealed);
+      halted.delete(tenantId);
+      return sealed === OF_BATCH;
+    } catch (error) {
+      // Another process has sealed: what is left is found at the next pass.
+      if (error instanceof DuplicateKeyError || error instanceof SerializationFailureError) return false;
+      if (!(error instanceof ChainBrokenError)) throw error;
+      if (!halted.has(tenantId)) {
+        log.error({ err: error, tenantId }, 'the audit of a tenant is not sealed any further: its chain was changed');
+      }
+      halted.add(tenantId);
+      return false;
+    } finally {
+      metrics.auditChainsHalted.set(halted.size);
+    }
+  }
+
+  async function sealBatch(tenantId: string): Promise<number> {
+    // Where the chain ends is read before what waits: an event that is sealed in between is then refused as a duplicate.
+    const before = await soundEnd(tenantId);
+    const waiting = await listUnsealedEvents(db, tenantId, OF_BATCH);
+    const end = { position: before?.size ?? 0, hash: before?.hash ?? emptyChain(tenantId) };
+    const links = linked(end, waiting);
+    const last = links.at(-1);
+    if (last === undefined) return 0;
+    const sealedAt = now().toISOString();
+    const signed = { size: last.position, hash: last.hash, sealedAt };
+    const head = { ...signed, token: await signHead(await currentSigner(services), publicUrl, tenantId, signed) };
+    const firstOfDay = before === null || dayOf(before) !== dayOf(head);
+    const replaced = firstOfDay ? null : before.size;
+    // Not serializable, as others are: nothing that it reads decides anything, since no position is given twice. What it
+    // takes from those that wait stands beside what is written now, whose transactions would be undone for that.
+    await db.transaction().execute((trx) => appendLinks(trx, tenantId, { links, head, replaced }));
+    remember(tenantId, head);
+    // Logs go elsewhere: with them a head that whoever writes to the database cannot change.
+    if (firstOfDay) log.info({ tenantId: tenantId || null, head: head.token }, 'audit head');
+    return links.length;
+  }
+
+  /**
+   * The head at the end of a chain; null where it has not begun.
+   *
+   * @throws ChainBrokenError where the chain does not end with a head that was signed here
+   */
+  async function soundEnd(tenantId: string): Promise<Head | null> {
+    const { end, head } = await findChainEnd(db, tenantId);
+    const known = remembered.get(tenantId);
+    if (known && (head === null || head.size < known.size)) throw new ChainBrokenError('its end was removed');
+    if (head === null && end === null) return null;
+    if (head === null) throw new ChainBrokenError('it has no signed head');
+    if (end?.position !== head.size || end.hash !== head.hash) throw new ChainBrokenError('it does not end as signed');
+    if (known?.token === head.token && known.hash === head.hash) return head;
+    if (known?.size === head.size && known.hash !== head.hash) throw new ChainBrokenError('it was computed anew');
+    const read = await readHead(services, head.token);
+    if (read.is !== 'genuine' || !isOf(read.claims, tenantId, head)) {
+      throw new ChainBrokenError(read.is === 'unverifiable' ? 'its head cannot be verified' : 'its head is forged');
+    }
+    remember(tenantId, head);
+    return head;
+  }
+
+  function remember(tenantId: string, head: Head): void {
+    const [oldest] = remembered.keys();
+    if (remembered.size >= MOST_REMEMBERED && !remembered.has(tenantId) && oldest !== undefined) {
+      remembered.delete(oldest);
+    }
+    remembered.set(tenantId, head);
+  }
+
+  return {
+    pass() {
+      const pass = running.then(sealAll);
+      running = pass.catch(() => {});
+      return pass;
+    },
+    async stop() {
+      stopping = true;
+      await running;
+    },
+  };
+}
+
+/**
+ * Signs anew the newest head of each chain whose key is lost with QM_SECRET_KEY. For whoever says that it is lost: it
+ * vouches for the chains as they are now.
+ */
+export async function signLostHeads(
+  services: Pick<SealServices, 'db' | 'now' | 'secrets' | 'publicUrl'>,
+): Promise<void> {
+  const { db, now, publicUrl } = services;
+  for (let tenantId = await findHeadTenant(db, null); tenantId !== undefined; ) {
+    const { end, head } = await findChainEnd(db, tenantId);
+    const read = head === null ? null : await readHead(services, head.token);
+    const ends = head !== null && end?.position === head.size && end.hash === head.hash;
+    if (ends && read?.is === 'unverifiable' && isOf(read.claims, tenantId, head)) {
+      const signed = { size: head.size, hash: head.hash, sealedAt: now().toISOString() };
+      const token = await signHead(await currentSigner(services), publicUrl, tenantId, signed);
+      await replaceHeadToken(db, tenantId, { ...signed, token });
+    }
+    tenantId = await findHeadTenant(db, tenantId);
+  }
+}
+
+function dayOf({ sealedAt }: Pick<Head, 'sealedAt'>): string {
+  return sealedAt.slice(0, 10);
+}

@@ -1,0 +1,70 @@
+import { monitorEventLoopDelay } from 'node:perf_hooks';
+import { insertAuditEvents, type NewAuditEvent } from '@quartermaster/db/repositories/audit-events.ts';
+import { inTransaction } from '@quartermaster/db/transaction.ts';
+import { expect, onTestFinished, test } from 'vitest';
+import { startTestServer } from '../support/server.ts';
+import { expectFaults, run, sealedTenant, tamper, verified } from './tampering.ts';
+
+const EVENTS = 100_000;
+const OF_TRANSACTION = 1000;
+
+/** The longest hold of the event loop that 99 of 100 measurements stay below, in milliseconds. */
+const MOST_HELD_MS = 100;
+
+/** Milliseconds between two looks of the monitor, which are part of what it measures. */
+const RESOLUTION_MS = 10;
+
+test(`${EVENTS} events are sealed and verified without holding the event loop`, { timeout: 300_000 }, async () => {
+  const server = await startTestServer();
+  onTestFinished(() => server.stop());
+  const { tenantId, key } = await sealedTenant(server, 1);
+  const { size } = await verified(server, key);
+  const event: NewAuditEvent = {
+    ...{ place: { tenantId, subTenantId: null }, actor: { type: 'service_account', id: 'somebody', tenantId } },
+    ...{ scheme: 'api_key', keyId: 'key_1', operation: 'update_provider', target: { type: 'provider', id: 'prov_1' } },
+    ...{ outcome: 'success', reason: null, changedFields: ['baseUrl', 'name'], count: 1, requestId: 'request' },
+  };
+  const { db, now, sealer } = server.services;
+  for (let count = 0; count < EVENTS; count += OF_TRANSACTION) {
+    await inTransaction(db, (trx) =>
+      insertAuditEvents(
+        trx,
+        Array.from({ length: OF_TRANSACTION }, () => event),
+        now(),
+      ),
+    );
+  }
+  const sealing = await held(() => sealer.pass());
+  const checking = await held(async () => {
+    const answer = await verified(server, key, { limit: '100000' });
+    expect(answer).toMatchObject({ status: 'intact', checked: 100_000 });
+    const { nextCursor: cursor } = answer;
+    const rest = await verified(server, key, { limit: '100000', cursor });
+    expect(rest).toMatchObject({ status: 'intact', checked: size + EVENTS, unsealed: 0 });
+    expect((await verified(server, key, { limit: '100000', cursor: rest.nextCursor })).nextCursor).toBeNull();
+  });
+  process.stdout.write(`${EVENTS} audit events: sealing ${told(sealing)}; verifying ${told(checking)}\n`);
+  for (const { p99 } of [sealing, checking]) expect(p99).toBeLessThan(MOST_HELD_MS);
+
+  const position = 77_777;
+  const sql = `update audit_events set reason = 'x' where id in (select event_id from audit_chain where tenant_id = ? and position = ?)`;
+  await tamper(server, (db) => run(db, sql, tenantId, position));
+  expectFaults(await verified(server, key, { limit: '100000' }), `changed@${position}`);
+});
+
+type Held = { seconds: number; p99: number; max: number };
+
+/** Runs something, and measures how long the event loop was held meanwhile. */
+async function held(work: () => Promise<void>): Promise<Held> {
+  const monitor = monitorEventLoopDelay({ resolution: RESOLUTION_MS });
+  const start = performance.now();
+  monitor.enable();
+  await work();
+  monitor.disable();
+  const seconds = (performance.now() - start) / 1000;
+  return { seconds, p99: monitor.percentile(99) / 1e6 - RESOLUTION_MS, max: monitor.max / 1e6 - RESOLUTION_MS };
+}
+
+function told({ seconds, p99, max }: Held): string {
+  return `${seconds.toFixed(1)} s, event loop held p99 ${p99.toFixed(1)} ms, at most ${max.toFixed(1)} ms`;
+}

@@ -1,0 +1,223 @@
+import type { Database } from '@quartermaster/db/database.ts';
+import fc from 'fast-check';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type Body, startTestServer, type TestServer } from '../support/server.ts';
+import {
+  eventAt,
+  eventsOf,
+  expectFaults,
+  linksOf,
+  recompute,
+  removeTail,
+  at as rowAt,
+  run,
+  sealedTenant,
+  swapEvents,
+  swapLinks,
+  tamper,
+  verified,
+} from './tampering.ts';
+
+let server: TestServer;
+let tenantId: string;
+let key: string;
+let kept: string;
+let size: number;
+beforeAll(async () => {
+  server = await startTestServer();
+  ({ tenantId, key } = await sealedTenant(server, 10));
+  ({ head: kept, size } = await verified(server, key));
+});
+afterAll(() => server.stop());
+
+/** One thing that is done to the rows, and the kinds of faults of which at least one has to be told. */
+type Tampering = { what: string; named: string[]; apply: (db: Database) => Promise<unknown> };
+
+/** Positions are numbers between 0 and 1, since the arbitraries are made before the events are. */
+const at = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });
+const positionOf = (part: number) => Math.floor(part * size) + 1;
+
+const TEXTS = [
+  ...['actor_type', 'actor_id', 'actor_tenant_id', 'scheme', 'key_id', 'operation', 'target_type', 'target_id'],
+  ...['outcome', 'reason', 'request_id', 'created_at', 'sub_tenant_id'],
+] as const;
+
+const changed = fc.record({ at, column: fc.constantFrom(...TEXTS), value: fc.string({ maxLength: 20 }) }).map(
+  ({ at, column, value }): Tampering => ({
+    what: `the ${column} at ${at} is now ${JSON.stringify(value)}`,
+    named: ['changed'],
+    // NUL ends a text of SQLite for some readers, and no event has one.
+    apply: (db) => updateEvent(db, at, column, `!${value.replaceAll('\0', '')}`),
+  }),
+);
+
+const counted = fc.record({ at, count: fc.integer({ min: 2, max: 2 ** 31 - 1 }) }).map(
+  ({ at, count }): Tampering => ({
+    what: `the count at ${at} is now ${count}`,
+    named: ['changed'],
+    apply: (db) => updateEvent(db, at, 'count', count),
+  }),
+);
+
+const moved = fc.record({ at, column: fc.constantFrom('id', 'tenant_id') }).map(
+  ({ at, column }): Tampering => ({
+    what: `the ${column} at ${at} is another one`,
+    named: ['removed'],
+    apply: (db) => updateEvent(db, at, column, 'somewhere-else'),
+  }),
+);
+
+const removed = fc.record({ at, withLink: fc.boolean() }).map(
+  ({ at, withLink }): Tampering => ({
+    what: `the event at ${at} is removed ${withLink ? 'with' : 'without'} its link`,
+    named: ['removed', 'tail_removed'],
+    async apply(db) {
+      const { id } = await eventAt(db, tenantId, positionOf(at));
+      await run(db, 'delete from audit_events where tenant_id = ? and id = ?', tenantId, id);
+      if (withLink) await run(db, 'delete from audit_chain where tenant_id = ? and event_id = ?', tenantId, id);
+    },
+  }),
+);
+
+const tail = fc.record({ at, withHeads: fc.boolean() }).map(
+  ({ at, withHeads }): Tampering => ({
+    what: `all from ${at} on is removed ${withHeads ? 'with' : 'without'} the heads`,
+    named: ['tail_removed'],
+    async apply(db) {
+      await removeTail(db, tenantId, positionOf(at));
+      if (withHeads) await run(db, 'delete from audit_heads where tenant_id = ?', tenantId);
+    },
+  }),
+);
+
+/** Each event that is inserted has an id of its own. */
+let inserts = 0;
+
+const inserted = fc.record({ at, withLink: fc.boolean() }).map(
+  ({ at, withLink }): Tampering => ({
+    what: `a copy of ${at} is inserted ${withLink ? 'with' : 'without'} a link`,
+    named: withLink ? ['unsigned'] : ['inserted'],
+    async apply(db) {
+      const event = await eventAt(db, tenantId, positionOf(at));
+      const id = `aud_${String((inserts += 1)).padStart(26, 'z')}`;
+      await db
+        .insertInto('audit_events')
+        .values({ ...event, id })
+        .execute();
+      const last = rowAt(await linksOf(db, tenantId), size);
+      const link = { ...last, position: size + 1, event_id: id };
+      if (withLink) await db.insertInto('audit_chain').values(link).execute();
+    },
+  }),
+);
+
+const swapped = fc
+  .record({ at: fc.uniqueArray(fc.integer({ min: 1, max: 10 }), { minLength: 2, maxLength: 2 }), links: fc.boolean() })
+  .chain(({ at, links }) => fc.boolean().map((hashes) => ({ at, links, hashes })))
+  .map(
+    ({ at: [a = 1, b = 2], links, hashes }): Tampering => ({
+      what: `the ${links ? 'links' : 'events'} at ${a} and ${b} are swapped`,
+      named: ['swapped'],
+      async apply(db) {
+        const [events, chain] = [await eventsOf(db, tenantId), await linksOf(db, tenantId)];
+        if (links) await swapLinks(db, [rowAt(chain, a), rowAt(chain, b)], hashes);
+        else await swapEvents(db, [rowAt(events, a), rowAt(events, b)]);
+      },
+    }),
+  );
+
+const recomputed = fc.record({ at, signed: fc.boolean() }).map(
+  ({ at, signed }): Tampering => ({
+    what: `the chain is recomputed after a change at ${at}, ${signed ? 'and the head says so' : 'under the same head'}`,
+    named: signed ? ['head_forged'] : ['recomputed'],
+    async apply(db) {
+      await updateEvent(db, at, 'outcome', 'denied');
+      const { hash } = await recompute(db, tenantId);
+      if (signed) await run(db, 'update audit_heads set hash = ? where tenant_id = ?', hash, tenantId);
+    },
+  }),
+);
+
+const damagedLink = fc.record({ at, column: fc.constantFrom('leaf', 'hash') }).map(
+  ({ at, column }): Tampering => ({
+    what: `the ${column} of the link at ${at} is another one`,
+    named: ['link_changed', 'changed', 'recomputed'],
+    apply(db) {
+      const statement = `update audit_chain set ${column} = ? where tenant_id = ? and position = ?`;
+      return run(db, statement, '0123456789abcdef'.repeat(4), tenantId, positionOf(at));
+    },
+  }),
+);
+
+const tampering = fc.oneof(changed, counted, moved, removed, tail, inserted, swapped, recomputed, damagedLink);
+
+test('whatever is done to one place is found and named, and a chain that was put back is intact', {
+  timeout: 120_000,
+}, async () => {
+  await fc.assert(
+    fc.asyncProperty(tampering, async ({ named, apply }) => {
+      const { plain, withHead } = await verifiedAfter([apply]);
+      expect(withHead.status).toBe('broken');
+      const kinds: string[] = withHead.faults.map(({ kind }: Body) => kind);
+      expect(kinds.filter((kind) => named.includes(kind))).not.toEqual([]);
+      // Only who removes an end with its heads is found by a kept head alone.
+      if (plain.size === size) expect(plain.status).toBe('broken');
+    }),
+    { numRuns: 200 },
+  );
+  expectFaults(await verified(server, key, { head: kept }));
+});
+
+test('several of them at once hide nothing: no set of changes looks intact', { timeout: 120_000 }, async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(tampering, { minLength: 2, maxLength: 5 }), async (all) => {
+      const { withHead, same } = await verifiedAfter(all.map(({ apply }) => apply));
+      // Two swaps of the same rows undo each other.
+      expect(withHead.status).toBe(same ? 'intact' : 'broken');
+    }),
+    { numRuns: 150 },
+  );
+  expectFaults(await verified(server, key, { head: kept }));
+});
+
+/** Applies all that can be applied, asks with and without the kept head, and puts back what was there. */
+async function verifiedAfter(all: Tampering['apply'][]): Promise<{ plain: Body; withHead: Body; same: boolean }> {
+  const { db } = server.services;
+  const before = await contentsOf(db);
+  await tamper(server, async (trx) => {
+    for (const apply of all) {
+      // What an earlier change has left nothing of cannot be changed any more.
+      const [events, links] = [await eventsOf(trx, tenantId), await linksOf(trx, tenantId)];
+      if (links.length === size && events.length === size) await apply(trx);
+    }
+  });
+  const same = JSON.stringify(await contentsOf(db)) === JSON.stringify(before);
+  try {
+    const plain = await verified(server, key);
+    return { plain, withHead: await verified(server, key, { head: kept }), same };
+  } finally {
+    await tamper(server, async (trx) => {
+      await putBack(trx, before);
+    });
+  }
+}
+
+async function contentsOf(db: Database) {
+  return {
+    events: await db.selectFrom('audit_events').selectAll().orderBy('tenant_id').orderBy('id').execute(),
+    links: await db.selectFrom('audit_chain').selectAll().orderBy('tenant_id').orderBy('position').execute(),
+    heads: await db.selectFrom('audit_heads').selectAll().orderBy('tenant_id').orderBy('size').execute(),
+  };
+}
+
+async function putBack(db: Database, { events, links, heads }: Awaited<ReturnType<typeof contentsOf>>): Promise<void> {
+  for (const table of ['audit_events', 'audit_chain', 'audit_heads'] as const) await db.deleteFrom(table).execute();
+  await db.insertInto('audit_events').values(events).execute();
+  await db.insertInto('audit_chain').values(links).execute();
+  await db.insertInto('audit_heads').values(heads).execute();
+}
+
+async function updateEvent(db: Database, part: number, column: string, value: string | number): Promise<void> {
+  const { id } = await eventAt(db, tenantId, positionOf(part));
+  await run(db, `update audit_events set ${column} = ? where tenant_id = ? and id = ?`, value, tenantId, id);
+}

@@ -1,0 +1,332 @@
+import { randomBytes } from 'node:crypto';
+import { type Database, openDatabase } from '@quartermaster/db/database.ts';
+import { insertAuditEvents } from '@quartermaster/db/repositories/audit-events.ts';
+import { newTestDatabase } from '@quartermaster/db/testing/test-database.ts';
+import { inTransaction } from '@quartermaster/db/transaction.ts';
+import { createLocalJWKSet, decodeJwt, decodeProtectedHeader, jwtVerify } from 'jose';
+import pino from 'pino';
+import { expect, onTestFinished, test } from 'vitest';
+import { emptyChain, hashOf, leafOf } from '../../src/audit-events/chain.ts';
+import { writeAsSystem } from '../../src/audit-events/write.ts';
+import { readConfig } from '../../src/config.ts';
+import { startServer } from '../../src/server/start.ts';
+import { newBootstrapKey } from '../support/environment.ts';
+import { unique } from '../support/people.ts';
+import { type ServiceProcess, startProcess } from '../support/process.ts';
+import { type Body, startTestServer, type TestServer } from '../support/server.ts';
+import { wire } from '../support/wire.ts';
+import { eventsOf, expectFaults, linksOf, run, sealedTenant, tamper, verified, writeOne } from './tampering.ts';
+
+const DAY_MS = 24 * 3600 * 1000;
+
+async function testServer(...parts: Parameters<typeof startTestServer>): Promise<TestServer> {
+  const server = await startTestServer(...parts);
+  onTestFinished(() => server.stop());
+  return server;
+}
+
+test('events are sealed without being asked, and within a second', { timeout: 20_000 }, async () => {
+  const server = await testServer();
+  const { tenantId, key } = await sealedTenant(server, 1);
+  const waits: number[] = [];
+  for (let count = 0; count < 5; count += 1) {
+    await writeOne(server, key);
+    const start = performance.now();
+    await expect.poll(async () => (await verified(server, key)).unsealed, { interval: 10, timeout: 5000 }).toBe(0);
+    waits.push(performance.now() - start);
+  }
+  expect(waits.toSorted((a, b) => a - b)[2]).toBeLessThan(1000);
+  expect(await linksOf(server.services.db, tenantId)).toHaveLength((await verified(server, key)).size);
+});
+
+test('whoever has the events and the published key can compute the chain and verify its head', async () => {
+  const server = await testServer();
+  const { tenantId, key } = await sealedTenant(server);
+  const { items } = await server.ok('GET', '/v1/audit-events?limit=100', { as: { key } });
+  const hash = items
+    .toReversed()
+    .reduce((previous: string, event: Body) => hashOf(previous, leafOf(event)), emptyChain(tenantId));
+  const { head } = await verified(server, key);
+  const keys = (await server.call('GET', '/.well-known/jwks.json')).body;
+  const { payload } = await jwtVerify(head, createLocalJWKSet(keys), {
+    typ: 'qm-audit-head+jwt',
+    issuer: server.publicUrl,
+  });
+  expect(payload).toMatchObject({ tenant_id: tenantId, size: items.length, hash });
+});
+
+test('events of one transaction are sealed in their order, and a late one after what was sealed before it', async () => {
+  const server = await testServer();
+  const { tenantId, key } = await sealedTenant(server, 1);
+  const target = (id: string) => ({ place: { tenantId, subTenantId: null }, target: { type: 'gateway', id } });
+  const ids = Array.from({ length: 20 }, (_, index) => `target-${index}`);
+  await writeAsSystem(server.services, 'write_many', async (_trx, record) => {
+    for (const id of ids) record(target(id));
+  });
+  await server.services.sealer.pass();
+  // Written before, and committed after the others were sealed.
+  await writeAsSystem(
+    { ...server.services, now: () => new Date('2026-01-01T00:00:00.000Z') },
+    'write_late',
+    async (_trx, record) => record(target('late')),
+  );
+  await server.services.sealer.pass();
+  const sealed = await eventsOf(server.services.db, tenantId);
+  expect(sealed.map(({ target_id }) => target_id).slice(-21)).toEqual([...ids, 'late']);
+  expectFaults(await verified(server, key));
+});
+
+test('one head is kept for each day, and the first one of a day is logged', async () => {
+  const lines: string[] = [];
+  const log = pino({}, { write: (line: string) => void lines.push(line) });
+  const server = await testServer({}, { log });
+  // To the beginning of a day, so that the writes below fall into days of their own.
+  server.travel(DAY_MS - (server.services.now().getTime() % DAY_MS));
+  const { tenantId, key } = await sealedTenant(server, 1);
+  for (let day = 0; day < 3; day += 1) {
+    for (let count = 0; count < 3; count += 1) {
+      await writeOne(server, key);
+      await server.services.sealer.pass();
+    }
+    server.travel(DAY_MS);
+  }
+  const heads = server.services.db.selectFrom('audit_heads').selectAll().where('tenant_id', '=', tenantId);
+  const days = (await heads.execute()).map(({ sealed_at }) => sealed_at.slice(0, 10));
+  expect(days).toHaveLength(3);
+  expect(new Set(days).size).toBe(3);
+  const logged = lines.map((line) => JSON.parse(line)).filter((line) => line.msg === 'audit head');
+  const own = logged.filter((line) => line.tenantId === tenantId);
+  expect(own).toHaveLength(3);
+  for (const { head } of own) expectFaults(await verified(server, key, { head }));
+});
+
+test('of two processes that seal at once each event is sealed by one, once', { timeout: 60_000 }, async () => {
+  const { environment, admin, db } = await processDatabase();
+  const first = await startProcess(environment);
+  const second = await startProcess(environment);
+  await Promise.all([first, second].map((service) => createMany(service, admin, 60)));
+  const verification = () => verifiedOver(first, admin);
+  await expect.poll(async () => (await verification()).unsealed, { timeout: 20_000 }).toBe(0);
+  const answer = await verification();
+  expect(answer).toMatchObject({ status: 'intact', faults: [] });
+  // Each create makes the account; the first one made the tenant, too.
+  expect(answer.size).toBeGreaterThanOrEqual(120);
+  for (const { output } of [first, second]) expect(output()).not.toContain('"level":50');
+});
+
+test('a process that is killed while it seals leaves a sound chain, and the next one goes on', {
+  timeout: 120_000,
+}, async () => {
+  const { environment, admin, db } = await processDatabase();
+  const sizes: number[] = [];
+  for (let round = 0; round < 3; round += 1) {
+    const service = await startProcess(environment);
+    const writing = createMany(service, admin, 5000).catch(() => {});
+    // As soon as the chain grows: passes follow one another while there is something to write.
+    await expect.poll(() => sizeIn(db), { interval: 1, timeout: 20_000 }).toBeGreaterThan((sizes.at(-1) ?? 0) + 5);
+    service.child.kill('SIGKILL');
+    await Promise.all([service.ended, writing]);
+    sizes.push(await sizeIn(db));
+  }
+  const service = await startProcess(environment);
+  await expect.poll(async () => (await verifiedOver(service, admin)).unsealed, { timeout: 20_000 }).toBe(0);
+  const answer = await verifiedOver(service, admin);
+  expect(answer).toMatchObject({ status: 'intact', faults: [] });
+  expect(answer.size).toBeGreaterThanOrEqual(sizes.at(-1) ?? 0);
+});
+
+test('a chain that was changed is not signed on: what comes later waits, and the log says so once', async () => {
+  const lines: string[] = [];
+  const log = pino({}, { write: (line: string) => void lines.push(line) });
+  const server = await testServer({}, { log });
+  const rows: [string, string[]][] = [
+    ['its end was removed', ['delete from audit_heads where tenant_id = ?']],
+    ['it does not end as signed', [`update audit_chain set hash = 'x' where tenant_id = ?`]],
+    [
+      'it was computed anew',
+      ['audit_chain', 'audit_heads'].map((table) => `update ${table} set hash = 'x' where tenant_id = ?`),
+    ],
+    ['its head is forged', [`update audit_heads set token = 'x' where tenant_id = ?`]],
+  ];
+  for (const [reason, statements] of rows) {
+    const { tenantId, key } = await sealedTenant(server);
+    const { size } = await verified(server, key);
+    await tamper(server, async (db) => {
+      for (const statement of statements) await run(db, statement, tenantId);
+    });
+    for (let count = 0; count < 2; count += 1) {
+      await writeOne(server, key);
+      await server.services.sealer.pass();
+    }
+    expect(await linksOf(server.services.db, tenantId)).toHaveLength(size);
+    expect(await verified(server, key)).toMatchObject({ status: 'broken', unsealed: 2 });
+    const told = lines
+      .map((line) => JSON.parse(line))
+      .filter((line) => line.level === 50 && line.tenantId === tenantId);
+    expect(told.map(({ err }) => err.message)).toEqual([reason]);
+  }
+  // The others are sealed all the same.
+  expectFaults(await verified(server, (await sealedTenant(server)).key));
+});
+
+test('a removed end is not signed on, though all that is left is genuine', async () => {
+  const server = await testServer();
+  const { tenantId, key } = await sealedTenant(server, 1);
+  const first = await verified(server, key);
+  const { db } = server.services;
+  const before = await db
+    .selectFrom('audit_heads')
+    .selectAll()
+    .where('tenant_id', '=', tenantId)
+    .executeTakeFirstOrThrow();
+  await writeOne(server, key);
+  await server.services.sealer.pass();
+  await tamper(server, async (trx) => {
+    await run(trx, 'delete from audit_chain where tenant_id = ? and position > ?', tenantId, first.size);
+    await run(trx, 'delete from audit_heads where tenant_id = ?', tenantId);
+    await trx.insertInto('audit_heads').values(before).execute();
+  });
+  await writeOne(server, key);
+  await server.services.sealer.pass();
+  expect(await verified(server, key)).toMatchObject({ size: first.size, head: first.head, unsealed: 1 });
+});
+
+test('an event that is gone before it is sealed is told as removed', async () => {
+  const server = await testServer();
+  const { tenantId, key } = await sealedTenant(server, 1);
+  const { size } = await verified(server, key);
+  await tamper(server, (db) =>
+    run(db, `insert into audit_unsealed (tenant_id, event_id) values (?, 'aud_gone')`, tenantId),
+  );
+  await server.services.sealer.pass();
+  expectFaults(await verified(server, key), `removed@${size + 1}`);
+});
+
+test('more events than one batch are sealed in one pass, while others write', { timeout: 30_000 }, async () => {
+  const server = await testServer();
+  const { tenantId, key } = await sealedTenant(server, 1);
+  const { size } = await verified(server, key);
+  const event = await eventOf(server, tenantId);
+  await inTransaction(server.services.db, (trx) =>
+    insertAuditEvents(
+      trx,
+      Array.from({ length: 3300 }, () => event),
+      server.services.now(),
+    ),
+  );
+  const [write] = await Promise.all([
+    server.call('POST', '/v1/gateways', { as: { key }, body: { name: unique('gateway') } }),
+    server.services.sealer.pass(),
+  ]);
+  expect(write.status).toBe(200);
+  await server.services.sealer.pass();
+  expect(await verified(server, key)).toMatchObject({ status: 'intact', size: size + 3301, unsealed: 0 });
+});
+
+test('heads verify for ever: after the signing key was rotated and is published no more', async () => {
+  const server = await testServer();
+  const { key } = await sealedTenant(server, 1);
+  const { head: early } = await verified(server, key);
+  const write = async () => {
+    await writeOne(server, key);
+    await server.services.sealer.pass();
+  };
+  server.travel(91 * DAY_MS);
+  await write();
+  server.travel(2 * DAY_MS);
+  await write();
+  const { keys } = (await server.call('GET', '/.well-known/jwks.json')).body;
+  expect(keys.map(({ kid }: Body) => kid)).not.toContain(decodeProtectedHeader(early).kid);
+  const answer = await verified(server, key, { head: early });
+  expectFaults(answer);
+  expect(answer.unverifiableHeads).toBe(0);
+  expect(decodeProtectedHeader(answer.head).kid).not.toBe(decodeProtectedHeader(early).kid);
+});
+
+test('heads verify after QM_SECRET_KEY was changed; where it was lost, the newest head is signed anew when told so', {
+  timeout: 60_000,
+}, async () => {
+  const { environment: process, admin: bootstrap } = await processDatabase();
+  const [old, current, other] = [key32(), key32(), key32()];
+  const lines: string[] = [];
+  const log = pino({}, { write: (line: string) => void lines.push(line) });
+  let shift = 0;
+  const start = (environment: Record<string, string>) =>
+    startServer(
+      readConfig({
+        ...{ ...process, PORT: '0', QM_METRICS_PORT: 'off', QM_RATE_LIMITS: 'off' },
+        ...environment,
+      }),
+      { log, now: () => new Date(Date.now() + shift) },
+    );
+  const run = async (environment: Record<string, string>, query = ''): Promise<Body> => {
+    const server = await start(environment);
+    const headers = { 'x-api-key': bootstrap, 'content-type': 'application/json' };
+    const body = JSON.stringify({ name: unique('gateway') });
+    await fetch(`${server.url}/v1/gateways`, { method: 'POST', headers, body });
+    await server.services.sealer.pass();
+    const answer = await fetch(`${server.url}/v1/audit-events/verify?tenant_id=default${query}`, { headers });
+    await server.stop();
+    return answer.json();
+  };
+
+  const first = await run({ QM_SECRET_KEY: old });
+  shift += DAY_MS;
+  const changed = await run({ QM_SECRET_KEY: current, QM_SECRET_KEY_PREVIOUS: old }, `&head=${first.head}`);
+  expectFaults(changed);
+  expect(changed).toMatchObject({ unverifiableHeads: 0, unsealed: 0 });
+  expectFaults(await run({ QM_SECRET_KEY: current }, `&head=${first.head}`));
+
+  // Told that the key is lost, it vouches for the chains as they are, and says how many heads nobody can verify any more.
+  shift += DAY_MS;
+  const lost = await run({ QM_SECRET_KEY: other, QM_SECRET_KEY_LOST: '1' });
+  expectFaults(lost);
+  expect(lost).toMatchObject({ unsealed: 0, size: first.size + 3 });
+  expect(lost.unverifiableHeads).toBe(1);
+  const next = await run({ QM_SECRET_KEY: other }, `&head=${first.head}`);
+  expectFaults(next, `head_unverifiable@${first.size}`);
+  expect(decodeJwt(next.head)).toMatchObject({ size: first.size + 4 });
+});
+
+function key32(): string {
+  return randomBytes(32).toString('base64');
+}
+
+/** An event of a tenant, as the service inserts them. */
+async function eventOf(server: TestServer, tenantId: string): Promise<Parameters<typeof insertAuditEvents>[1][number]> {
+  const { items } = await server.ok('GET', `/v1/audit-events?limit=1&tenant_id=${tenantId}`, { as: server.admin });
+  const { id: _id, tenantId: _tenant, subTenantId, createdAt: _created, updatedAt: _updated, ...event } = items[0];
+  return { ...event, place: { tenantId, subTenantId } };
+}
+
+async function createMany({ url }: ServiceProcess, admin: string, count: number): Promise<void> {
+  for (let index = 0; index < count; index += 1) {
+    const body = JSON.stringify({ name: 'account', tenantId: 'acme' });
+    const headers = { 'x-api-key': admin, 'content-type': 'application/json' };
+    const { status } = await wire(url, { method: 'POST', target: '/v1/service-accounts', headers, body });
+    expect(status).toBe(200);
+  }
+}
+
+async function verifiedOver({ url }: ServiceProcess, admin: string): Promise<Body> {
+  const target = '/v1/audit-events/verify?tenant_id=acme';
+  return JSON.parse((await wire(url, { target, headers: { 'x-api-key': admin } })).text);
+}
+
+async function sizeIn(db: Database): Promise<number> {
+  const sealed = db.selectFrom('audit_chain').select(({ fn }) => fn.countAll().as('count'));
+  return Number((await sealed.where('tenant_id', '=', 'acme').executeTakeFirstOrThrow()).count);
+}
+
+/** A database for processes of the service, and another connection to it. */
+async function processDatabase(): Promise<{ environment: Record<string, string>; admin: string; db: Database }> {
+  const { url, remove } = await newTestDatabase('migrated');
+  const db = await openDatabase(url, '/');
+  onTestFinished(async () => {
+    await db.destroy();
+    await remove();
+  });
+  const admin = newBootstrapKey();
+  const environment = { DATABASE_URL: url, QM_BOOTSTRAP_API_KEY: admin, QM_LOG_LEVEL: 'error', QM_SECRET_KEY: key32() };
+  return { environment, admin, db };
+}

@@ -1,0 +1,167 @@
+import type { Operation } from '@quartermaster/contracts/operation.ts';
+import type { Arbitrary } from 'fast-check';
+import * as fc from 'fast-check';
+import { document } from '../support/contract-check.ts';
+import { junkTexts, type Mutation, mutations } from './mutations.ts';
+import { type Schema, valuesOf } from './schema-values.ts';
+
+/** Who sends a request: somebody who may, or one of those who may not. */
+export type Caller = 'owner' | 'nobody' | 'stranger' | 'powerless' | 'garbage';
+
+/** The value of a path parameter: of a record that is there, of one that was deleted, or any text. */
+export type PathValue = 'live' | 'dead' | { text: string };
+
+/** One request, as data: which records its ids stand for is settled when it is sent. */
+export type Request = {
+  caller: Caller;
+  /** Which of the records that were made for the operation. */
+  record: number;
+  path: PathValue[];
+  /** Whether the query that the operation needs stays, and what is added to it. */
+  query: { own: boolean; more: [string, unknown][] };
+  headers: Record<string, string>;
+  body: RequestBody;
+};
+
+export type RequestBody =
+  | { as: 'none' }
+  /** The body that is known to do, or one made from the schema, and what is done to it. */
+  | { as: 'json'; value: { own: true } | { made: unknown }; mutations: Mutation[]; contentType: string }
+  /** Bytes that may be no JSON at all. */
+  | { as: 'text'; text: string; contentType: string };
+
+type Parameter = { name: string; in: string; schema: Schema };
+type Documented = { parameters?: Parameter[]; requestBody?: { content: Record<string, { schema: Schema }> } };
+
+/** Requests for an operation, made from what the document says of it: about half of them without any fault. */
+export function requestsFor({ operationId, method, path }: Operation): Arbitrary<Request> {
+  const said = document.paths[path]?.[method.toLowerCase()] as unknown as Documented | undefined;
+  if (!said) throw new Error(`the document has no ${operationId}`);
+  const parameters = said.parameters ?? [];
+  const placed = (where: string) => parameters.filter((parameter) => parameter.in === where);
+  const schema = said.requestBody?.content['application/json']?.schema;
+  return fc.record({
+    caller: fc.oneof(
+      { weight: 16, arbitrary: fc.constant('owner' as const) },
+      { weight: 4, arbitrary: fc.constantFrom<Caller>('nobody', 'stranger', 'powerless', 'garbage') },
+    ),
+    record: fc.nat({ max: 999 }),
+    path: fc.tuple(...placed('path').map(() => pathValues)),
+    query: queriesOf(placed('query')),
+    headers: headersOf(placed('header')),
+    body: schema ? bodiesOf(schema) : fc.oneof({ weight: 9, arbitrary: noBodies }, rawBodies),
+  });
+}
+
+const pathValues: Arbitrary<PathValue> = fc.oneof(
+  { weight: 10, arbitrary: fc.constant('live' as const) },
+  { weight: 1, arbitrary: fc.constant('dead' as const) },
+  { weight: 1, arbitrary: fc.record({ text: junkTexts }) },
+);
+
+/** Each parameter is left out more often than not: a filter that finds nothing tells little. */
+function queriesOf(parameters: Parameter[]): Arbitrary<Request['query']> {
+  const given = parameters.map(({ name, schema }) =>
+    fc.option(fc.tuple(fc.constant(name), valuesOf(schema, name)), { freq: name === 'cursor' ? 20 : 3, nil: null }),
+  );
+  const spoiled = fc.oneof(
+    { weight: 5, arbitrary: fc.constant<[string, unknown][]>([]) },
+    {
+      weight: 1,
+      arbitrary: fc.array(
+        fc.tuple(
+          parameters.length === 0
+            ? junkTexts
+            : fc.oneof(fc.constantFrom(...parameters.map(({ name }) => name)), junkTexts),
+          junkTexts as Arbitrary<unknown>,
+        ),
+        { minLength: 1, maxLength: 3 },
+      ),
+    },
+  );
+  return fc.record({
+    own: fc.oneof({ weight: 9, arbitrary: fc.constant(true) }, fc.constant(false)),
+    more: fc
+      .tuple(fc.tuple(...given), spoiled)
+      .map(([some, others]) => [...some.filter((one) => one !== null), ...others] as [string, unknown][]),
+  });
+}
+
+/** Node refuses to send what is no header's value: a client could not either. */
+const headerTexts = fc.string({ maxLength: 40 }).map((text) => text.trim());
+
+function headersOf(parameters: Parameter[]): Arbitrary<Record<string, string>> {
+  const declared = Object.fromEntries(
+    parameters.map(({ name, schema }) => [
+      name,
+      fc.oneof(
+        valuesOf(schema).map((value) => String(value).replace(/[^\x20-\x7e]/g, '_')),
+        headerTexts,
+      ),
+    ]),
+  );
+  const others = {
+    'x-request-id': headerTexts,
+    accept: fc.constantFrom('*/*', 'text/html', 'application/xml;q=1', ''),
+    'content-encoding': fc.constantFrom('gzip', 'identity', 'br'),
+    'accept-language': headerTexts,
+    range: fc.constant('bytes=0-1'),
+    'if-none-match': fc.constantFrom('*', '"x"'),
+    'x-http-method-override': fc.constantFrom('DELETE', 'PUT'),
+  };
+  const some = fc.record({ ...declared, ...others }, { requiredKeys: [] });
+  return fc.oneof({ weight: 4, arbitrary: fc.constant({}) }, { weight: 1, arbitrary: some });
+}
+
+const JSON_TYPE = 'application/json';
+const contentTypes = fc.oneof(
+  { weight: 10, arbitrary: fc.constant(JSON_TYPE) },
+  {
+    weight: 1,
+    arbitrary: fc.constantFrom(
+      ...['', 'text/plain', 'application/json; charset=utf-8', 'application/json; charset=utf-16', 'application/xml'],
+      ...['multipart/form-data', 'application/x-www-form-urlencoded', 'application/merge-patch+json', 'a/b/c', ';'],
+      'application/x-protobuf',
+    ),
+  },
+);
+
+const texts = fc.oneof(
+  fc.constantFrom(
+    '',
+    'null',
+    '[]',
+    '{}',
+    '"text"',
+    '0',
+    '{',
+    '{"a":1}x',
+    '{"a":1,"a":2}',
+    '\ufeff{}',
+    'a=b&c',
+    "{'a':1}",
+  ),
+  fc.constantFrom('['.repeat(5_000), `${'{"a":'.repeat(65)}1${'}'.repeat(65)}`, '{"a":1e999}', '{"a":-0}', '\0'),
+  fc.string({ unit: 'binary', maxLength: 60 }),
+);
+
+function bodiesOf(schema: Schema): Arbitrary<RequestBody> {
+  const json = fc.record({
+    as: fc.constant('json' as const),
+    value: fc.oneof(
+      fc.constant<{ own: true }>({ own: true }),
+      valuesOf(schema).map((made) => ({ made })),
+    ),
+    mutations: fc.oneof(fc.constant<Mutation[]>([]), mutations),
+    contentType: contentTypes,
+  });
+
+  return fc.oneof({ weight: 12, arbitrary: json }, { weight: 1, arbitrary: rawBodies }, noBodies);
+}
+
+const noBodies: Arbitrary<RequestBody> = fc.constant({ as: 'none' });
+const rawBodies: Arbitrary<RequestBody> = fc.record({
+  as: fc.constant('text' as const),
+  text: texts,
+  contentType: contentTypes,
+});

@@ -1,0 +1,127 @@
+import {
+  administer,
+  createDatabase,
+  type PostgresServer,
+  startPostgres,
+} from '@quartermaster/db/testing/postgres-server.ts';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { accountWithKey } from '../support/people.ts';
+import { type Answered, startTestServer, type TestServer } from '../support/server.ts';
+import { chat, exportRequest, newTraceId } from '../traces/sending.ts';
+
+/*
+ * The database goes away under a service that works, and comes back: by a server that is stopped and started again, and by
+ * connections that are cut, whatever they are doing. On a PostgreSQL of this suite's own, which keeps what it acknowledges.
+ */
+let postgres: PostgresServer;
+let server: TestServer;
+beforeAll(async () => {
+  postgres = await startPostgres({ durable: true });
+  await createDatabase(postgres.urlOf('postgres'), 'quartermaster');
+  server = await startTestServer({ DATABASE_URL: postgres.urlOf('quartermaster') });
+}, 60_000);
+afterAll(async () => {
+  await server.stop();
+  await postgres.stop();
+});
+
+const CONNECTIONS = 8;
+const RECOVERY = { timeout: 5000, interval: 20 };
+
+/** Clients that write and read without a pause until they are told to stop. */
+function load(tenantId: string) {
+  const acknowledged: string[] = [];
+  const unknown: string[] = [];
+  const refused: Answered[] = [];
+  const state = { stopped: false, reads: 0 };
+  const client = async (name: string) => {
+    for (let count = 0; !state.stopped; count += 1) {
+      const id = `${name}-${count}`;
+      const body = { id, name: id, tenantId, metadata: { name, count } };
+      const written = await server.call('POST', '/v1/service-accounts', { as: server.admin, body });
+      if (written.status === 200) acknowledged.push(id);
+      else {
+        refused.push(written);
+        if (written.body.code === 'outcome_unknown') unknown.push(id);
+      }
+      const read = await server.call('GET', '/v1/providers', { as: server.admin });
+      if (read.status === 200) state.reads += 1;
+      else refused.push(read);
+    }
+  };
+  const clients = Array.from({ length: CONNECTIONS }, (_, index) => client(`${tenantId}-${index}`));
+  return {
+    acknowledged,
+    unknown,
+    refused,
+    reads: () => state.reads,
+    stop: async () => {
+      state.stopped = true;
+      await Promise.all(clients);
+    },
+  };
+}
+
+/** The ids that the tenant's accounts have, and those that the audit names: each once. */
+async function stored(tenantId: string): Promise<{ accounts: string[]; audited: string[] }> {
+  const { db } = server.services;
+  const accounts = db.selectFrom('service_accounts').select('id').where('tenant_id', '=', tenantId);
+  const events = db.selectFrom('audit_events').select('target_id').where('tenant_id', '=', tenantId);
+  const audited = events.where('operation', '=', 'create_service_account').where('target_type', '=', 'service_account');
+  return {
+    accounts: (await accounts.execute()).map(({ id }) => id).toSorted(),
+    audited: (await audited.execute()).map((event) => event.target_id ?? '').toSorted(),
+  };
+}
+
+/** Everything acknowledged is there, whole; beyond it only what nobody was told of. */
+async function expectNothingLost(tenantId: string, { acknowledged, unknown }: ReturnType<typeof load>): Promise<void> {
+  const { accounts, audited } = await stored(tenantId);
+  expect(acknowledged.filter((id) => !accounts.includes(id))).toEqual([]);
+  expect(accounts.filter((id) => !acknowledged.includes(id) && !unknown.includes(id))).toEqual([]);
+  expect(audited).toEqual(accounts);
+}
+
+test('a server that is stopped and started under load: 503 meanwhile, then on by itself, nothing acknowledged lost', async () => {
+  const clients = load('stopped');
+  await vi.waitFor(() => expect(clients.acknowledged.length).toBeGreaterThan(50), { timeout: 30_000 });
+  await postgres.halt();
+  await vi.waitFor(async () => expect((await server.call('GET', '/readyz')).status).toBe(503), RECOVERY);
+  expect((await server.call('GET', '/healthz')).status).toBe(200);
+  await vi.waitFor(() => expect(clients.refused.length).toBeGreaterThan(20), RECOVERY);
+  const spans = exportRequest([{ traceId: newTraceId(), ...chat('gpt-5') }]);
+  const ingested = await server.call('POST', '/v1/traces', { as: server.admin, body: spans });
+  expect([ingested.status, ingested.body.code]).toEqual([503, 14]);
+  expect(ingested.headers.get('retry-after')).toMatch(/^[1-9]\d*$/);
+
+  await postgres.resume();
+  const [written, read] = [clients.acknowledged.length, clients.reads()];
+  await vi.waitFor(() => {
+    expect(clients.acknowledged.length).toBeGreaterThan(written);
+    expect(clients.reads()).toBeGreaterThan(read);
+  }, RECOVERY);
+  expect((await server.call('GET', '/readyz')).status).toBe(200);
+  await clients.stop();
+  for (const { status, body, headers } of clients.refused) {
+    expect(`${status} ${body.code}`).toMatch(/^503 (database_unavailable|outcome_unknown)$/);
+    expect(headers.get('retry-after')).toMatch(/^[1-9]\d*$/);
+  }
+  await expectNothingLost('stopped', clients);
+  await server.ok('POST', '/v1/traces', { as: await accountWithKey(server, { tenantId: 'stopped-too' }), body: spans });
+}, 120_000);
+
+test('connections that are cut under load, again and again: each request is answered, nothing acknowledged is lost', async () => {
+  const clients = load('cut');
+  for (let cut = 1; cut <= 15; cut += 1) {
+    const written = clients.acknowledged.length;
+    await vi.waitFor(() => expect(clients.acknowledged.length).toBeGreaterThan(written + 20), { timeout: 30_000 });
+    await administer(
+      postgres.urlOf('postgres'),
+      `select pg_terminate_backend(pid) from pg_stat_activity where datname = 'quartermaster'`,
+    );
+  }
+  await clients.stop();
+  expect(clients.refused.length).toBeGreaterThan(0);
+  expect(new Set(clients.refused.map(({ status }) => status))).toEqual(new Set([503]));
+  await expectNothingLost('cut', clients);
+}, 120_000);

@@ -1,0 +1,72 @@
+import { createHmac } from 'node:crypto';
+import type SqliteDatabase from 'better-sqlite3';
+import { keyLookup } from './access.ts';
+import type { FloorSettings, Work } from './floor.ts';
+
+const LIMIT = 25;
+const TAG_BYTES = 16;
+
+const LIST = `
+  select * from "providers" where ("tenant_id" = ?) and "status" <> ? and 1 = 1
+  order by "created_at" desc, "id" desc limit ?`;
+
+type Row = Record<
+  | 'id'
+  | 'tenant_id'
+  | 'sub_tenant_id'
+  | 'name'
+  | 'kind'
+  | 'status'
+  | 'health'
+  | 'metadata'
+  | 'created_at'
+  | 'updated_at',
+  string
+> &
+  Record<'display_name' | 'description' | 'base_url' | 'inventory_synced_at', string | null> & {
+    sync_interval_seconds: number | null;
+  };
+
+/** GET /v1/providers (#18): the first page. */
+export function listProvidersFloor(db: SqliteDatabase.Database, { cursorKey }: FloorSettings): Work {
+  const callerOf = keyLookup(db, 'providers:read');
+  const list = db.prepare<[string, string, number], Row>(LIST);
+  return ({ key }) => {
+    const caller = callerOf(key);
+    if (caller === null) return null;
+    const rows = list.all(caller.tenantId, 'deleted', LIMIT + 1);
+    const shown = rows.slice(0, LIMIT);
+    const last = shown.at(-1);
+    const nextCursor = rows.length > LIMIT && last ? cursorOf(cursorKey, last, caller.tenantId) : null;
+    return { items: shown.map(toProvider), nextCursor };
+  };
+}
+
+/** Cursors are bound to what was asked, and by whom. */
+function cursorOf(key: Uint8Array, last: Row, tenantId: string): string {
+  const scope = [{ tenantId, subTenantId: null }];
+  const binding = JSON.stringify(['list_providers', null, [], scope, scope]);
+  const payload = Buffer.from(JSON.stringify([last.created_at, last.id]));
+  const tag = createHmac('sha256', key).update(payload).update('\0').update(binding).digest().subarray(0, TAG_BYTES);
+  return Buffer.concat([tag, payload]).toString('base64url');
+}
+
+function toProvider(row: Row) {
+  return {
+    id: row.id,
+    tenantId: row.tenant_id,
+    subTenantId: row.sub_tenant_id === '' ? null : row.sub_tenant_id,
+    name: row.name,
+    displayName: row.display_name,
+    description: row.description,
+    kind: row.kind,
+    baseUrl: row.base_url,
+    status: row.status,
+    health: row.health,
+    inventorySyncedAt: row.inventory_synced_at,
+    syncIntervalSeconds: row.sync_interval_seconds,
+    metadata: JSON.parse(row.metadata) as unknown,
+    createdAt: row.created_at,
+    updatedAt: row.updated_at,
+  };
+}

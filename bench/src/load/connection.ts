@@ -1,0 +1,92 @@
+import { connect, type Socket } from 'node:net';
+
+/** An answer that takes longer ends the measurement, in milliseconds. */
+const ANSWER_TIMEOUT_MS = 60_000;
+
+const HEAD_END = Buffer.from('\r\n\r\n');
+
+/**
+ * One HTTP/1.1 connection with one request at a time. It reads of an answer what a measurement needs, the status and
+ * where the answer ends, so that the load costs little beside what it measures.
+ */
+export class Connection {
+  readonly #socket: Socket;
+  #settle: { resolve: (status: number) => void; reject: (error: Error) => void } | null = null;
+  #head: Buffer | null = null;
+  #status = 0;
+  /** What is left of the body. */
+  #left = 0;
+  /** Why it can be used no more. */
+  #broken: Error | null = null;
+  /** All that was received. */
+  bytes = 0;
+
+  constructor(socket: Socket) {
+    this.#socket = socket;
+    socket.setNoDelay(true);
+    socket.setTimeout(ANSWER_TIMEOUT_MS, () => socket.destroy(new Error('no answer in time')));
+    socket.on('data', (chunk: Buffer) => this.#take(chunk));
+    socket.on('error', (error) => this.#fail(error));
+    socket.on('close', () => this.#fail(new Error('the server closed the connection')));
+  }
+
+  /** Sends one request. @returns the status, once the answer has arrived whole */
+  send(request: Buffer): Promise<number> {
+    return new Promise((resolve, reject) => {
+      if (this.#broken !== null) {
+        reject(this.#broken);
+        return;
+      }
+      this.#settle = { resolve, reject };
+      this.#socket.write(request);
+    });
+  }
+
+  close(): void {
+    this.#settle = null;
+    this.#socket.destroy();
+  }
+
+  #take(chunk: Buffer): void {
+    this.bytes += chunk.length;
+    if (this.#left > 0) {
+      this.#left -= chunk.length;
+    } else {
+      const received = this.#head === null ? chunk : Buffer.concat([this.#head, chunk]);
+      const end = received.indexOf(HEAD_END);
+      this.#head = received;
+      if (end < 0) return;
+      this.#head = null;
+      const head = received.toString('latin1', 0, end);
+      this.#status = Number(head.slice(9, 12));
+      const length = /\r\ncontent-length: *(\d+)/i.exec(head)?.[1];
+      if (length === undefined) {
+        this.#socket.destroy(new Error(`an answer without Content-Length:\n${head}`));
+        return;
+      }
+      this.#left = Number(length) - (received.length - end - HEAD_END.length);
+    }
+    if (this.#left > 0) return;
+    const { resolve } = this.#settle ?? {};
+    this.#settle = null;
+    resolve?.(this.#status);
+  }
+
+  #fail(error: Error): void {
+    this.#broken ??= error;
+    const { reject } = this.#settle ?? {};
+    this.#settle = null;
+    reject?.(error);
+  }
+}
+
+export function openConnection(port: number): Promise<Connection> {
+  return new Promise((resolve, reject) => {
+    const socket = connect({ host: '127.0.0.1', port });
+    socket.once('error', reject);
+    socket.once('connect', () => {
+      socket.off('error', reject);
+      resolve(new Connection(socket));
+    });
+  });
+}

@@ -1,0 +1,11 @@
+import { applyLoad } from './generator.ts';
+import type { LoadPlan } from './plan.ts';
+
+// The load's own process: one plan after the other, as the parent sends them.
+process.on('message', (plan: LoadPlan) => {
+  applyLoad(plan).then(
+    (result) => process.send?.({ result }),
+    (error: unknown) => process.send?.({ failure: String(error) }),
+  );
+});
+process.on('disconnect', () => process.exit(0));

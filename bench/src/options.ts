@@ -1,0 +1,45 @@
+import { parseArgs } from 'node:util';
+
+export type Options = {
+  /** Names of workloads; empty: all. */
+  only: string[];
+  rounds: number;
+  /** Of one round. */
+  seconds: number;
+  /** Rows of the large tables. */
+  rows: number;
+  quick: boolean;
+  profile: boolean;
+};
+
+const FULL = { rounds: 8, seconds: 3, rows: 10_000_000 };
+const QUICK = { rounds: 2, seconds: 0.5, rows: 100_000 };
+
+/** @throws where an option is unknown or no number */
+export function optionsOf(argv: readonly string[]): Options {
+  const { values } = parseArgs({
+    args: [...argv],
+    options: {
+      only: { type: 'string', default: '' },
+      rounds: { type: 'string' },
+      seconds: { type: 'string' },
+      rows: { type: 'string' },
+      quick: { type: 'boolean', default: false },
+      profile: { type: 'boolean', default: false },
+    },
+  });
+  const usual = values.quick ? QUICK : FULL;
+  const positive = (name: 'rounds' | 'seconds' | 'rows') => {
+    const value = Number(values[name] ?? usual[name]);
+    if (!(value > 0)) throw new Error(`--${name} should be a number above 0`);
+    return value;
+  };
+  return {
+    only: values.only.split(',').filter((name) => name !== ''),
+    rounds: positive('rounds'),
+    seconds: positive('seconds'),
+    rows: positive('rows'),
+    quick: values.quick,
+    profile: values.profile,
+  };
+}

@@ -1,0 +1,105 @@
+import type { Load } from './load/load.ts';
+import type { LoadPlan, LoadResult } from './load/plan.ts';
+import { cpuTimeOf } from './machine.ts';
+
+/** One of several that are compared under the same load. */
+export type Contender = {
+  name: string;
+  pids: readonly number[];
+  plan: Omit<LoadPlan, 'seconds'>;
+  /** Further processes whose CPU time is of interest, by what they are called. */
+  besides?: Record<string, () => Promise<readonly number[]>>;
+};
+
+export type Round = {
+  /** Answers a second. */
+  rate: number;
+  latency: LoadResult['latency'];
+  /** CPU time that the contender used for an answer, in microseconds; NaN where the system does not tell. */
+  cpuMicroseconds: number;
+  /** The same of the processes besides it. */
+  besides: Record<string, number>;
+};
+
+export type Measured = { name: string; rounds: Round[]; median: Round };
+
+export type RoundOptions = { load: Load; rounds: number; seconds: number };
+
+/**
+ * Measures contenders in turn, round by round (ABCABC...), so that what disturbs the machine disturbs all of them. Each is
+ * warmed up first, unmeasured.
+ */
+export async function measure(contenders: readonly Contender[], options: RoundOptions): Promise<Measured[]> {
+  const { load, rounds, seconds } = options;
+  const measured = new Map<string, Round[]>(contenders.map(({ name }) => [name, []]));
+  for (let round = 0; round <= rounds; round += 1) {
+    for (const contender of contenders) {
+      const result = await oneRound(load, contender, round === 0 ? Math.max(seconds / 2, 0.2) : seconds);
+      if (round > 0) measured.get(contender.name)?.push(result);
+    }
+  }
+  return [...measured].map(([name, all]) => ({ name, rounds: all, median: medianOf(all) }));
+}
+
+/** How much of another's rate one reaches: the median over rounds that ran one after the other. */
+export function ratioOf(one: Measured, other: Measured): number {
+  return median(one.rounds.map((round, index) => round.rate / (other.rounds[index]?.rate ?? Number.NaN)));
+}
+
+/** The same by CPU time for an answer, which a busy machine disturbs less. */
+export function cpuRatioOf(one: Measured, other: Measured): number {
+  return other.median.cpuMicroseconds / one.median.cpuMicroseconds;
+}
+
+export function median(values: readonly number[]): number {
+  const sorted = values.toSorted((a, b) => a - b);
+  const middle = (sorted.length - 1) / 2;
+  return ((sorted[Math.floor(middle)] ?? Number.NaN) + (sorted[Math.ceil(middle)] ?? Number.NaN)) / 2;
+}
+
+async function oneRound(load: Load, contender: Contender, seconds: number): Promise<Round> {
+  const { name, pids, plan, besides = {} } = contender;
+  const before = cpuTimeOfAll(pids);
+  const besidesBefore = await cpuTimesOf(besides);
+  const result = await load.apply({ ...plan, seconds });
+  const cpuMilliseconds = cpuTimeOfAll(pids) - before;
+  const perAnswer = (milliseconds: number) => (milliseconds * 1000) / result.answers;
+  const used = Object.entries(await cpuTimesOf(besides)).map(
+    ([who, time]) => [who, perAnswer(time - (besidesBefore[who] ?? 0))] as const,
+  );
+  const refused = Object.keys(result.statuses).filter((status) => status !== '200');
+  if (refused.length > 0) throw new Error(`${name} answered ${JSON.stringify(result.statuses)}`);
+  return {
+    rate: result.answers / result.seconds,
+    latency: result.latency,
+    cpuMicroseconds: perAnswer(cpuMilliseconds),
+    besides: Object.fromEntries(used),
+  };
+}
+
+async function cpuTimesOf(besides: NonNullable<Contender['besides']>): Promise<Record<string, number>> {
+  const times: Record<string, number> = {};
+  for (const [who, pids] of Object.entries(besides)) times[who] = cpuTimeOfAll(await pids());
+  return times;
+}
+
+function cpuTimeOfAll(pids: readonly number[]): number {
+  return pids.reduce((sum, pid) => sum + cpuTimeOf(pid), 0);
+}
+
+function medianOf(rounds: readonly Round[]): Round {
+  const of = (value: (round: Round) => number) => median(rounds.map(value));
+  return {
+    rate: of((round) => round.rate),
+    cpuMicroseconds: of((round) => round.cpuMicroseconds),
+    besides: Object.fromEntries(
+      Object.keys(rounds[0]?.besides ?? {}).map((who) => [who, of((round) => round.besides[who] ?? Number.NaN)]),
+    ),
+    latency: {
+      p50: of((round) => round.latency.p50),
+      p90: of((round) => round.latency.p90),
+      p99: of((round) => round.latency.p99),
+      max: Math.max(...rounds.map((round) => round.latency.max)),
+    },
+  };
+}

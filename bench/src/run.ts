@@ -1,0 +1,22 @@
+import { join } from 'node:path';
+import { optionsOf } from './options.ts';
+import { fails } from './report.ts';
+import { runSuite, writeReport } from './suite.ts';
+
+const REPORT = join(import.meta.dirname, '../reports/bench.json');
+
+// What was started ends with this process.
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
+
+const options = optionsOf(process.argv.slice(2));
+const findings = await runSuite(options, { providers: 100, tenants: 100, spansOfTrace: 1000 }, (text) => {
+  process.stdout.write(text);
+});
+await writeReport(REPORT, options, findings);
+const failed = findings.flatMap(({ figures }) => figures.filter(fails));
+process.stdout.write(`figures: ${REPORT}\n`);
+if (options.quick) process.stdout.write('a quick run: its figures are not judged\n');
+else if (failed.length > 0) {
+  process.stdout.write(`below 0.9 of what was agreed: ${failed.map(({ name }) => name).join(', ')}\n`);
+  process.exitCode = 1;
+}

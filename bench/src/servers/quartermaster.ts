@@ -1,0 +1,95 @@
+import { closeSync, openSync } from 'node:fs';
+import { request } from 'node:http';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { ROOT } from '@quartermaster/api/src/config.ts';
+import { ended, freePort, spawnNode } from '../machine.ts';
+import type { MeasuredServer } from './measured-server.ts';
+
+export type QuartermasterOptions = {
+  core: number | null;
+  databaseUrl: string;
+  /** 32 bytes, base64. */
+  secretKey: string;
+  /** Where its log goes. */
+  logPath: string;
+  bootstrapApiKey?: string;
+  /** A folder for a CPU profile, written when it ends; null: none. */
+  profileFolder: string | null;
+};
+
+export type Quartermaster = MeasuredServer & {
+  metricsPort: number;
+  /** From the start of its process until it said that it is ready, in milliseconds. */
+  readyMs: number;
+};
+
+/** What the session tokens name as their issuer, here and on the floors. */
+export const PUBLIC_URL = 'https://quartermaster.example';
+
+/** Counted like any limit, and never reached. */
+const REQUESTS_A_MINUTE = '10000000';
+
+const START_TIMEOUT_MS = 60_000;
+const POLL_MS = 2;
+
+/**
+ * Starts this API as its users run it: its own main file, logging to a file, metrics and rate limits on. The limits are
+ * so high that a load from one address is not refused.
+ */
+export async function startQuartermaster(options: QuartermasterOptions): Promise<Quartermaster> {
+  const [port, metricsPort] = [await freePort(), await freePort()];
+  const log = openSync(options.logPath, 'a');
+  const profile = options.profileFolder === null ? [] : ['--cpu-prof', `--cpu-prof-dir=${options.profileFolder}`];
+  const began = performance.now();
+  const child = spawnNode(options.core, [...profile, join(ROOT, 'apps/api/src/main.ts')], {
+    stdio: ['ignore', log, log],
+    env: {
+      ...environment(),
+      PORT: String(port),
+      DATABASE_URL: options.databaseUrl,
+      QM_SECRET_KEY: options.secretKey,
+      QM_PUBLIC_URL: PUBLIC_URL,
+      QM_METRICS_PORT: String(metricsPort),
+      QM_RATE_LIMIT_PRINCIPAL: REQUESTS_A_MINUTE,
+      QM_RATE_LIMIT_INGEST: REQUESTS_A_MINUTE,
+      QM_RATE_LIMIT_ADDRESS: REQUESTS_A_MINUTE,
+      ...(options.bootstrapApiKey !== undefined && { QM_BOOTSTRAP_API_KEY: options.bootstrapApiKey }),
+    },
+  });
+  closeSync(log);
+  while ((await statusOf(port, '/readyz')) !== 200) {
+    if (child.exitCode !== null) throw new Error(`the API ended at its start; its log is ${options.logPath}`);
+    if (performance.now() - began > START_TIMEOUT_MS) throw new Error('the API did not start in time');
+    await sleep(POLL_MS);
+  }
+  return {
+    name: 'quartermaster',
+    pid: child.pid ?? 0,
+    port,
+    metricsPort,
+    readyMs: performance.now() - began,
+    stop: async () => {
+      child.kill('SIGTERM');
+      await ended(child);
+    },
+  };
+}
+
+/** Nothing of the caller's own configuration: a bench measures the same everywhere. */
+function environment(): Record<string, string | undefined> {
+  const { PATH, HOME, TMPDIR } = process.env;
+  // What `npm start` sets, too.
+  const NODE_COMPILE_CACHE = join(ROOT, 'node_modules/.cache/quartermaster');
+  return { PATH, HOME, TMPDIR, NODE_ENV: 'production', NODE_COMPILE_CACHE };
+}
+
+/** The status at a path; null where nothing listens yet. */
+function statusOf(port: number, path: string): Promise<number | null> {
+  return new Promise((resolve) => {
+    const sent = request({ host: '127.0.0.1', port, path, agent: false }, (answer) => {
+      answer.resume().on('end', () => resolve(answer.statusCode ?? null));
+    });
+    sent.on('error', () => resolve(null)).end();
+  });
+}

@@ -1,0 +1,138 @@
+import { join } from 'node:path';
+import { type Asked, ask } from '../answers.ts';
+import { type Load, startLoad } from '../load/load.ts';
+import { headBytes, type LoadPlan, type LoadResult, requestBytes } from '../load/plan.ts';
+import { batchTemplate } from '../otlp/batch.ts';
+import { type Figure, number } from '../report.ts';
+import { type Quartermaster, startQuartermaster } from '../servers/quartermaster.ts';
+import { addOldTraces, addServiceAccounts, countRows } from '../world/rows.ts';
+import { copyOf, removeCopy, type World } from '../world/world.ts';
+import type { Workload } from './workload.ts';
+
+/** No request holds the event loop for longer, in milliseconds. */
+const AGREED_MS = 100;
+
+const SPANS_OF_BATCH = 500;
+
+/** Requests a second, well within what one core can do: what is measured is who makes others wait, not overload. */
+const RATES = { ingest: 4, searches: 10, probes: 50 };
+
+const SIZES = { full: { accounts: 1_000_000, traces: 20_000 }, quick: { accounts: 10_000, traces: 2000 } };
+
+/**
+ * Ingest, searches and retention at once: how long the event loop stands still, and how long a small read waits. The
+ * requests come when they are due, answered or not, so that no wait is left out because the load waited, too.
+ */
+export const eventLoop: Workload = async (bench) => {
+  const { world, cores } = bench;
+  const { accounts, traces } = SIZES[bench.quick ? 'quick' : 'full'];
+  const seconds = Math.max(bench.rounds * bench.seconds, 1);
+  const file = copyOf(world, 'event-loop');
+  const loads: Load[] = [];
+  let server: Quartermaster | null = null;
+  try {
+    await addServiceAccounts(file, world, accounts);
+    await addOldTraces(file, world, traces);
+    const before = countRows(file, 'traces', world.tenantId);
+    // It looks for old traces as soon as it runs.
+    server = await startQuartermaster({
+      core: cores.server,
+      databaseUrl: `sqlite:${file}`,
+      secretKey: world.secretKey,
+      logPath: join(world.folder, 'event-loop.log'),
+      profileFolder: bench.profileFolder,
+    });
+    const { port, metricsPort } = server;
+    // Reading the metrics begins a new period.
+    await loopDelay(metricsPort);
+    const results: Record<string, LoadResult> = {};
+    await Promise.all(
+      Object.entries(plansOf(world)).map(async ([name, plan]) => {
+        const load = startLoad(cores.load);
+        loads.push(load);
+        results[name] = await load.apply({ ...plan, ports: [port], seconds });
+      }),
+    );
+    const delay = await loopDelay(metricsPort);
+    return findingOf({ results, delay, removed: before - countRows(file, 'traces', world.tenantId), old: traces });
+  } finally {
+    await Promise.all(loads.map((load) => load.stop()));
+    await server?.stop();
+    removeCopy(file);
+  }
+};
+
+function plansOf(world: World): Record<keyof typeof RATES, Omit<LoadPlan, 'ports' | 'seconds'>> {
+  const batch = batchTemplate(SPANS_OF_BATCH);
+  const heads = world.tenantKeys.map((key) => {
+    const headers = { 'X-API-Key': key, 'Content-Type': 'application/x-protobuf' };
+    return headBytes({ method: 'POST', path: '/v1/traces', headers, length: batch.bytes.length });
+  });
+  const search = (body: object): Asked => ({
+    method: 'POST',
+    path: '/v1/service-accounts/search',
+    headers: { 'X-API-Key': world.key, 'Content-Type': 'application/json' },
+    body: JSON.stringify(body),
+  });
+  // One that matches soon, one that matches nothing and so looks at every account, and the spans of a long trace.
+  const searches = [
+    search({ query: 'invoices' }),
+    search({ query: 'no account is called so' }),
+    {
+      ...{ method: 'GET', path: `/v1/traces/${world.trace.id}/spans`, headers: { 'X-API-Key': world.key } },
+    },
+  ];
+  const probe = { method: 'GET', path: '/v1/providers', headers: { 'X-API-Key': world.key } };
+  return {
+    ingest: { requests: { kind: 'batches', heads, batch }, connections: 8, rate: RATES.ingest },
+    searches: {
+      requests: { kind: 'ready', requests: searches.map(requestBytes) },
+      connections: 8,
+      rate: RATES.searches,
+    },
+    probes: { requests: { kind: 'ready', requests: [requestBytes(probe)] }, connections: 32, rate: RATES.probes },
+  };
+}
+
+/** What prom-client measured since it was asked last, in milliseconds. */
+async function loopDelay(metricsPort: number): Promise<{ p99: number; max: number }> {
+  const answer = await ask(metricsPort, { method: 'GET', path: '/metrics', headers: {} });
+  const text = answer.body.toString('utf8');
+  const valueOf = (name: string) =>
+    Number(new RegExp(`^nodejs_eventloop_lag_${name}_seconds (\\S+)$`, 'm').exec(text)?.[1]);
+  return { p99: valueOf('p99') * 1000, max: valueOf('max') * 1000 };
+}
+
+function findingOf(measured: {
+  results: Record<string, LoadResult>;
+  delay: { p99: number; max: number };
+  removed: number;
+  old: number;
+}) {
+  const { results, delay, removed, old } = measured;
+  const refused = Object.entries(results).filter(([, { statuses }]) => Object.keys(statuses).join() !== '200');
+  if (refused.length > 0)
+    throw new Error(`not all was answered: ${JSON.stringify(refused.map(([, one]) => one.statuses))}`);
+  if (removed === 0) throw new Error('retention removed nothing while it was measured');
+  const figure = (name: string, value: number, agreed: number | null): Figure => ({
+    ...{ name: `event loop: ${name}`, value, agreed, better: 'less', unit: ' ms' },
+  });
+  return {
+    title: 'Ingest, searches and retention at once',
+    table: {
+      columns: ['', 'answers/s', 'p50 ms', 'p99 ms', 'max ms'],
+      rows: Object.entries(results).map(([name, { answers, seconds, latency }]) => [
+        ...[name, number(answers / seconds), number(latency.p50), number(latency.p99), number(latency.max)],
+      ]),
+    },
+    figures: [
+      figure('p99 of its delay', delay.p99, AGREED_MS),
+      figure('its longest delay', delay.max, null),
+      figure('p99 of a small read beside it', results['probes']?.latency.p99 ?? Number.NaN, AGREED_MS),
+    ],
+    notes: [
+      `retention removed ${removed} of ${old} old traces meanwhile`,
+      'the delay is sampled every 10 ms, which it includes; a long stall is one sample of many: see its longest, too',
+    ],
+  };
+}

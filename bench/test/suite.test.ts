@@ -1,0 +1,51 @@
+import { readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Options } from '../src/options.ts';
+import type { Finding } from '../src/report.ts';
+import { runSuite, WORKLOADS, writeReport } from '../src/suite.ts';
+
+const SMALL = { providers: 30, tenants: 2, spansOfTrace: 20 };
+
+/** PostgreSQL is started for it, as the suites of the API do anyway. */
+const NOT_HERE = ['two-processes'];
+
+const only = Object.keys(WORKLOADS).filter((name) => !NOT_HERE.includes(name));
+const OPTIONS: Options = { only, rounds: 1, seconds: 0.1, rows: 20_000, quick: true, profile: false };
+
+describe('a run so short that its figures say nothing', () => {
+  const report = join(tmpdir(), `quartermaster-bench-${process.pid}.json`);
+  let printed = '';
+  let findings: Finding[] = [];
+
+  // Floors that do not answer like this API, and servers that refuse, end it with an error.
+  beforeAll(async () => {
+    findings = await runSuite(OPTIONS, SMALL, (text) => {
+      printed += text;
+    });
+    await writeReport(report, OPTIONS, findings);
+  }, 300_000);
+  afterAll(() => rm(report, { force: true }));
+
+  test.for(only.map((name, index) => [name, index] as const))('%s comes to figures, and prints them', ([, index]) => {
+    const figures = findings[index]?.figures ?? [];
+    expect(figures.filter(({ agreed }) => agreed !== null)).not.toEqual([]);
+    for (const { name, value } of figures) {
+      expect(value, name).toBeGreaterThan(0);
+      expect(printed).toContain(name);
+    }
+  });
+
+  test('the report for machines has every figure, judged', async () => {
+    const { figures } = JSON.parse(await readFile(report, 'utf8')) as { figures: Record<string, unknown>[] };
+    expect(figures).toHaveLength(findings.flatMap((finding) => finding.figures).length);
+    for (const figure of figures) {
+      expect(figure).toMatchObject({ reached: expect.any(Boolean) as boolean, failed: expect.any(Boolean) as boolean });
+    }
+  });
+});
+
+test('a workload that does not exist is refused by its name', async () => {
+  await expect(runSuite({ ...OPTIONS, only: ['lists'] }, SMALL, () => {})).rejects.toThrow('no workload lists');
+});

@@ -1,0 +1,137 @@
+import { setImmediate as breathe } from 'node:timers/promises';
+import { type SqlBool, sql } from 'kysely';
+import type { Database } from './database.ts';
+import { before, type PageKey, type PageRequest, within } from './queries.ts';
+import { statement } from './statement.ts';
+import type { TenantScope } from './tenancy.ts';
+
+/** Rows that are looked at between two turns of the event loop: some milliseconds of work on SQLite. */
+const ROWS_AT_ONCE = 2000;
+
+/** Rows that one request looks at, whatever it finds among them. */
+const ROWS_OF_PAGE = 200_000;
+
+type Keyed = { tenant_id: string; created_at: string; id: string };
+
+/** Which rows of a list are wanted: before `after`, down to `until` (itself included), at the most `rows`. */
+export type Stretch = { scope: TenantScope; after: PageKey | null; until: PageKey | null; rows: number };
+
+export type Listing<Row> = {
+  table: 'service_accounts' | 'providers' | 'runtime_observations' | 'credentials';
+  /** Whether filters leave rows out, and no index finds those that are left. */
+  isSifted: boolean;
+  /** The rows of a stretch that pass the filters, newest first. */
+  rows: (stretch: Stretch) => Promise<Row[]>;
+};
+
+/**
+ * One page of a list that is sorted by (created_at, id), newest first.
+ *
+ * Work is bounded, however large the table and however little is found: where rows are sifted, it looks at
+ * {@link ROWS_AT_ONCE} of them at a time and at {@link ROWS_OF_PAGE} in all; then the page ends where it looked last, and
+ * may be short, or empty, though there are more. Each place of the scope is read by its own index, and merged: for
+ * several at once SQLite would read and sort all that they hold.
+ */
+export async function listRows<Row extends Keyed>(
+  db: Database,
+  scope: TenantScope,
+  page: PageRequest,
+  listing: Listing<Row>,
+): Promise<{ rows: Row[]; next: PageKey | null }> {
+  const places = distinct(scope);
+  const found: Row[] = [];
+  let floor: PageKey | null = null;
+  for (const place of places) {
+    const read = await listPlace(db, [place], { after: page.after, rows: page.limit + 1 }, listing);
+    found.push(...read.rows);
+    if (read.stoppedAt && (floor === null || isBefore(floor, read.stoppedAt))) floor = read.stoppedAt;
+  }
+  // Where one place was not read to its end, nothing is known of what is older in it.
+  const known = floor === null ? found : found.filter((row) => !isBefore(keyOf(row), floor));
+  const sorted = places.length < 2 ? known : merged(known);
+  const rows = sorted.slice(0, page.limit);
+  const last = rows.at(-1);
+  return { rows, next: sorted.length > page.limit && last ? keyOf(last) : floor };
+}
+
+async function listPlace<Row extends Keyed>(
+  db: Database,
+  scope: TenantScope,
+  wanted: { after: PageKey | null; rows: number },
+  { table, isSifted, rows: read }: Listing<Row>,
+): Promise<{ rows: Row[]; stoppedAt: PageKey | null }> {
+  if (!isSifted) return { rows: await read({ scope, ...wanted, until: null }), stoppedAt: null };
+  const rows: Row[] = [];
+  let { after } = wanted;
+  for (let looked = 0; looked < ROWS_OF_PAGE; looked += ROWS_AT_ONCE) {
+    if (looked > 0) await breathe();
+    const [end] = await KEY_AT[table](db, { scope, after, offset: ROWS_AT_ONCE - 1 });
+    const until: PageKey | null = end ? [end.created_at, end.id] : null;
+    rows.push(...(await read({ scope, after, until, rows: wanted.rows - rows.length })));
+    if (until === null || rows.length === wanted.rows) return { rows, stoppedAt: null };
+    after = until;
+  }
+  return { rows, stoppedAt: after };
+}
+
+/** The condition of a stretch's rows. */
+export function withinStretch({ after, until }: Pick<Stretch, 'after' | 'until'>) {
+  if (until === null) return before(after, 'created_at', 'id');
+  return sql<SqlBool>`${before(after, 'created_at', 'id')} and (created_at, id) >= (${until[0]}, ${until[1]})`;
+}
+
+type At = { scope: TenantScope; after: PageKey | null; offset: number };
+
+/** The key some rows further down a list, whatever its filters: read from an index alone. */
+const KEY_AT = {
+  service_accounts: keyAt('service_accounts'),
+  providers: keyAt('providers'),
+  runtime_observations: keyAt('runtime_observations'),
+  credentials: keyAt('credentials'),
+} satisfies Record<Listing<unknown>['table'], unknown>;
+
+function keyAt(table: Listing<unknown>['table']) {
+  return statement((db, { scope, after, offset }: At) =>
+    db
+      .selectFrom(table)
+      .select(['created_at', 'id'])
+      .where(within(scope))
+      .where(before(after, 'created_at', 'id'))
+      .orderBy('created_at', 'desc')
+      .orderBy('id', 'desc')
+      .limit(1)
+      .offset(offset),
+  );
+}
+
+/** The places that no other one covers, each once. */
+function distinct(scope: TenantScope): TenantScope {
+  return scope.filter((place, index) =>
+    scope.every(
+      (other, position) =>
+        position === index || !includes(other, place) || (includes(place, other) && index < position),
+    ),
+  );
+}
+
+function includes(outer: TenantScope[number], inner: TenantScope[number]): boolean {
+  return (
+    (outer.tenantId === null || outer.tenantId === inner.tenantId) &&
+    (outer.subTenantId === null || outer.subTenantId === inner.subTenantId)
+  );
+}
+
+/** Newest first. Places may overlap, though none covers the other: a tenant, and a sub-tenant of this name in any. */
+function merged<Row extends Keyed>(rows: readonly Row[]): Row[] {
+  const once = new Map(rows.map((row) => [`${row.tenant_id}\n${row.id}`, row]));
+  return [...once.values()].toSorted((a, b) => (isBefore(keyOf(a), keyOf(b)) ? 1 : -1));
+}
+
+function keyOf(row: Keyed): PageKey {
+  return [row.created_at, row.id];
+}
+
+/** Whether a key comes later in the list: older. */
+function isBefore(a: PageKey, b: PageKey): boolean {
+  return a[0] === b[0] ? a[1] < b[1] : a[0] < b[0];
+}

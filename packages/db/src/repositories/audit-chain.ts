@@ -1,0 +1,248 @@
+import type { AuditEvent } from '@quartermaster/contracts/audit-events.ts';
+import type { Selectable } from 'kysely';
+import type { Database } from '../database.ts';
+import type { Tables } from '../tables.ts';
+import { toAuditEvent } from './audit-events.ts';
+
+// A chain belongs to a whole tenant; the platform's own has the tenant ''.
+
+/** An event's place in the chain of its tenant. `position` counts from 1; digests are SHA-256 in hex. */
+export type Link = { position: number; eventId: string; leaf: string; hash: string };
+
+/** What was signed of a chain: its length, and the hash of its last link. */
+export type Head = { size: number; hash: string; sealedAt: string; token: string };
+
+/** An event as it stands in its table: `unreadable` where a row holds what no event of ours has. */
+export type StoredEvent = AuditEvent | 'unreadable' | 'missing';
+
+/** The tenant after another one, null for the first, that has events to seal. */
+export async function findUnsealedTenant(db: Database, after: string | null): Promise<string | undefined> {
+  let query = db.selectFrom('audit_unsealed').select('tenant_id');
+  if (after !== null) query = query.where('tenant_id', '>', after);
+  const row = await query.orderBy('tenant_id').limit(1).executeTakeFirst();
+  return row?.tenant_id;
+}
+
+/** Events that wait to be sealed, in the order of their ids. */
+export async function listUnsealedEvents(
+  db: Database,
+  tenantId: string,
+  limit: number,
+): Promise<{ id: string; event: StoredEvent }[]> {
+  const waiting = await db
+    .selectFrom('audit_unsealed')
+    .select('event_id')
+    .where('tenant_id', '=', tenantId)
+    .orderBy('event_id')
+    .limit(limit)
+    .execute();
+  const ids = waiting.map(({ event_id }) => event_id);
+  const events = await storedEvents(db, tenantId, ids);
+  return ids.map((id) => ({ id, event: events.get(id) ?? 'missing' }));
+}
+
+/** How many events of a tenant wait, counted up to `most`. */
+export async function countUnsealed(db: Database, tenantId: string, most: number): Promise<number> {
+  const waiting = db.selectFrom('audit_unsealed').select('event_id').where('tenant_id', '=', tenantId).limit(most);
+  const row = await db
+    .selectFrom(waiting.as('waiting'))
+    .select(({ fn }) => fn.countAll().as('count'))
+    .executeTakeFirstOrThrow();
+  return Number(row.count);
+}
+
+/** The last link of a chain and its newest head, as they stand in one moment. */
+export async function findChainEnd(
+  db: Database,
+  tenantId: string,
+): Promise<{ end: Pick<Link, 'position' | 'hash'> | null; head: Head | null }> {
+  const last = db
+    .selectFrom('audit_chain')
+    .select(['tenant_id', 'position', 'hash'])
+    .where('tenant_id', '=', tenantId)
+    .orderBy('position', 'desc')
+    .limit(1);
+  const newest = db
+    .selectFrom('audit_heads')
+    .selectAll()
+    .where('tenant_id', '=', tenantId)
+    .orderBy('size', 'desc')
+    .limit(1);
+  const row = await db
+    .selectFrom(last.as('last'))
+    .fullJoin(newest.as('newest'), 'newest.tenant_id', 'last.tenant_id')
+    .select(['last.position', 'last.hash as end_hash'])
+    .select(['newest.size', 'newest.hash as hash', 'newest.sealed_at', 'newest.token'])
+    .executeTakeFirst();
+  const { position = null, end_hash = null, size = null, hash = null, sealed_at = null, token = null } = row ?? {};
+  return {
+    end: position === null || end_hash === null ? null : { position, hash: end_hash },
+    head:
+      size === null || hash === null || sealed_at === null || token === null
+        ? null
+        : { size, hash, sealedAt: sealed_at, token },
+  };
+}
+
+/**
+ * Appends links to a chain with the head that signs them, and takes their events from those that wait.
+ *
+ * @param replaced the size of the head before, where it is not kept
+ * @throws DuplicateKeyError where somebody else has appended to the chain meanwhile
+ */
+export async function appendLinks(
+  db: Database,
+  tenantId: string,
+  { links, head, replaced }: { links: readonly Link[]; head: Head; replaced: number | null },
+): Promise<void> {
+  await db
+    .insertInto('audit_chain')
+    .values(links.map(({ eventId, ...link }) => ({ tenant_id: tenantId, event_id: eventId, ...link })))
+    .execute();
+  await db
+    .deleteFrom('audit_unsealed')
+    .where('tenant_id', '=', tenantId)
+    .where(
+      'event_id',
+      'in',
+      links.map(({ eventId }) => eventId),
+    )
+    .execute();
+  if (replaced !== null) {
+    await db.deleteFrom('audit_heads').where('tenant_id', '=', tenantId).where('size', '=', replaced).execute();
+  }
+  const { sealedAt, ...signed } = head;
+  await db
+    .insertInto('audit_heads')
+    .values({ tenant_id: tenantId, sealed_at: sealedAt, ...signed })
+    .execute();
+}
+
+/** Links behind a position, in their order, each with the event that it names. */
+export async function listLinks(
+  db: Database,
+  tenantId: string,
+  { after, limit }: { after: number; limit: number },
+): Promise<(Link & { event: StoredEvent })[]> {
+  const links = await db
+    .selectFrom('audit_chain')
+    .selectAll()
+    .where('tenant_id', '=', tenantId)
+    .where('position', '>', after)
+    .orderBy('position')
+    .limit(limit)
+    .execute();
+  const events = await storedEvents(
+    db,
+    tenantId,
+    links.map(({ event_id }) => event_id),
+  );
+  return links.map(({ position, event_id, leaf, hash }) => ({
+    ...{ position, eventId: event_id, leaf, hash },
+    event: events.get(event_id) ?? 'missing',
+  }));
+}
+
+/** The hash of one link. */
+export async function findLinkHash(db: Database, tenantId: string, position: number): Promise<string | undefined> {
+  const row = await db
+    .selectFrom('audit_chain')
+    .select('hash')
+    .where('tenant_id', '=', tenantId)
+    .where('position', '=', position)
+    .executeTakeFirst();
+  return row?.hash;
+}
+
+/** Heads of the sizes behind `after` and up to `upTo`. */
+export async function listHeads(
+  db: Database,
+  tenantId: string,
+  { after, upTo }: { after: number; upTo: number },
+): Promise<Head[]> {
+  const rows = await db
+    .selectFrom('audit_heads')
+    .selectAll()
+    .where('tenant_id', '=', tenantId)
+    .where('size', '>', after)
+    .where('size', '<=', upTo)
+    .orderBy('size')
+    .execute();
+  return rows.map(({ size, hash, sealed_at, token }) => ({ size, hash, sealedAt: sealed_at, token }));
+}
+
+/** The tenant after another one, null for the first, whose chain has a head. */
+export async function findHeadTenant(db: Database, after: string | null): Promise<string | undefined> {
+  let query = db.selectFrom('audit_heads').select('tenant_id');
+  if (after !== null) query = query.where('tenant_id', '>', after);
+  const row = await query.orderBy('tenant_id').limit(1).executeTakeFirst();
+  return row?.tenant_id;
+}
+
+/** Puts another signature on a head. */
+export async function replaceHeadToken(db: Database, tenantId: string, head: Head): Promise<void> {
+  await db
+    .updateTable('audit_heads')
+    .set({ token: head.token, sealed_at: head.sealedAt })
+    .where('tenant_id', '=', tenantId)
+    .where('size', '=', head.size)
+    .execute();
+}
+
+/**
+ * Looks at the events behind an id, in the order of their ids.
+ *
+ * @returns `unknown`: those of them that are neither sealed nor wait to be; `last`: the last one looked at, null where
+ * there are no more
+ */
+export async function findUnknownEvents(
+  db: Database,
+  tenantId: string,
+  { after, limit }: { after: string; limit: number },
+): Promise<{ unknown: string[]; looked: number; last: string | null }> {
+  const events = await db
+    .selectFrom('audit_events')
+    .select('id')
+    .where('tenant_id', '=', tenantId)
+    .where('id', '>', after)
+    .orderBy('id')
+    .limit(limit)
+    .execute();
+  const ids = events.map(({ id }) => id);
+  if (ids.length === 0) return { unknown: [], looked: 0, last: null };
+  // In this order: an event that is sealed in between was seen to wait, or is seen in the chain.
+  const waiting = await db
+    .selectFrom('audit_unsealed')
+    .select('event_id')
+    .where('tenant_id', '=', tenantId)
+    .where('event_id', 'in', ids)
+    .execute();
+  const sealed = await db
+    .selectFrom('audit_chain')
+    .select('event_id')
+    .where('tenant_id', '=', tenantId)
+    .where('event_id', 'in', ids)
+    .execute();
+  const known = new Set([...waiting, ...sealed].map(({ event_id }) => event_id));
+  const last = ids.length === limit ? (ids.at(-1) ?? null) : null;
+  return { unknown: ids.filter((id) => !known.has(id)), looked: ids.length, last };
+}
+
+/**
+ * Events by their ids. A query of its own, not a join: where the database knows nothing of the tables yet, it would read
+ * them whole for each batch.
+ */
+async function storedEvents(db: Database, tenantId: string, ids: readonly string[]): Promise<Map<string, StoredEvent>> {
+  if (ids.length === 0) return new Map();
+  const query = db.selectFrom('audit_events').selectAll().where('tenant_id', '=', tenantId).where('id', 'in', ids);
+  return new Map((await query.execute()).map((row) => [row.id, storedEvent(row)]));
+}
+
+function storedEvent(row: Selectable<Tables['audit_events']>): StoredEvent {
+  try {
+    return toAuditEvent(row);
+  } catch (error) {
+    if (error instanceof SyntaxError) return 'unreadable';
+    throw error;
+  }
+}

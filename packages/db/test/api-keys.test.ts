@@ -1,0 +1,87 @@
+import { expect, onTestFinished, test, vi } from 'vitest';
+import { type Database, openDatabase } from '../src/database.ts';
+import { findApiKey } from '../src/repositories/api-keys.ts';
+import { endApiKey, insertApiKey, revokeKeysOfAccount } from '../src/repositories/credentials.ts';
+import { insertServiceAccount, updateServiceAccount } from '../src/repositories/service-accounts.ts';
+import { ensurePlace } from '../src/repositories/tenants.ts';
+import { inTransaction } from '../src/transaction.ts';
+import { newTestDatabase } from '../testing/test-database.ts';
+import { NOW } from './temporary-database.ts';
+
+const ACME = { tenantId: 'acme', subTenantId: null };
+const KEY = { tenantId: 'acme', id: 'key_1' };
+const REVOKED = { revokedAt: NOW.toISOString() };
+
+/** One database, opened as two processes would open it, with an account and its key. */
+async function twoProcesses() {
+  const { url, remove } = await newTestDatabase('migrated');
+  const [here, there] = [await openDatabase(url, '/'), await openDatabase(url, '/')];
+  onTestFinished(async () => {
+    await Promise.all([here.destroy(), there.destroy()]);
+    await remove();
+  });
+  await ensurePlace(here, ACME, NOW);
+  const names = { id: 'worker', name: 'worker', displayName: null, description: null };
+  const values = { ...names, status: 'active', platformAdministrator: false, metadata: {} } as const;
+  const account = await insertServiceAccount(here, ACME, values, NOW);
+  const owned = { accountId: account.id, prefix: 'p', digest: 'd', createdBy: null, rotationCount: 0 };
+  await insertApiKey(here, ACME, { id: KEY.id, name: null, scopes: ['*'], expiresAt: null, ...owned }, NOW);
+  return { here, there, account };
+}
+
+type Made = Awaited<ReturnType<typeof twoProcesses>>;
+
+const usable = async (db: Database) => {
+  const key = await findApiKey(db, KEY.id);
+  return key?.revokedAt === null && key.expiresAt === null && key.account.status === 'active';
+};
+
+const ENDS: [string, (db: Database, made: Made) => Promise<unknown>][] = [
+  ['a revocation', (db) => endApiKey(db, [ACME], KEY, REVOKED, NOW)],
+  ['an earlier end', (db) => endApiKey(db, [ACME], KEY, { expiresAt: NOW.toISOString() }, NOW)],
+  ['a revocation of all keys', (db, { account }) => revokeKeysOfAccount(db, [ACME], account, NOW)],
+  ['a disabled account', (db, { account }) => updateServiceAccount(db, [ACME], account, { status: 'disabled' }, NOW)],
+];
+
+test.each(ENDS)('%s counts at once in its own process, with and without a transaction', async (_name, end) => {
+  for (const within of [(db: Database, work: (trx: Database) => Promise<unknown>) => work(db), inTransaction]) {
+    const made = await twoProcesses();
+    expect(await usable(made.here)).toBe(true);
+    await within(made.here, (trx) => end(trx, made));
+    expect(await usable(made.here)).toBe(false);
+  }
+});
+
+test.each(ENDS)('%s counts within 5 s in another process', async (_name, end) => {
+  const made = await twoProcesses();
+  expect(await usable(made.there)).toBe(true);
+  await end(made.here, made);
+  await vi.waitFor(async () => expect(await usable(made.there)).toBe(false), { timeout: 5000, interval: 100 });
+});
+
+test.each(ENDS)('%s counts at once, though the key is looked up while its transaction is open', async (_name, end) => {
+  const made = await twoProcesses();
+  await inTransaction(made.here, async (trx) => {
+    await end(trx, made);
+    expect(await usable(made.here)).toBe(true);
+  });
+  expect(await usable(made.here)).toBe(false);
+});
+
+test('a transaction that was undone ends nothing', async () => {
+  const { here } = await twoProcesses();
+  const undone = inTransaction(here, async (trx) => {
+    await endApiKey(trx, [ACME], KEY, REVOKED, NOW);
+    throw new Error('undo it');
+  });
+  await expect(undone).rejects.toThrow('undo it');
+  expect(await usable(here)).toBe(true);
+});
+
+test('what a look-up read before the end of a transaction is not kept after it', async () => {
+  const { here } = await twoProcesses();
+  const ended = inTransaction(here, (trx) => endApiKey(trx, [ACME], KEY, REVOKED, NOW));
+  const reading = Array.from({ length: 20 }, () => findApiKey(here, KEY.id));
+  await Promise.all([ended, ...reading]);
+  expect(await usable(here)).toBe(false);
+});

@@ -1,0 +1,107 @@
+import { sql } from 'kysely';
+import { expect, test } from 'vitest';
+import type { Database } from '../src/database.ts';
+import type { PageKey } from '../src/queries.ts';
+import { insertProvider, listProviders } from '../src/repositories/providers.ts';
+import { type ServiceAccountFilter, searchServiceAccounts } from '../src/repositories/service-accounts.ts';
+import { EVERYWHERE, type TenantPlace, type TenantScope } from '../src/tenancy.ts';
+import { onPostgres } from '../testing/test-database.ts';
+import { later, NOW, temporaryDatabase } from './temporary-database.ts';
+
+const ACME = { tenantId: 'acme', subTenantId: null };
+const MANY = 210_000;
+const EVERY = 7777;
+
+/** A database with {@link MANY} accounts, each {@link EVERY}th of which is named otherwise. */
+async function largeDatabase(): Promise<Database> {
+  const db = await temporaryDatabase(ACME);
+  const time = NOW.toISOString();
+  await sql`
+    with recursive numbers(i) as (select 1 union all select i + 1 from numbers where i < ${sql.lit(MANY)})
+    insert into service_accounts (tenant_id, sub_tenant_id, id, name, status, platform_administrator, metadata,
+      search_text, created_at, updated_at)
+    select 'acme', '', 'sa_' || cast(1000000 + i as text), case when i % ${sql.lit(EVERY)} = 0 then 'rare' else 'usual' end,
+      'active', 0, '{}', 'usual', ${time}, ${time} from numbers`.execute(db);
+  // Postgres plans by what it knows of a table, and would learn of so many rows later.
+  if (onPostgres()) await sql`analyze service_accounts`.execute(db);
+  return db;
+}
+
+/** All pages of a search, and how often others had a turn meanwhile. */
+async function pagesOf(db: Database, filter: ServiceAccountFilter, limit: number) {
+  const pages: string[][] = [];
+  let turns = 0;
+  let isOver = false;
+  const count = () => {
+    turns += 1;
+    if (!isOver) setImmediate(count);
+  };
+  setImmediate(count);
+  for (let after: PageKey | null = null; ; ) {
+    const page = await searchServiceAccounts(db, [ACME], filter, { limit, after }, NOW);
+    pages.push(page.items.map(({ id }) => id));
+    after = page.next;
+    if (after === null) break;
+  }
+  isOver = true;
+  return { pages, turns };
+}
+
+test('a search looks at a bounded number of rows for each page, and gives others their turns', {
+  timeout: 120_000,
+}, async () => {
+  const db = await largeDatabase();
+  const nothing = await pagesOf(db, { name: 'none' }, 25);
+  expect(nothing.pages).toEqual([[], []]);
+  expect(nothing.turns).toBeGreaterThanOrEqual(100);
+
+  const rare = Array.from({ length: Math.floor(MANY / EVERY) }, (_, index) => `sa_${1_000_000 + (index + 1) * EVERY}`);
+  for (const limit of [4, 27, 100]) {
+    const { pages } = await pagesOf(db, { name: 'rare' }, limit);
+    expect(pages.flat()).toEqual(rare.toReversed());
+    for (const page of pages) expect(page.length).toBeLessThanOrEqual(limit);
+  }
+});
+
+test('a list over several places is what they hold together, each record once, newest first', async () => {
+  const places: TenantPlace[] = ['acme', 'beta', 'gamma'].flatMap((tenantId) => [
+    { tenantId, subTenantId: null },
+    { tenantId, subTenantId: 'eu' },
+  ]);
+  const db = await temporaryDatabase(...places);
+  const fields = { kind: 'llm', status: 'active', displayName: null, description: null, baseUrl: null } as const;
+  for (let index = 0; index < 30; index += 1) {
+    const place = places[(index * 7) % places.length] ?? ACME;
+    // Some are made in the same millisecond.
+    const at = later(Math.floor(index / 4));
+    await insertProvider(db, place, { ...fields, name: `provider-${index}`, metadata: {} }, at);
+  }
+  const listed = async (scope: TenantScope, limit: number, kind: string | null) => {
+    const items = [];
+    for (let after: PageKey | null = null; ; ) {
+      const page = await listProviders(db, scope, { kind }, { limit, after });
+      items.push(...page.items);
+      after = page.next;
+      if (after === null) return items;
+    }
+  };
+  const all = await listed(EVERYWHERE, 100, null);
+  expect(all).toHaveLength(30);
+  const scopes: TenantScope[] = [
+    [places[0], places[2]].flatMap((place) => place ?? []),
+    [places[1], places[2], places[3], places[5]].flatMap((place) => place ?? []),
+    [ACME, ACME],
+    [...places, { tenantId: null, subTenantId: 'eu' }],
+    [],
+  ];
+  for (const scope of scopes) {
+    const expected = all.filter(({ tenantId, subTenantId }) =>
+      scope.some(
+        (place) => (place.tenantId ?? tenantId) === tenantId && (place.subTenantId ?? subTenantId) === subTenantId,
+      ),
+    );
+    for (const limit of [1, 3, 100]) {
+      for (const kind of [null, 'llm']) expect(await listed(scope, limit, kind)).toEqual(expected);
+    }
+  }
+});

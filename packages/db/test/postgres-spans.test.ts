@@ -1,0 +1,117 @@
+import { sql } from 'kysely';
+import { expect, test } from 'vitest';
+import type { Database } from '../src/database.ts';
+import { makeSpanPartitions, removeExpiredSpans } from '../src/dialects/postgres-spans.ts';
+import { updateTenant } from '../src/repositories/tenants.ts';
+import { deleteTracesBefore } from '../src/repositories/trace-retention.ts';
+import type { TenantPlace } from '../src/tenancy.ts';
+import { span, store } from './stored-spans.ts';
+import { later, NOW, temporaryDatabase } from './temporary-database.ts';
+
+const ACME = { tenantId: 'acme', subTenantId: null };
+const OTHER = { tenantId: 'other', subTenantId: null };
+const KEEPER = { tenantId: 'keeper', subTenantId: null };
+const DAY = 24 * 3600;
+
+/** Stores a trace of one span. */
+async function storeTrace(db: Database, place: TenantPlace, traceId: string, seconds: number): Promise<void> {
+  await store(db, place, [span('1', { traceId: traceId.padStart(32, '0') })], seconds);
+}
+
+/** The rows of each partition of these tests' days; that the server's own days are there, too, is no matter. */
+async function rowsByDay(db: Database): Promise<Record<string, number>> {
+  const { rows } = await sql<{ partition: string; rows: number }>`
+    select tableoid::regclass::text as partition, count(*) as rows from spans group by 1 order by 1`.execute(db);
+  return Object.fromEntries(rows.map(({ partition, rows }) => [partition, rows]));
+}
+
+async function partitions(db: Database): Promise<string[]> {
+  const { rows } = await sql<{ name: string }>`
+    select inhrelid::regclass::text as name from pg_inherits where inhparent = 'spans'::regclass order by 1`.execute(
+    db,
+  );
+  return rows.map(({ name }) => name).filter((name) => name.startsWith('spans_202603'));
+}
+
+test('the days of today to a week ahead are made, once, by whoever comes first', async () => {
+  const db = await temporaryDatabase();
+  await Promise.all([makeSpanPartitions(db, NOW), makeSpanPartitions(db, NOW), makeSpanPartitions(db, NOW)]);
+  await makeSpanPartitions(db, NOW);
+  expect(await partitions(db)).toEqual(Array.from({ length: 8 }, (_, day) => `spans_2026030${day + 1}`));
+});
+
+test('what came in before its day was made moves to it', async () => {
+  const db = await temporaryDatabase(ACME);
+  await storeTrace(db, ACME, 'a', 0);
+  await storeTrace(db, ACME, 'b', DAY);
+  expect(await rowsByDay(db)).toEqual({ spans_rest: 2 });
+  await makeSpanPartitions(db, NOW);
+  expect(await rowsByDay(db)).toEqual({ spans_20260301: 1, spans_20260302: 1 });
+});
+
+test('a day of which no trace is left is dropped; of a day that somebody keeps the others’ rows are deleted', async () => {
+  const db = await temporaryDatabase(ACME, OTHER, KEEPER);
+  await makeSpanPartitions(db, NOW);
+  for (const [day, places] of [[ACME, OTHER], [ACME, KEEPER], [ACME]].entries()) {
+    for (const [index, place] of places.entries()) await storeTrace(db, place, `${day}${index}`, day * DAY);
+  }
+  const end = later(10 * DAY);
+  // Nobody's traces are gone yet.
+  expect(await removeExpiredSpans(db, end)).toEqual({ dropped: 5, deleted: 0 });
+  expect(await rowsByDay(db)).toEqual({ spans_20260301: 2, spans_20260302: 2, spans_20260303: 1 });
+  for (const place of [ACME, OTHER]) {
+    await deleteTracesBefore(db, [place], later(2 * DAY).toISOString(), 100);
+  }
+  expect(await removeExpiredSpans(db, end)).toEqual({ dropped: 1, deleted: 1 });
+  expect(await partitions(db)).toEqual(['spans_20260302', 'spans_20260303']);
+  expect(await rowsByDay(db)).toEqual({ spans_20260302: 1, spans_20260303: 1 });
+});
+
+test('a trace that goes on keeps its own rows of old days, not what else its tenant had there', async () => {
+  const db = await temporaryDatabase(ACME);
+  await makeSpanPartitions(db, NOW);
+  await storeTrace(db, ACME, 'a', 0);
+  await storeTrace(db, ACME, 'b', 0);
+  await updateTenant(db, [ACME], ACME.tenantId, { settings: { spanRetentionDays: 3 } }, NOW);
+  await sql`update traces set updated_at = ${later(9 * DAY).toISOString()} where trace_id like '%a'`.execute(db);
+  expect(await deleteTracesBefore(db, [ACME], later(7 * DAY).toISOString(), 100)).toMatchObject({ traces: 1 });
+  await removeExpiredSpans(db, later(10 * DAY));
+  expect(await rowsByDay(db)).toEqual({ spans_20260301: 1 });
+});
+
+test('today and what clocks may take for today are left alone', async () => {
+  const db = await temporaryDatabase(ACME);
+  await makeSpanPartitions(db, NOW);
+  await removeExpiredSpans(db, later(12.5 * 3600));
+  expect(await partitions(db)).toContain('spans_20260301');
+  await removeExpiredSpans(db, later(13.5 * 3600));
+  expect(await partitions(db)).not.toContain('spans_20260301');
+});
+
+test('a day that somebody reads for long is left for the next time, and nobody waits for it', async () => {
+  const db = await temporaryDatabase(ACME);
+  await makeSpanPartitions(db, NOW);
+  const [reading, done] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const reader = db.transaction().execute(async (trx) => {
+    await trx.selectFrom('spans').selectAll().execute();
+    reading.resolve();
+    await done.promise;
+  });
+  await reading.promise;
+  expect(await removeExpiredSpans(db, later(10 * DAY))).toEqual({ dropped: 0, deleted: 0 });
+  done.resolve();
+  await reader;
+  expect((await removeExpiredSpans(db, later(10 * DAY))).dropped).toBe(8);
+});
+
+test('reading a trace looks at its days alone', async () => {
+  const db = await temporaryDatabase(ACME);
+  await makeSpanPartitions(db, NOW);
+  const { rows } = await sql<Record<string, string>>`
+    explain select * from spans where trace_id = 'x' and created_at >= '2026-03-02T01' and created_at <= '2026-03-02T23'
+    order by start_time`.execute(db);
+  const plan = rows.map((row) => row['QUERY PLAN']).join('\n');
+  expect(plan).toContain('spans_20260302');
+  expect(plan).not.toContain('spans_20260303');
+  expect(plan).not.toContain('spans_rest');
+});

@@ -1,0 +1,165 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import SqliteDatabase from 'better-sqlite3';
+import { Kysely, sql } from 'kysely';
+import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest';
+import { sqliteDialect } from '../src/dialects/sqlite.ts';
+import { DatabaseUnavailableError, DuplicateKeyError } from '../src/errors.ts';
+
+type Things = { things: { id: string; count: number }; parts: { thing: string } };
+// A group ends when it is old, too: without a clock it does not age while a busy machine is slow.
+beforeEach(() => {
+  vi.spyOn(performance, 'now').mockReturnValue(0);
+});
+afterEach(() => {
+  vi.restoreAllMocks();
+});
+
+type Opened = { db: Kysely<Things>; others: () => SqliteDatabase.Database };
+
+/** A database with things and parts; a part of no thing makes the commit fail. */
+async function opened(): Promise<Opened> {
+  const folder = await mkdtemp(join(tmpdir(), 'quartermaster-writer-'));
+  const path = join(folder, 'test.db');
+  const db = new Kysely<Things>({ dialect: sqliteDialect(path) });
+  const connections: SqliteDatabase.Database[] = [];
+  onTestFinished(async () => {
+    for (const connection of connections) connection.close();
+    await db.destroy();
+    await rm(folder, { recursive: true });
+  });
+  await sql`create table things (id text primary key, count integer not null)`.execute(db);
+  await sql`create table parts (thing text references things (id) deferrable initially deferred)`.execute(db);
+  return {
+    db,
+    others: () => {
+      const connection = new SqliteDatabase(path);
+      connections.push(connection);
+      return connection;
+    },
+  };
+}
+
+function insert(db: Kysely<Things>, id: string): Promise<unknown> {
+  return db.transaction().execute((trx) => trx.insertInto('things').values({ id, count: 0 }).execute());
+}
+
+const idsIn = (db: SqliteDatabase.Database) => db.prepare('select id from things order by id').pluck().all();
+
+test('transactions that come together are committed together, and each is told when all of it is on the disk', async () => {
+  const { db, others } = await opened();
+  const other = others();
+  const told: number[] = [];
+  const ids = Array.from({ length: 20 }, (_, index) => `together-${index}`);
+  await Promise.all(ids.map((id) => insert(db, id).then(() => told.push(idsIn(other).length))));
+  // The first to be told finds what all of them wrote.
+  expect(told).toEqual(ids.map(() => 20));
+});
+
+test('nobody is told before the commit', async () => {
+  const { db, others } = await opened();
+  const other = others();
+  let told = false;
+  const first = insert(db, 'first').then(() => {
+    told = true;
+  });
+  let seenWithin = 0;
+  const second = db.transaction().execute(async (trx) => {
+    // The first is done, and of the same group; while this one works nothing is on the disk.
+    await new Promise((resolve) => setImmediate(resolve));
+    await new Promise((resolve) => setImmediate(resolve));
+    seenWithin = (await trx.selectFrom('things').select('id').execute()).length;
+    expect(told).toBe(false);
+    expect(idsIn(other)).toEqual([]);
+    await trx.insertInto('things').values({ id: 'second', count: seenWithin }).execute();
+  });
+  await Promise.all([first, second]);
+  expect(seenWithin).toBe(1);
+  expect(idsIn(other)).toEqual(['first', 'second']);
+});
+
+test('one that is undone is undone alone', async () => {
+  const { db, others } = await opened();
+  const results = await Promise.allSettled([
+    insert(db, 'a'),
+    insert(db, 'a'),
+    db.transaction().execute(async (trx) => {
+      await trx.insertInto('things').values({ id: 'b', count: 0 }).execute();
+      throw new Error('undo it');
+    }),
+    insert(db, 'c'),
+    db.insertInto('things').values({ id: 'a', count: 1 }).execute(),
+    db.insertInto('things').values({ id: 'd', count: 1 }).execute(),
+  ]);
+  expect(results.map(({ status }) => status)).toEqual([
+    ...['fulfilled', 'rejected', 'rejected', 'fulfilled', 'rejected', 'fulfilled'],
+  ]);
+  expect(results[1]).toMatchObject({ reason: expect.any(DuplicateKeyError) });
+  expect(results[2]).toMatchObject({ reason: { message: 'undo it' } });
+  expect(idsIn(others())).toEqual(['a', 'c', 'd']);
+});
+
+test('the first may be undone, and the others are not', async () => {
+  const { db, others } = await opened();
+  const undone = db.transaction().execute(async (trx) => {
+    await trx.insertInto('things').values({ id: 'a', count: 0 }).execute();
+    throw new Error('undo it');
+  });
+  const results = await Promise.allSettled([undone, insert(db, 'a'), insert(db, 'b')]);
+  expect(results.map(({ status }) => status)).toEqual(['rejected', 'fulfilled', 'fulfilled']);
+  expect(idsIn(others())).toEqual(['a', 'b']);
+});
+
+test('if the commit fails, all of them fail, also who was refused for what another wrote; and the next is well', async () => {
+  const { db, others } = await opened();
+  const breaking = db.transaction().execute((trx) => trx.insertInto('parts').values({ thing: 'none' }).execute());
+  const results = await Promise.allSettled([insert(db, 'a'), breaking, insert(db, 'a'), insert(db, 'b')]);
+  for (const result of results) {
+    expect(result).toMatchObject({ status: 'rejected', reason: expect.any(DatabaseUnavailableError) });
+  }
+  expect(idsIn(others())).toEqual([]);
+  await insert(db, 'c');
+  expect(idsIn(others())).toEqual(['c']);
+});
+
+test('a failure that makes SQLite undo everything fails those that were done, and what the transaction still asks', async () => {
+  const { db, others } = await opened();
+  await sql`create trigger full before insert on things when new.id = 'full'
+    begin select raise(rollback, 'disk full'); end`.execute(db);
+  const surviving = () =>
+    db.transaction().execute(async (trx) => {
+      await trx
+        .insertInto('things')
+        .values({ id: 'full', count: 0 })
+        .execute()
+        .catch(() => {});
+      // SQLite is in no transaction now: this must not be written on its own.
+      await trx.insertInto('things').values({ id: 'stray', count: 0 }).execute();
+    });
+  const results = await Promise.allSettled([insert(db, 'a'), surviving(), insert(db, 'b')]);
+  expect(results.map(({ status }) => status)).toEqual(['rejected', 'rejected', 'fulfilled']);
+  for (const result of results.slice(0, 2)) {
+    expect(result).toMatchObject({ reason: expect.any(DatabaseUnavailableError) });
+  }
+  expect(idsIn(others())).toEqual(['b']);
+});
+
+test('a group ends when it has 64 transactions, or is 10 ms old, though more are waiting', async () => {
+  const { db, others } = await opened();
+  const other = others();
+  const told: number[] = [];
+  const together = (prefix: string, count: number) =>
+    Promise.all(
+      Array.from({ length: count }, (_, index) =>
+        insert(db, `${prefix}-${index}`).then(() => told.push(idsIn(other).length)),
+      ),
+    );
+  await together('many', 150);
+  expect(told).toEqual([...Array(64).fill(64), ...Array(64).fill(128), ...Array(22).fill(150)]);
+  told.length = 0;
+  let now = 0;
+  vi.spyOn(performance, 'now').mockImplementation(() => (now += 6));
+  await together('old', 6);
+  expect(told).toEqual([152, 152, 154, 154, 156, 156]);
+});

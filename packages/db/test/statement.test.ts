@@ -1,0 +1,114 @@
+import { sql } from 'kysely';
+import { expect, test } from 'vitest';
+import type { Database } from '../src/database.ts';
+import { insertProvider } from '../src/repositories/providers.ts';
+import { statement } from '../src/statement.ts';
+import { inTransaction } from '../src/transaction.ts';
+import { NOW, temporaryDatabase } from './temporary-database.ts';
+
+const ACME = { tenantId: 'acme', subTenantId: null };
+const FIELDS = {
+  kind: 'llm',
+  status: 'active',
+  displayName: null,
+  description: null,
+  baseUrl: null,
+  metadata: {},
+} as const;
+
+type Filter = { names: readonly string[]; kind?: string | null; rows: number };
+
+/** A statement that counts how often it is built. */
+function counted() {
+  const built: string[] = [];
+  const run = statement((db: Database, { names, kind, rows }: Filter) => {
+    let query = db.selectFrom('providers').select('name').where('name', 'in', names);
+    if (kind != null) query = query.where('kind', '=', kind as 'llm');
+    const complete = query.orderBy('name').limit(rows);
+    built.push(complete.compile().sql);
+    return complete;
+  });
+  const names = async (db: Database, filter: Filter) => (await run(db, filter)).map(({ name }) => name);
+  return { built, names };
+}
+
+async function databaseOf(...names: string[]): Promise<Database> {
+  const db = await temporaryDatabase(ACME);
+  for (const name of names) await insertProvider(db, ACME, { ...FIELDS, name }, NOW);
+  return db;
+}
+
+test('a statement is built once, and run with other values', async () => {
+  const db = await databaseOf('a', 'b', 'c');
+  const { built, names } = counted();
+  expect(await names(db, { names: ['a', 'b'], rows: 5 })).toEqual(['a', 'b']);
+  expect(await names(db, { names: ['c', 'b'], rows: 1 })).toEqual(['b']);
+  expect(await names(db, { names: ['c', 'none'], rows: 9 })).toEqual(['c']);
+  expect(built).toHaveLength(1);
+});
+
+test('it is built again where a list has another length, or a member is null or missing', async () => {
+  const db = await databaseOf('a', 'b');
+  const { built, names } = counted();
+  expect(await names(db, { names: ['a'], rows: 5 })).toEqual(['a']);
+  expect(await names(db, { names: ['a', 'b'], rows: 5 })).toEqual(['a', 'b']);
+  expect(await names(db, { names: ['a', 'b'], kind: null, rows: 5 })).toEqual(['a', 'b']);
+  expect(await names(db, { names: ['a', 'b'], kind: 'mcp', rows: 5 })).toEqual([]);
+  expect(await names(db, { names: ['b', 'a'], kind: 'llm', rows: 5 })).toEqual(['a', 'b']);
+  expect(built).toHaveLength(4);
+});
+
+test('within a transaction it sees what the transaction wrote, and another database has its own', async () => {
+  const [db, other] = [await databaseOf('a'), await databaseOf('a', 'b')];
+  const { built, names } = counted();
+  const filter = { names: ['a', 'b'], rows: 5 };
+  expect(await names(db, filter)).toEqual(['a']);
+  await inTransaction(db, async (trx) => {
+    await insertProvider(trx, ACME, { ...FIELDS, name: 'b' }, NOW);
+    expect(await names(trx, filter)).toEqual(['a', 'b']);
+    expect(await names(db, filter)).toEqual(['a']);
+  });
+  expect(await names(other, filter)).toEqual(['a', 'b']);
+  expect(built).toHaveLength(2);
+});
+
+test('a builder that computes with a value fails, whatever it makes of it', async () => {
+  const db = await databaseOf();
+  const computing: ((values: { name: string; rows: number }) => unknown)[] = [
+    ({ name }) => `%${name}%`,
+    ({ rows }) => rows + 1,
+    ({ name }) => name < 'b',
+  ];
+  for (const compute of computing) {
+    const run = statement((within: Database, values: { name: string; rows: number }) =>
+      within.selectNoFrom(sql`${compute(values)}`.as('computed')),
+    );
+    await expect(run(db, { name: 'a', rows: 1 })).rejects.toThrow('compute it before');
+  }
+});
+
+test('values that the statement binds twice, or not at all, find their places', async () => {
+  const db = await databaseOf();
+  const run = statement((within: Database, { a, c }: { a: string; b: string; c: number }) =>
+    within.selectNoFrom([
+      sql`cast(${c} as integer)`.as('first'),
+      sql`cast(${a} as text)`.as('second'),
+      sql`cast(${c} as integer)`.as('third'),
+      sql`cast(${'x'} as text)`.as('own'),
+    ]),
+  );
+  expect(await run(db, { a: 'A', b: 'B', c: 3 })).toEqual([{ first: 3, second: 'A', third: 3, own: 'x' }]);
+  expect(await run(db, { a: 'D', b: 'E', c: 4 })).toEqual([{ first: 4, second: 'D', third: 4, own: 'x' }]);
+});
+
+test('it is not kept for more shapes, nor for more values, than are worth it', async () => {
+  const db = await databaseOf('a');
+  const { built, names } = counted();
+  const many = (length: number) => Array.from({ length }, (_, index) => (index === 0 ? 'a' : `none-${index}`));
+  for (const length of [1, ...Array.from({ length: 100 }, (_, index) => index + 2), 1]) {
+    expect(await names(db, { names: many(length), rows: 5 })).toEqual(['a']);
+  }
+  expect(built).toHaveLength(102);
+  for (const _ of [1, 2]) expect(await names(db, { names: many(1000), rows: 5 })).toEqual(['a']);
+  expect(built).toHaveLength(104);
+});

@@ -1,0 +1,72 @@
+import { expect, test } from 'vitest';
+import type { Database } from '../src/database.ts';
+import { deleteTracesBefore } from '../src/repositories/trace-retention.ts';
+import { listSpans, listTraces } from '../src/repositories/traces.ts';
+import { EVERYWHERE } from '../src/tenancy.ts';
+import { span, store, TRACE } from './stored-spans.ts';
+import { NOW, temporaryDatabase } from './temporary-database.ts';
+
+const ACME = { tenantId: 'acme', subTenantId: null };
+const PAGE = { limit: 1000, after: null };
+const DAY = 24 * 3600;
+
+async function named(db: Database, traceId = TRACE, scope = EVERYWHERE): Promise<string[] | undefined> {
+  const found = await listSpans(db, scope, traceId, PAGE);
+  return found?.items.map(({ spanId, name }) => `${spanId.replace(/^0+/, '')} ${name}`);
+}
+
+test('the first write of a span wins: in one batch, in the next, on another day, and under a trace’s first span of a day', async () => {
+  const db = await temporaryDatabase(ACME);
+  expect(await store(db, ACME, [span('1'), span('1', { name: 'again' }), span('2')])).toEqual(['1', '2']);
+  expect(await store(db, ACME, [span('2', { name: 'again' }), span('3')], 60)).toEqual(['3']);
+  expect(await store(db, ACME, [span('1', { name: 'again' }), span('4')], 3 * DAY)).toEqual(['4']);
+  expect(await store(db, ACME, [span('4', { name: 'again' }), span('1', { name: 'again' })], 9 * DAY)).toEqual([]);
+  expect(await named(db)).toEqual(['1 chat', '2 chat', '3 chat', '4 chat']);
+  const { items } = await listTraces(db, EVERYWHERE, {}, PAGE);
+  expect(items).toMatchObject([{ traceId: TRACE, spanCount: 4, createdAt: NOW.toISOString() }]);
+});
+
+test('places are apart: the same span in another sub-tenant is another one', async () => {
+  const db = await temporaryDatabase(ACME, { tenantId: 'acme', subTenantId: 'eu' });
+  const eu = { tenantId: 'acme', subTenantId: 'eu' };
+  expect(await store(db, ACME, [span('1')])).toEqual(['1']);
+  expect(await store(db, eu, [span('1', { name: 'of eu' })], DAY)).toEqual(['1']);
+  expect(await named(db, TRACE, [eu])).toEqual(['1 of eu']);
+  expect(await named(db)).toEqual(['1 chat', '1 of eu']);
+});
+
+test('of several who store the same spans at once, on two days, each span is stored by one', async () => {
+  const db = await temporaryDatabase(ACME);
+  const spans = ['1', '2', '3'].map((id) => span(id));
+  const stored = await Promise.all([0, 1, DAY, DAY + 1].map((seconds) => store(db, ACME, spans, seconds)));
+  expect(stored.flat().toSorted()).toEqual(['1', '2', '3']);
+  expect(await named(db)).toEqual(['1 chat', '2 chat', '3 chat']);
+  expect((await listTraces(db, EVERYWHERE, {}, PAGE)).items).toMatchObject([{ spanCount: 3 }]);
+});
+
+test('clocks of processes that are apart lose no span, and set no trace back', async () => {
+  const db = await temporaryDatabase(ACME);
+  const midnight = 12 * 3600;
+  await store(db, ACME, [span('1')], midnight + 1);
+  await store(db, ACME, [span('2')], midnight - 60);
+  expect(await store(db, ACME, [span('2', { name: 'again' })], midnight + 5)).toEqual([]);
+  await store(db, ACME, [span('3')], midnight + 300);
+  await store(db, ACME, [span('4')], midnight + 2);
+  expect(await named(db)).toEqual(['1 chat', '2 chat', '3 chat', '4 chat']);
+  const updatedAt = new Date(NOW.getTime() + (midnight + 300) * 1000).toISOString();
+  expect((await listTraces(db, EVERYWHERE, {}, PAGE)).items).toMatchObject([{ updatedAt }]);
+});
+
+test('the traces of before a time are gone with all their spans; what got one since stays whole', async () => {
+  const db = await temporaryDatabase(ACME);
+  const [old, going] = ['b'.repeat(32), 'c'.repeat(32)];
+  await store(db, ACME, [span('1', { traceId: old }), span('2', { traceId: going })]);
+  await store(db, ACME, [span('3', { traceId: going })], 5 * DAY);
+  const before = new Date(NOW.getTime() + 2 * DAY * 1000).toISOString();
+  expect(await deleteTracesBefore(db, [ACME], before, 10)).toMatchObject({ traces: 1 });
+  expect(await named(db, old)).toBeUndefined();
+  expect(await named(db, going)).toEqual(['2 chat', '3 chat']);
+  // What comes back is new.
+  expect(await store(db, ACME, [span('1', { traceId: old, name: 'back' })], 6 * DAY)).toEqual(['1']);
+  expect(await named(db, old)).toEqual(['1 back']);
+});

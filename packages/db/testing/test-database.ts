@@ -1,0 +1,39 @@
+import { randomUUID } from 'node:crypto';
+import { copyFile, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { inject } from 'vitest';
+import { createDatabase, dropDatabase } from './postgres-server.ts';
+
+/** What the tests of a run share: a migrated database, which each copies for itself. */
+type Template = { dialect: 'sqlite'; path: string } | { dialect: 'postgres'; serverUrl: string; database: string };
+
+declare module 'vitest' {
+  interface ProvidedContext {
+    template: Template;
+  }
+}
+
+/** A database of a test's own, of the dialect that the project is about. */
+export type TestDatabase = { url: string; remove: () => Promise<void> };
+
+/** @param schema `migrated`: as the service wants it; `empty`: without any table */
+export async function newTestDatabase(schema: 'migrated' | 'empty'): Promise<TestDatabase> {
+  const template = inject('template');
+  if (template.dialect === 'sqlite') {
+    const folder = await mkdtemp(join(tmpdir(), 'quartermaster-'));
+    if (schema === 'migrated') await copyFile(template.path, join(folder, 'test.db'));
+    return { url: `sqlite:${folder}/test.db`, remove: () => rm(folder, { recursive: true }) };
+  }
+  const { serverUrl, database } = template;
+  const name = `test_${randomUUID()}`;
+  await createDatabase(serverUrl, name, schema === 'migrated' ? database : 'template1');
+  const url = new URL(serverUrl);
+  url.pathname = name;
+  return { url: url.href, remove: () => dropDatabase(serverUrl, name) };
+}
+
+/** Whether the tests run on Postgres. */
+export function onPostgres(): boolean {
+  return inject('template').dialect === 'postgres';
+}

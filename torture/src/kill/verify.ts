@@ -1,0 +1,162 @@
+import type { Database } from '@quartermaster/db/database.ts';
+import type { Ledger, Write } from './ledger.ts';
+import { type Found, recordsOf } from './records.ts';
+
+/** What the ledger says of a record, and which writes in doubt turned out to have happened. */
+type Settled = { faults: string[]; happened: Set<Write>; found: Map<string, Found> };
+
+/**
+ * Holds a tenant as the database has it against its ledger.
+ *
+ * @returns what does not fit: an acknowledged write that is lost, a write that happened by half, a record that nobody
+ * asked for, a count that is off, an audit that says too much or too little
+ */
+export async function faultsOf(db: Database, ledger: Ledger): Promise<string[]> {
+  const settled = await settle(db, ledger);
+  return [
+    ...settled.faults,
+    ...(await auditFaults(db, ledger, settled)),
+    ...(await countFaults(db, ledger.tenantId)),
+    ...(await recommendationFaults(db, ledger.tenantId)),
+  ].map((fault) => `${ledger.tenantId}: ${fault}`);
+}
+
+async function settle(db: Database, { tenantId, entries, inDoubt }: Ledger): Promise<Settled> {
+  const found = await recordsOf(db, tenantId);
+  const actual = (record: string) => found.get(record)?.state ?? null;
+  const known = (record: string) => entries.get(record)?.state ?? null;
+  const faults: string[] = [];
+  const happened = new Set<Write>();
+  const doubtful = new Set<string>();
+  for (const write of inDoubt) {
+    for (const { record } of write.effects) doubtful.add(record);
+    if (write.effects.every(({ record, state }) => actual(record) === state)) happened.add(write);
+    // A recommendation is there, and open, before anybody acknowledged anything about it.
+    else if (!write.effects.every(({ record }) => [known(record), undecided(record)].includes(actual(record)))) {
+      const effects = write.effects.map(({ record, state }) => `${record} ${actual(record)} instead of ${state}`);
+      faults.push(`${write.operation} happened by half: ${effects.join(', ')}`);
+    }
+  }
+  for (const [record, { state }] of entries) {
+    if (!doubtful.has(record) && actual(record) !== state) {
+      faults.push(`${record} was acknowledged as ${state}, and is ${actual(record)}`);
+    }
+  }
+  for (const [record, { state }] of found) {
+    const made = entries.has(record) || doubtful.has(record);
+    if (!made && undecided(record) !== state) faults.push(`nobody asked for ${record}, which is ${state}`);
+  }
+  return { faults, happened, found };
+}
+
+/** The state of what the service makes by itself. */
+function undecided(record: string): string | undefined {
+  return record.startsWith('recommendation/') ? 'open' : undefined;
+}
+
+/** Records whose every write is audited under their own id. */
+const AUDITED = /^(account|key|session|review|recommendation|provider)\//;
+
+async function auditFaults(db: Database, ledger: Ledger, { happened, found }: Settled): Promise<string[]> {
+  const expected = new Map<string, number>();
+  const expect = (operation: string, id: string) => {
+    const event = `${operation} of ${id}`;
+    expected.set(event, (expected.get(event) ?? 0) + 1);
+  };
+  for (const [record, { id, operations }] of ledger.entries) {
+    const stands = id ?? found.get(record)?.id;
+    if (AUDITED.test(record) && stands !== undefined) for (const operation of operations) expect(operation, stands);
+  }
+  for (const { operation, effects } of happened) {
+    for (const { record } of effects) {
+      const id = ledger.entries.get(record)?.id ?? found.get(record)?.id;
+      if (AUDITED.test(record) && id !== undefined) expect(operation, id);
+    }
+  }
+  const rows = await db
+    .selectFrom('audit_events')
+    .select(['operation', 'target_id', (eb) => eb.fn.countAll<number>().as('count')])
+    .where('tenant_id', '=', ledger.tenantId)
+    .groupBy(['operation', 'target_id'])
+    .execute();
+  const recorded = new Map(rows.map((row) => [`${row.operation} of ${row.target_id}`, Number(row.count)]));
+  return [...expected].flatMap(([event, count]) =>
+    recorded.get(event) === count ? [] : [`${event}: ${recorded.get(event) ?? 0} audit events instead of ${count}`],
+  );
+}
+
+/** Spans and what was counted of them. */
+async function countFaults(db: Database, tenantId: string): Promise<string[]> {
+  const spans = await db
+    .selectFrom('spans')
+    .select(['trace_id', 'document'])
+    .where('tenant_id', '=', tenantId)
+    .execute();
+  const models = new Map<string, number>();
+  const traces = new Map<string, number>();
+  for (const { trace_id, document } of spans) {
+    const { genAi } = JSON.parse(document) as { genAi: { model: string } };
+    models.set(genAi.model, (models.get(genAi.model) ?? 0) + 1);
+    traces.set(trace_id, (traces.get(trace_id) ?? 0) + 1);
+  }
+  const observations = await db
+    .selectFrom('runtime_observations')
+    .select(['name', 'occurrences'])
+    .where('tenant_id', '=', tenantId)
+    .execute();
+  const counted = await db
+    .selectFrom('traces')
+    .select(['trace_id', 'span_count'])
+    .where('tenant_id', '=', tenantId)
+    .execute();
+  const tenant = await db
+    .selectFrom('tenants')
+    .select('observation_count')
+    .where('id', '=', tenantId)
+    .executeTakeFirstOrThrow();
+  return [
+    ...differences('occurrences', models, new Map(observations.map((row) => [row.name, row.occurrences]))),
+    ...differences('spans of trace', traces, new Map(counted.map((row) => [row.trace_id, row.span_count]))),
+    ...(tenant.observation_count === observations.length
+      ? []
+      : [`the tenant counts ${tenant.observation_count} observations, and has ${observations.length}`]),
+  ];
+}
+
+function differences(what: string, spans: Map<string, number>, counted: Map<string, number>): string[] {
+  return [...new Set([...spans.keys(), ...counted.keys()])].flatMap((name) => {
+    const [there, said] = [spans.get(name) ?? 0, counted.get(name) ?? 0];
+    return there === said ? [] : [`${what} ${name}: ${said} counted, ${there} there`];
+  });
+}
+
+/** Applied, if and only if what it changes is changed, and both are in the audit as often as each other. */
+async function recommendationFaults(db: Database, tenantId: string): Promise<string[]> {
+  const recommendations = await db
+    .selectFrom('recommendations')
+    .select(['id', 'status', 'change', 'applied_by', 'applied_at'])
+    .where('tenant_id', '=', tenantId)
+    .where('kind', '=', 'register_item')
+    .execute();
+  const items = await db.selectFrom('inventory_items').select('name').where('tenant_id', '=', tenantId).execute();
+  const names = new Set(items.map(({ name }) => name));
+  const events = await db
+    .selectFrom('audit_events')
+    .select(['operation', 'target_type', 'target_id', 'request_id'])
+    .where('tenant_id', '=', tenantId)
+    .where('operation', 'in', ['apply_provider_recommendations', 'undo_recommendation'])
+    .execute();
+  const audited = (operation: string, id: string) =>
+    events.filter((event) => event.operation === operation && event.target_id === id).length;
+  return recommendations.flatMap(({ id, status, change, applied_by, applied_at }) => {
+    const { after } = JSON.parse(change) as { after: { name: string } };
+    const applied = status === 'applied';
+    const balance = audited('apply_provider_recommendations', id) - audited('undo_recommendation', id);
+    const faults: string[] = [];
+    if (applied !== names.has(after.name))
+      faults.push(`is ${status}, its item ${names.has(after.name) ? '' : 'not '}there`);
+    if (applied !== (applied_by !== null && applied_at !== null)) faults.push(`is ${status}, applied at ${applied_at}`);
+    if (balance !== (applied ? 1 : 0)) faults.push(`is ${status}, applied ${balance} times by the audit`);
+    return faults.map((fault) => `the recommendation ${id} of ${after.name} ${fault}`);
+  });
+}

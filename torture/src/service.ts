@@ -1,0 +1,88 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { fileURLToPath } from 'node:url';
+import { mintApiKey } from '@quartermaster/api/src/access/api-key-format.ts';
+
+const MAIN = fileURLToPath(new URL('../../apps/api/src/main.ts', import.meta.url));
+
+/** The platform administrator's key of every service here. */
+export const ADMIN = mintApiKey(`key_${'0'.repeat(26)}`).key;
+
+/** What seals secrets where no file beside the database does. */
+const SECRET_KEY = randomBytes(32).toString('base64');
+
+/** How long a start may take, in milliseconds. */
+const START_MS = 60_000;
+
+export type Service = {
+  url: string;
+  process: ChildProcess;
+  /** All that it wrote so far, to both streams. */
+  output: () => string;
+  /** Settles when the process is gone and has written its last. */
+  ended: Promise<{ code: number | null; signal: NodeJS.Signals | null }>;
+};
+
+type Starting = {
+  databaseUrl: string;
+  environment?: Record<string, string>;
+  /** What the process is started by, and that program's arguments: `strace -f`, say. */
+  wrapper?: readonly string[];
+};
+
+/** Every process that was started and has not ended: none may outlive a run. */
+const running = new Set<ChildProcess>();
+process.on('exit', () => {
+  for (const child of running) child.kill('SIGKILL');
+});
+
+/** Starts the service as its users do, on a free port, and waits until it listens. */
+export async function startService({ databaseUrl, environment = {}, wrapper = [] }: Starting): Promise<Service> {
+  const { PATH = '' } = process.env;
+  const [program, ...args] = [...wrapper, process.execPath, MAIN];
+  const child = spawn(program, args, {
+    env: {
+      PATH,
+      PORT: '0',
+      DATABASE_URL: databaseUrl,
+      QM_BOOTSTRAP_API_KEY: ADMIN,
+      QM_SECRET_KEY: SECRET_KEY,
+      QM_METRICS_PORT: 'off',
+      QM_RATE_LIMITS: 'off',
+      QM_LOG_LEVEL: 'error',
+      ...environment,
+    },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  running.add(child);
+  let text = '';
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8').on('data', (chunk: string) => {
+      text += chunk;
+    });
+  }
+  // After `close` nothing is written any more; after `exit` something may still be on its way.
+  const ended = new Promise<Awaited<Service['ended']>>((resolve) =>
+    child.on('close', (code, signal) => {
+      running.delete(child);
+      resolve({ code, signal });
+    }),
+  );
+  const url = await new Promise<string>((resolve, reject) => {
+    const timer = setTimeout(() => child.kill('SIGKILL'), START_MS);
+    child.stdout.on('data', () => {
+      const listens = /listens on (http:\S+)\n/.exec(text)?.[1];
+      if (listens === undefined) return;
+      clearTimeout(timer);
+      resolve(listens);
+    });
+    void ended.then(() => reject(new Error(`the service did not start: ${text}`)));
+  });
+  return { url, process: child, output: () => text, ended };
+}
+
+/** Ends a service as an orchestrator does. @returns its exit code */
+export async function stopService({ process: child, ended }: Service): Promise<number | null> {
+  child.kill('SIGTERM');
+  return (await ended).code;
+}

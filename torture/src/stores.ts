@@ -1,0 +1,110 @@
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { administer, createDatabase, startPostgres } from '@quartermaster/db/testing/postgres-server.ts';
+import SqliteDatabase from 'better-sqlite3';
+import { until } from './until.ts';
+
+/** A database for one part of the suite. */
+export type Store = {
+  name: string;
+  /** As DATABASE_URL has it. */
+  url: string;
+  /** What it is checked by, and what it finds wrong with what it holds. */
+  checks: string;
+  integrityFaults: () => Promise<string[]>;
+  /** Removes it. */
+  close: () => Promise<void>;
+  /** Where the database is a server: kills it, all of its processes at once, and starts it again. */
+  server?: { kill: () => Promise<void>; resume: () => Promise<void> };
+};
+
+/** A folder of its own for one part of the suite. */
+export function temporaryFolder(): Promise<string> {
+  return mkdtemp(join(tmpdir(), 'quartermaster-torture-'));
+}
+
+/** A new SQLite file. */
+export async function openSqliteStore(): Promise<Store> {
+  const folder = await temporaryFolder();
+  const file = join(folder, 'torture.db');
+  return {
+    name: 'SQLite',
+    url: `sqlite:${file}`,
+    checks: 'integrity_check, foreign_key_check',
+    integrityFaults: async () => sqliteFaults(file),
+    close: () => rm(folder, { recursive: true }),
+  };
+}
+
+/** What SQLite finds wrong with a file: its pages and indexes, and rows that point nowhere. */
+export function sqliteFaults(file: string): string[] {
+  const db = new SqliteDatabase(file, { readonly: true });
+  try {
+    const integrity = db.pragma('integrity_check') as { integrity_check: string }[];
+    const keys = db.pragma('foreign_key_check') as object[];
+    return [
+      ...integrity.flatMap(({ integrity_check }) => (integrity_check === 'ok' ? [] : [integrity_check])),
+      ...keys.map((row) => `a foreign key points nowhere: ${JSON.stringify(row)}`),
+    ];
+  } finally {
+    db.close();
+  }
+}
+
+/** A new database on a PostgreSQL server of its own, which syncs as it does where people run it. */
+export async function openPostgresStore(): Promise<Store> {
+  const server = await startPostgres({ durable: true });
+  const admin = server.urlOf('postgres');
+  await createDatabase(admin, 'torture');
+  const url = server.urlOf('torture');
+  // Whether indexes agree with their tables is an extension's to say; not every build has it.
+  const checked = await administer(url, 'create extension amcheck').then(
+    () => true,
+    () => false,
+  );
+  return {
+    name: 'PostgreSQL',
+    url,
+    checks: checked ? 'amcheck' : 'no amcheck in this build',
+    integrityFaults: async () => (checked ? postgresFaults(url) : []),
+    close: () => server.stop(),
+    server: {
+      async kill() {
+        const [row] = await administer(admin, 'show data_directory');
+        const [pid = ''] = (await readFile(join(String(row?.['data_directory']), 'postmaster.pid'), 'utf8')).split(
+          '\n',
+        );
+        const processes = [Number(pid), ...(await childrenOf(Number(pid)))];
+        for (const each of processes) process.kill(each, 'SIGKILL');
+        for (const each of processes) await until(() => isGone(each), 'PostgreSQL to be gone');
+      },
+      resume: () => server.resume(),
+    },
+  };
+}
+
+/** Every B-tree of the database against its table: each row has its entry, in its place. */
+async function postgresFaults(url: string): Promise<string[]> {
+  const indexes = `select c.oid::regclass::text as name from pg_index i join pg_class c on c.oid = i.indexrelid
+    join pg_am a on a.oid = c.relam join pg_namespace n on n.oid = c.relnamespace
+    where a.amname = 'btree' and n.nspname = 'public' and c.relkind = 'i' and i.indisvalid`;
+  const faults: string[] = [];
+  for (const { name } of await administer(url, indexes)) {
+    await administer(url, `select bt_index_check('${String(name)}', true)`).catch((error: unknown) =>
+      faults.push(`${String(name)}: ${String(error)}`),
+    );
+  }
+  return faults;
+}
+
+async function childrenOf(pid: number): Promise<number[]> {
+  const text = await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8').catch(() => '');
+  return text.split(' ').filter(Boolean).map(Number);
+}
+
+/** Gone is also what nobody has asked after yet: a zombie holds nothing any more. */
+async function isGone(pid: number): Promise<boolean> {
+  const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '');
+  return stat === '' || /\) Z /.test(stat);
+}

@@ -1,0 +1,18 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+
+const PAUSE_MS = 20;
+
+/**
+ * Waits until a condition holds.
+ *
+ * @returns how long it took, in milliseconds
+ * @throws where it does not hold in time
+ */
+export async function until(holds: () => boolean | Promise<boolean>, what: string, mostMs = 30_000): Promise<number> {
+  const started = performance.now();
+  while (!(await holds())) {
+    if (performance.now() - started > mostMs) throw new Error(`${mostMs} ms were too short for ${what}`);
+    await sleep(PAUSE_MS);
+  }
+  return performance.now() - started;
+}
