@@ -38,8 +38,8 @@ export function rowStatement<Row extends Values, Shared extends Values, Result =
     compiled.set(adapter, bySize);
     const known = bySize.get(size);
     if (known) return known;
-    const rows = Array.from({ length: size }, (_, index) => slots<Row>(index));
-    const query = build(db, rows, slots<Shared>(null)).compile();
+    const rows = Array.from({ length: size }, (_, index) => slots(index) as Row);
+    const query = build(db, rows, slots(null) as Shared).compile();
     bySize.set(size, query);
     return query;
   }
@@ -69,11 +69,14 @@ export function among(columns: readonly string[], combinations: readonly (readon
 }
 
 /** An object that has a slot under each name, and so no list of names. */
-function slots<T extends Values>(row: number | null): T {
-  return new Proxy({} as T, {
-    get: (_, name) => new Slot(row, String(name)),
-    ownKeys: () => {
-      throw new TypeError('name each value that the statement takes');
+function slots(row: number | null): Values {
+  return new Proxy(
+    {},
+    {
+      get: (_, name) => new Slot(row, String(name)),
+      ownKeys: () => {
+        throw new TypeError('name each value that the statement takes');
+      },
     },
-  });
+  );
 }

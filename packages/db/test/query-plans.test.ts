@@ -11,7 +11,7 @@ import { eraseFormerSecrets } from '../src/repositories/provider-secrets.ts';
 import { findSoleProvidersOfTools, insertProvider } from '../src/repositories/providers.ts';
 import { supersedeRecommendationsOf } from '../src/repositories/recommendation-states.ts';
 import { findRecommendation } from '../src/repositories/recommendations.ts';
-import { type ObservationState, updateObservationStates } from '../src/repositories/runtime-observations.ts';
+import { type ObservationState, updateObservationStates } from '../src/repositories/seen-observations.ts';
 import { insertRecommendation } from '../src/repositories/standing-recommendations.ts';
 import { EVERYWHERE } from '../src/tenancy.ts';
 import { NOW, temporaryDatabase } from './temporary-database.ts';

@@ -13,7 +13,7 @@ export const bytes = text;
 export const message = text;
 
 /** Steps into the message that the reader stands before. Answers where the one around it ends, for {@link leave}. */
-export function enter(reader: Reader): number {
+function enter(reader: Reader): number {
   const outerEnd = reader.len;
   const size = reader.size();
   if (reader.pos + size > outerEnd) throw new RangeError('a message runs past the one that holds it');
@@ -26,7 +26,7 @@ export function isWithin(reader: Reader): boolean {
   return reader.pos < reader.len;
 }
 
-export function leave(reader: Reader, outerEnd: number): void {
+function leave(reader: Reader, outerEnd: number): void {
   if (reader.pos !== reader.len) throw new RangeError('a field runs past the message that holds it');
   reader.len = outerEnd;
 }
@@ -55,7 +55,7 @@ const TEXTS_KEPT = 2048;
  */
 export class Texts {
   readonly #bytes: Buffer;
-  readonly #kept: ({ hash: number; start: number; text: string } | undefined)[] = new Array(TEXTS_KEPT);
+  readonly #kept: ({ hash: number; start: number; text: string } | undefined)[] = Array.from({ length: TEXTS_KEPT });
 
   /** @param bytes the request, which the reader reads */
   constructor(bytes: Buffer) {

@@ -4,11 +4,8 @@ import type { Database } from '@quartermaster/db/database.ts';
 import { newId } from '@quartermaster/db/ids.ts';
 import { insertDiscoveredProviders } from '@quartermaster/db/repositories/discovered-providers.ts';
 import type { ProviderUses } from '@quartermaster/db/repositories/provider-uses.ts';
-import {
-  findObservationsInPlace,
-  insertObservations,
-  updateSeenObservations,
-} from '@quartermaster/db/repositories/runtime-observations.ts';
+import { findObservationsInPlace } from '@quartermaster/db/repositories/runtime-observations.ts';
+import { insertObservations, updateSeenObservations } from '@quartermaster/db/repositories/seen-observations.ts';
 import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
 import { reconcileDiscovered, reconcileSubjects } from '../recommendations/reconcile.ts';
 import { roomForObservations, settleRoom } from './cardinality.ts';

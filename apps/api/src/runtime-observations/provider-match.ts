@@ -63,7 +63,7 @@ export async function providerMatcher(
   return { match, made };
 
   function match(span: SeenSpan, subject: Subject): Provider {
-    const { serverAddress, serverPort, provider } = span.genAi;
+    const { serverAddress, provider } = span.genAi;
     if (serverAddress === null && provider === null && subject.kind === 'tool') {
       return ofMcpChild(span, subject) ?? toolOwners.get(toolKey(subject.name)) ?? discovered(span, subject);
     }

@@ -12,8 +12,8 @@ import {
   findObservationsOf,
   findObservationsOfSubjects,
   updateObservation,
-  updateObservationStates,
 } from '@quartermaster/db/repositories/runtime-observations.ts';
+import { updateObservationStates } from '@quartermaster/db/repositories/seen-observations.ts';
 import { scopeOf, type TenantPlace } from '@quartermaster/db/tenancy.ts';
 import { changedFields } from '../audit-events/write.ts';
 import { reconcileSubjects } from '../recommendations/reconcile.ts';

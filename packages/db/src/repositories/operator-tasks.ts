@@ -2,17 +2,7 @@ import type { OperatorTask } from '@quartermaster/contracts/operator-tasks.ts';
 import { type Expression, type Selectable, type SqlBool, sql } from 'kysely';
 import type { Database } from '../database.ts';
 import { newId } from '../ids.ts';
-import {
-  newestFirst,
-  type Page,
-  type PageRequest,
-  pageOf,
-  placeColumns,
-  placeOf,
-  timeKey,
-  timesOf,
-  within,
-} from '../queries.ts';
+import { newestFirst, type Page, type PageRequest, pageOf, placeOf, timeKey, timesOf, within } from '../queries.ts';
 import { rowStatement } from '../row-statement.ts';
 import type { Tables } from '../tables.ts';
 import type { TenantPlace, TenantScope } from '../tenancy.ts';
