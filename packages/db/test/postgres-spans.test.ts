@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import type { Database } from '../src/database.ts';
 import { makeSpanPartitions, removeExpiredSpans } from '../src/dialects/postgres-spans.ts';
 import { updateTenant } from '../src/repositories/tenants.ts';
-import { deleteTracesBefore } from '../src/repositories/traces.ts';
+import { deleteTracesBefore } from '../src/repositories/trace-retention.ts';
 import type { TenantPlace } from '../src/tenancy.ts';
 import { span, store } from './stored-spans.ts';
 import { later, NOW, temporaryDatabase } from './temporary-database.ts';
@@ -74,7 +74,7 @@ test('a trace that goes on keeps its own rows of old days, not what else its ten
   await storeTrace(db, ACME, 'b', 0);
   await updateTenant(db, [ACME], ACME.tenantId, { settings: { spanRetentionDays: 3 } }, NOW);
   await sql`update traces set updated_at = ${later(9 * DAY).toISOString()} where trace_id like '%a'`.execute(db);
-  expect(await deleteTracesBefore(db, [ACME], later(7 * DAY).toISOString(), 100)).toBe(1);
+  expect(await deleteTracesBefore(db, [ACME], later(7 * DAY).toISOString(), 100)).toMatchObject({ traces: 1 });
   await removeExpiredSpans(db, later(10 * DAY));
   expect(await rowsByDay(db)).toEqual({ spans_20260301: 1 });
 });

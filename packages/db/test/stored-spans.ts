@@ -1,10 +1,13 @@
 import type { Database } from '../src/database.ts';
-import { addToTraces, insertSpans, type NewSpan } from '../src/repositories/traces.ts';
+import { addToTraces, insertSpans } from '../src/repositories/traces.ts';
+import { type SpanDocument, spanWriter } from '../src/span-document.ts';
 import type { TenantPlace } from '../src/tenancy.ts';
 import { inTransaction } from '../src/transaction.ts';
 import { later } from './temporary-database.ts';
 
 export const TRACE = 'a'.repeat(32);
+
+type NewSpan = SpanDocument & { traceId: string; spanId: string };
 
 export function span(spanId: string, more: Partial<NewSpan> = {}): NewSpan {
   return {
@@ -20,7 +23,9 @@ export function span(spanId: string, more: Partial<NewSpan> = {}): NewSpan {
 export function store(db: Database, place: TenantPlace, spans: readonly NewSpan[], seconds = 0): Promise<string[]> {
   const now = later(seconds);
   return inTransaction(db, async (trx) => {
-    const stored = await insertSpans(trx, place, spans, 'service_account:acme/bot', now);
+    const write = spanWriter();
+    const rows = spans.map((one) => ({ ...one, document: write(one, one) }));
+    const stored = await insertSpans(trx, place, rows, 'service_account:acme/bot', now);
     const additions = [...Map.groupBy(stored, ({ traceId }) => traceId)].map(([traceId, group]) => ({
       ...{ traceId, rootName: null, serviceName: null, spanCount: group.length, errorCount: 0 },
       ...{ startTime: group[0]?.startTime ?? '', endTime: group[0]?.endTime ?? '' },

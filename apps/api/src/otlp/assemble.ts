@@ -177,10 +177,16 @@ function isTime(nanos: bigint): boolean {
   return nanos >= 0n && nanos <= LATEST;
 }
 
+/** The second that was written last: the times of a batch are close together, and to write a date takes long. */
+let lastSecond = { seconds: -1, text: '' };
+
 /** The latest is in the year 2554: four digits always suffice. */
 function timestamp(nanos: bigint): string {
-  const seconds = nanos / NANOS_PER_SECOND;
-  const fraction = Number(nanos - seconds * NANOS_PER_SECOND);
-  const date = new Date(Number(seconds) * 1000).toISOString();
-  return `${date.slice(0, 19)}.${String(fraction).padStart(9, '0')}Z`;
+  const whole = nanos / NANOS_PER_SECOND;
+  const seconds = Number(whole);
+  const fraction = Number(nanos - whole * NANOS_PER_SECOND);
+  if (seconds !== lastSecond.seconds) {
+    lastSecond = { seconds, text: new Date(seconds * 1000).toISOString().slice(0, 19) };
+  }
+  return `${lastSecond.text}.${String(fraction).padStart(9, '0')}Z`;
 }

@@ -12,23 +12,87 @@ export const text = (field: number): number => field * 8 + 2;
 export const bytes = text;
 export const message = text;
 
-/** Reads fields up to `end`; `visit` answers whether it has consumed the field. */
-export function readFields(reader: Reader, end: number, visit: (tag: number) => boolean): void {
+/** Steps into the message that the reader stands before. Answers where the one around it ends, for {@link leave}. */
+function enter(reader: Reader): number {
   const outerEnd = reader.len;
-  if (end > outerEnd) throw new RangeError('a message runs past the one that holds it');
-  reader.len = end;
-  while (reader.pos < end) {
-    const tag = reader.tag();
-    if (!visit(tag)) reader.skipType(tag & 7, 0, tag >>> 3);
-  }
-  if (reader.pos !== end) throw new RangeError('a field runs past the message that holds it');
+  const size = reader.size();
+  if (reader.pos + size > outerEnd) throw new RangeError('a message runs past the one that holds it');
+  reader.len = reader.pos + size;
+  return outerEnd;
+}
+
+/** Whether the message that the reader is in goes on; `leave` it where not. */
+export function isWithin(reader: Reader): boolean {
+  return reader.pos < reader.len;
+}
+
+function leave(reader: Reader, outerEnd: number): void {
+  if (reader.pos !== reader.len) throw new RangeError('a field runs past the message that holds it');
   reader.len = outerEnd;
 }
 
-export function readMessage(reader: Reader, visit: (tag: number) => boolean): void {
-  const size = reader.size();
-  readFields(reader, reader.pos + size, visit);
+export function skip(reader: Reader, tag: number): void {
+  reader.skipType(tag & 7, 0, tag >>> 3);
 }
+
+/** Reads a message; `visit` answers whether it has consumed the field. */
+export function readMessage(reader: Reader, visit: (tag: number) => boolean): void {
+  const outerEnd = enter(reader);
+  while (isWithin(reader)) {
+    const tag = reader.tag();
+    if (!visit(tag)) skip(reader, tag);
+  }
+  leave(reader, outerEnd);
+}
+
+/** Longer texts seldom come again. */
+const LONGEST_KEPT = 64;
+const TEXTS_KEPT = 2048;
+
+/**
+ * The texts of one request. A batch says the same names and values in span after span: a text that was read already is told
+ * by its bytes, and is not decoded again. A bounded table, in which a text gives way to the next one of its place.
+ */
+export class Texts {
+  readonly #bytes: Buffer;
+  readonly #kept: ({ hash: number; start: number; text: string } | undefined)[] = Array.from({ length: TEXTS_KEPT });
+
+  /** @param bytes the request, which the reader reads */
+  constructor(bytes: Buffer) {
+    this.#bytes = bytes;
+  }
+
+  read(reader: Reader): string {
+    const length = reader.size();
+    const start = reader.pos;
+    const end = start + length;
+    if (end > reader.len) throw new RangeError('a text runs past the message that holds it');
+    reader.pos = end;
+    if (length > LONGEST_KEPT) return this.#decoded(start, end);
+    let hash = length;
+    for (let at = start; at < end; at += 1) hash = (Math.imul(hash, 31) + (this.#bytes[at] ?? 0)) | 0;
+    const place = (hash ^ (hash >>> 15)) & (TEXTS_KEPT - 1);
+    const known = this.#kept[place];
+    if (known !== undefined && known.hash === hash && this.#isSame(known.start, start, end)) return known.text;
+    const text = this.#decoded(start, end);
+    this.#kept[place] = { hash, start, text };
+    return text;
+  }
+
+  #isSame(known: number, start: number, end: number): boolean {
+    for (let at = start, other = known; at < end; at += 1, other += 1) {
+      if (this.#bytes[at] !== this.#bytes[other]) return false;
+    }
+    return true;
+  }
+
+  #decoded(start: number, end: number): string {
+    return storable(this.#bytes.toString('utf8', start, end));
+  }
+}
+
+/** A request on its way through the decoder. */
+export type Source = { reader: Reader; texts: Texts };
 
 /** One list of KeyValue, bounded. `always` names the keys that are kept past the bound. */
 export class Entries {
@@ -42,7 +106,8 @@ export class Entries {
   }
 
   /** Reads or skips one KeyValue; true, since either way it is consumed. */
-  read(reader: Reader, depth = 0, budget?: Budget): true {
+  read(source: Source, depth = 0, budget?: Budget): true {
+    const { reader, texts } = source;
     this.count += 1;
     if (this.count > LIMITS.attributes && !this.always(peekKey(reader))) {
       reader.skipType(2);
@@ -50,25 +115,27 @@ export class Entries {
     }
     let key = '';
     let value: AttributeValue = null;
-    readMessage(reader, (tag) => {
-      switch (tag) {
-        case KEY_VALUE.key:
-          key = storable(reader.string());
-          return true;
-        case KEY_VALUE.value:
-          value = readValue(reader, depth, budget ?? newBudget());
-          return true;
-        default:
-          return false;
-      }
-    });
+    const outerEnd = enter(reader);
+    while (isWithin(reader)) {
+      const tag = reader.tag();
+      if (tag === KEY_VALUE.key) key = texts.read(reader);
+      else if (tag === KEY_VALUE.value) value = readValue(source, depth, budget ?? newBudget());
+      else skip(reader, tag);
+    }
+    leave(reader, outerEnd);
     if (key !== '') setAttribute(this.into, key, value);
     return true;
   }
 }
 
-export function baseText(slice: Uint8Array, encoding: 'hex' | 'base64' | 'utf8'): string {
-  return Buffer.from(slice.buffer, slice.byteOffset, slice.byteLength).toString(encoding);
+/** The bytes of a field, as text. */
+export function readBytes(reader: Reader, encoding: 'hex' | 'base64' | 'utf8', longest: number): string | null {
+  const size = reader.size();
+  const start = reader.pos;
+  if (start + size > reader.len) throw new RangeError('bytes run past the message that holds them');
+  reader.pos = start + size;
+  if (size > longest) return null;
+  return Buffer.from(reader.buf.buffer, reader.buf.byteOffset + start, size).toString(encoding);
 }
 
 // common.proto
@@ -90,8 +157,7 @@ function peekKey(reader: Reader): string {
   let key = '';
   readMessage(reader, (tag) => {
     if (tag !== KEY_VALUE.key) return false;
-    const name = reader.bytes();
-    key = name.length > LONGEST_READ_NAME ? '' : baseText(name, 'utf8');
+    key = readBytes(reader, 'utf8', LONGEST_READ_NAME) ?? '';
     return true;
   });
   reader.pos = start;
@@ -99,55 +165,60 @@ function peekKey(reader: Reader): string {
 }
 
 /** `depth` is the number of lists around the value. */
-function readValue(reader: Reader, depth: number, budget: Budget): AttributeValue {
+function readValue(source: Source, depth: number, budget: Budget): AttributeValue {
+  const { reader, texts } = source;
   budget.left -= 1;
   let value: AttributeValue = null;
-  readMessage(reader, (tag) => {
+  const outerEnd = enter(reader);
+  while (isWithin(reader)) {
+    const tag = reader.tag();
     switch (tag) {
       case ANY_VALUE.stringValue:
-        value = storable(reader.string());
-        return true;
+        value = texts.read(reader);
+        break;
       case ANY_VALUE.boolValue:
         value = reader.bool();
-        return true;
+        break;
       case ANY_VALUE.intValue:
         value = readInt64(reader);
-        return true;
+        break;
       case ANY_VALUE.doubleValue:
         value = doubleValue(reader.double());
-        return true;
+        break;
       case ANY_VALUE.bytesValue:
-        value = baseText(reader.bytes(), 'base64');
-        return true;
+        value = readBytes(reader, 'base64', Number.POSITIVE_INFINITY) ?? '';
+        break;
       case ANY_VALUE.arrayValue:
       case ANY_VALUE.kvlistValue:
         if (depth >= LIMITS.depth) {
           value = TOO_DEEP;
-          return false;
+          skip(reader, tag);
+        } else {
+          value = (tag === ANY_VALUE.arrayValue ? readArray : readKeyValueList)(source, depth + 1, budget);
         }
-        value = (tag === ANY_VALUE.arrayValue ? readArray : readKeyValueList)(reader, depth + 1, budget);
-        return true;
+        break;
       default:
-        return false;
+        skip(reader, tag);
     }
-  });
+  }
+  leave(reader, outerEnd);
   return value;
 }
 
-function readArray(reader: Reader, depth: number, budget: Budget): AttributeValue[] {
+function readArray(source: Source, depth: number, budget: Budget): AttributeValue[] {
   const items: AttributeValue[] = [];
-  readMessage(reader, (tag) => {
+  readMessage(source.reader, (tag) => {
     if (tag !== LIST.values || budget.left <= 0) return false;
-    items.push(readValue(reader, depth, budget));
+    items.push(readValue(source, depth, budget));
     return true;
   });
   return items;
 }
 
-function readKeyValueList(reader: Reader, depth: number, budget: Budget): Attributes {
+function readKeyValueList(source: Source, depth: number, budget: Budget): Attributes {
   const into: Attributes = {};
   const entries = new Entries(into);
-  readMessage(reader, (tag) => tag === LIST.values && budget.left > 0 && entries.read(reader, depth, budget));
+  readMessage(source.reader, (tag) => tag === LIST.values && budget.left > 0 && entries.read(source, depth, budget));
   return into;
 }
 

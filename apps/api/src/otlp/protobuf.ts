@@ -1,19 +1,21 @@
 import protobuf from 'protobufjs/minimal.js';
 import { type Collector, collectSpans, isReadName, LIMITS, newRawSpan, type RawSpan, scopeOf } from './assemble.ts';
 import {
-  baseText,
   bytes,
   Entries,
   fixed64,
+  isWithin,
   message,
   type Reader,
-  readFields,
+  readBytes,
   readMessage,
+  type Source,
+  skip,
+  Texts,
   text,
   varint,
 } from './protobuf-values.ts';
 import { type Attributes, type DecodedTraces, OtlpDecodeError, type OtlpSpan, type PartialSuccess } from './span.ts';
-import { storable } from './text.ts';
 
 /**
  * Decodes an ExportTraceServiceRequest (opentelemetry-proto 1.11).
@@ -27,14 +29,16 @@ import { storable } from './text.ts';
  */
 export function decodeProtobuf(bytes: Uint8Array): DecodedTraces {
   const collector = collectSpans();
-  // Over a Buffer protobufjs takes its faster reader, and `bytes()` yields Buffers.
-  const reader = protobuf.Reader.create(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength));
+  const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const source = { reader: protobuf.Reader.create(buffer), texts: new Texts(buffer) };
+  const { reader } = source;
   try {
-    readFields(reader, reader.len, (tag) => {
-      if (tag !== REQUEST.resourceSpans) return false;
-      readResourceSpans(reader, collector);
-      return true;
-    });
+    while (isWithin(reader)) {
+      const tag = reader.tag();
+      if (tag === REQUEST.resourceSpans) readResourceSpans(source, collector);
+      else skip(reader, tag);
+    }
+    if (reader.pos !== reader.len) throw new RangeError('a field runs past the request');
   } catch (error) {
     // The reader throws Error and RangeError alone; a TypeError is a bug of ours.
     if (error instanceof TypeError) throw error;
@@ -87,17 +91,17 @@ const EVENT = { timeUnixNano: fixed64(1), name: text(2), attributes: message(3) 
 const LINK = { traceId: bytes(1), spanId: bytes(2), attributes: message(4) };
 const STATUS = { message: text(2), code: varint(3) };
 
-function readResourceSpans(reader: Reader, collector: Collector): void {
+function readResourceSpans(source: Source, collector: Collector): void {
   const resource: Attributes = {};
   const attributes = new Entries(resource);
   // The wire allows the spans to stand before their resource: the object is shared, and complete when the message ends.
-  readMessage(reader, (tag) => {
+  readMessage(source.reader, (tag) => {
     switch (tag) {
       case RESOURCE_SPANS.resource:
-        readMessage(reader, (inner) => inner === RESOURCE.attributes && attributes.read(reader));
+        readMessage(source.reader, (inner) => inner === RESOURCE.attributes && attributes.read(source));
         return true;
       case RESOURCE_SPANS.scopeSpans:
-        readScopeSpans(reader, resource, collector);
+        readScopeSpans(source, resource, collector);
         return true;
       default:
         return false;
@@ -105,16 +109,16 @@ function readResourceSpans(reader: Reader, collector: Collector): void {
   });
 }
 
-function readScopeSpans(reader: Reader, resource: Attributes, collector: Collector): void {
+function readScopeSpans(source: Source, resource: Attributes, collector: Collector): void {
   const scope = scopeOf('', '', {});
   const attributes = new Entries(scope.attributes);
-  readMessage(reader, (tag) => {
+  readMessage(source.reader, (tag) => {
     switch (tag) {
       case SCOPE_SPANS.scope:
-        readScope(reader, scope, attributes);
+        readScope(source, scope, attributes);
         return true;
       case SCOPE_SPANS.spans:
-        collector.add(readSpan(reader), scope, resource);
+        collector.add(readSpan(source), scope, resource);
         return true;
       default:
         return false;
@@ -122,64 +126,64 @@ function readScopeSpans(reader: Reader, resource: Attributes, collector: Collect
   });
 }
 
-function readScope(reader: Reader, scope: OtlpSpan['scope'], attributes: Entries): void {
-  readMessage(reader, (tag) => {
+function readScope(source: Source, scope: OtlpSpan['scope'], attributes: Entries): void {
+  readMessage(source.reader, (tag) => {
     switch (tag) {
       case SCOPE.name:
-        scope.name = storable(reader.string());
+        scope.name = source.texts.read(source.reader);
         return true;
       case SCOPE.version:
-        scope.version = storable(reader.string()) || null;
+        scope.version = source.texts.read(source.reader) || null;
         return true;
       case SCOPE.attributes:
-        return attributes.read(reader);
+        return attributes.read(source);
       default:
         return false;
     }
   });
 }
 
-function readSpan(reader: Reader): RawSpan {
+function readSpan(source: Source): RawSpan {
   const span = newRawSpan();
   const attributes = new Entries(span.attributes, isReadName);
-  readMessage(reader, (tag) => {
+  readMessage(source.reader, (tag) => {
     switch (tag) {
       case SPAN.traceId:
-        span.traceId = readId(reader);
+        span.traceId = readId(source.reader);
         return true;
       case SPAN.spanId:
-        span.spanId = readId(reader);
+        span.spanId = readId(source.reader);
         return true;
       case SPAN.traceState:
-        span.traceState = reader.string();
+        span.traceState = source.reader.string();
         return true;
       case SPAN.parentSpanId:
-        span.parentSpanId = readId(reader);
+        span.parentSpanId = readId(source.reader);
         return true;
       case SPAN.name:
-        span.name = reader.string();
+        span.name = source.texts.read(source.reader);
         return true;
       case SPAN.kind:
-        span.kind = reader.int32();
+        span.kind = source.reader.int32();
         return true;
       case SPAN.startTimeUnixNano:
-        span.start = readTime(reader);
+        span.start = readTime(source.reader);
         return true;
       case SPAN.endTimeUnixNano:
-        span.end = readTime(reader);
+        span.end = readTime(source.reader);
         return true;
       case SPAN.attributes:
-        return attributes.read(reader);
+        return attributes.read(source);
       case SPAN.events:
         if (span.events.length >= LIMITS.events) return false;
-        span.events.push(readEvent(reader));
+        span.events.push(readEvent(source));
         return true;
       case SPAN.links:
         if (span.links.length >= LIMITS.links) return false;
-        span.links.push(readLink(reader));
+        span.links.push(readLink(source));
         return true;
       case SPAN.status:
-        readStatus(reader, span);
+        readStatus(source, span);
         return true;
       default:
         return false;
@@ -188,19 +192,19 @@ function readSpan(reader: Reader): RawSpan {
   return span;
 }
 
-function readEvent(reader: Reader): RawSpan['events'][number] {
+function readEvent(source: Source): RawSpan['events'][number] {
   const event = { name: '', time: 0n, attributes: {} };
   const attributes = new Entries(event.attributes);
-  readMessage(reader, (tag) => {
+  readMessage(source.reader, (tag) => {
     switch (tag) {
       case EVENT.timeUnixNano:
-        event.time = readTime(reader);
+        event.time = readTime(source.reader);
         return true;
       case EVENT.name:
-        event.name = reader.string();
+        event.name = source.texts.read(source.reader);
         return true;
       case EVENT.attributes:
-        return attributes.read(reader);
+        return attributes.read(source);
       default:
         return false;
     }
@@ -208,19 +212,19 @@ function readEvent(reader: Reader): RawSpan['events'][number] {
   return event;
 }
 
-function readLink(reader: Reader): RawSpan['links'][number] {
+function readLink(source: Source): RawSpan['links'][number] {
   const link = { traceId: '', spanId: '', attributes: {} };
   const attributes = new Entries(link.attributes);
-  readMessage(reader, (tag) => {
+  readMessage(source.reader, (tag) => {
     switch (tag) {
       case LINK.traceId:
-        link.traceId = readId(reader);
+        link.traceId = readId(source.reader);
         return true;
       case LINK.spanId:
-        link.spanId = readId(reader);
+        link.spanId = readId(source.reader);
         return true;
       case LINK.attributes:
-        return attributes.read(reader);
+        return attributes.read(source);
       default:
         return false;
     }
@@ -228,14 +232,14 @@ function readLink(reader: Reader): RawSpan['links'][number] {
   return link;
 }
 
-function readStatus(reader: Reader, span: RawSpan): void {
-  readMessage(reader, (tag) => {
+function readStatus(source: Source, span: RawSpan): void {
+  readMessage(source.reader, (tag) => {
     switch (tag) {
       case STATUS.message:
-        span.statusMessage = reader.string();
+        span.statusMessage = source.reader.string();
         return true;
       case STATUS.code:
-        span.statusCode = reader.int32();
+        span.statusCode = source.reader.int32();
         return true;
       default:
         return false;
@@ -245,8 +249,7 @@ function readStatus(reader: Reader, span: RawSpan): void {
 
 /** Hex. The longest id has 16 bytes; a longer one is refused later, whatever it says. */
 function readId(reader: Reader): string {
-  const id = reader.bytes();
-  return id.length > 16 ? 'too long' : baseText(id, 'hex');
+  return readBytes(reader, 'hex', 16) ?? 'too long';
 }
 
 function readTime(reader: Reader): bigint {

@@ -9,9 +9,11 @@ import { sendText } from '../http/send.ts';
 import type { Identify } from '../rate-limits/identify.ts';
 import type { Services } from '../services.ts';
 import { ingestSpans } from '../traces/ingest.ts';
-import { decodeJson, jsonResponse } from './json.ts';
-import { decodeProtobuf, encodeProtobufResponse, encodeProtobufStatus } from './protobuf.ts';
-import { type DecodedTraces, OtlpDecodeError, type PartialSuccess } from './span.ts';
+import type { BodyEncoding } from '../traces/prepare-body.ts';
+import { prepareBody } from '../traces/prepare-large.ts';
+import { jsonResponse } from './json.ts';
+import { encodeProtobufResponse, encodeProtobufStatus } from './protobuf.ts';
+import { OtlpDecodeError, type PartialSuccess } from './span.ts';
 
 type Receiver = {
   services: Services;
@@ -29,22 +31,22 @@ type Receipt = {
 };
 
 type Encoding = {
+  name: BodyEncoding;
   mediaType: string;
-  decode: (bytes: Buffer) => DecodedTraces;
   response: (partial: PartialSuccess | null) => Uint8Array;
   status: (status: { code: number; message: string }) => Uint8Array;
 };
 
 const PROTOBUF: Encoding = {
+  name: 'protobuf',
   mediaType: 'application/x-protobuf',
-  decode: decodeProtobuf,
   response: encodeProtobufResponse,
   status: encodeProtobufStatus,
 };
 
 const JSON_ENCODING: Encoding = {
+  name: 'json',
   mediaType: 'application/json',
-  decode: (bytes) => decodeJson(parsed(bytes)),
   response: (partial) => Buffer.from(JSON.stringify(jsonResponse(partial))),
   status: (status) => Buffer.from(JSON.stringify(status)),
 };
@@ -67,8 +69,10 @@ export function otlpReceiver({ services, identify, maxBytes, readTimeoutMs = REA
       caller = await identify(req, res, { operation, requestId });
       const { principal } = authorise(operation, caller, {});
       if (!encoding) throw new ApiError('media_type_unsupported', 'Send application/x-protobuf or application/json.');
-      const decoded = encoding.decode(await readBody(req, maxBytes, readTimeoutMs));
-      const refused = await ingestSpans({ services, principal }, decoded);
+      const body = await readBody(req, maxBytes, readTimeoutMs);
+      const refused = await ingestSpans({ services, principal }, (options) =>
+        prepareBody(body, encoding.name, options),
+      );
       send(req, res, encoding, { status: 200, body: encoding.response(refused) });
     } catch (error) {
       const known = error instanceof OtlpDecodeError ? new ApiError('request_malformed', error.message) : error;
@@ -138,14 +142,6 @@ function collect(stream: NodeJS.ReadableStream, maxBytes: number): Promise<Buffe
     stream.on('error', reject);
     stream.on('close', () => reject(cutOff()));
   });
-}
-
-function parsed(bytes: Buffer): unknown {
-  try {
-    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
-  } catch {
-    throw new OtlpDecodeError('The body is not JSON.');
-  }
 }
 
 /** Nobody is left to read this answer: it is said for the log and the counters, where a bug would look otherwise. */

@@ -27,7 +27,7 @@ import {
 import { scopeOf } from '@quartermaster/db/tenancy.ts';
 import type { Change } from '../audit-events/write.ts';
 import { ApiError } from '../errors.ts';
-import { reconcileSubject, subjectOf } from '../recommendations/reconcile.ts';
+import { reconcileSubjects, subjectOf } from '../recommendations/reconcile.ts';
 import { endSessions } from '../recommendations/settle.ts';
 import { mergedObservation } from '../runtime-observations/merge.ts';
 import { reviewTask } from '../runtime-observations/review-task.ts';
@@ -69,10 +69,8 @@ export async function settleRekeyed(
   { provider, rekeyed }: { provider: Provider; rekeyed: Rekeyed },
   now: Date,
 ): Promise<void> {
-  for (const [index, subject] of rekeyed.subjects.entries()) {
-    if (index % OF_TURN === OF_TURN - 1) await breathe();
-    await reconcileSubject(trx, provider, subject, now);
-  }
+  const subjects = rekeyed.subjects.map((subject) => ({ provider, ...subject }));
+  await reconcileSubjects(trx, provider, subjects, now);
   await endSessions(trx, record, { provider, blocked: rekeyed.blocked }, now);
 }
 

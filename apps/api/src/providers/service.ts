@@ -68,7 +68,7 @@ export async function deleteProvider(ctx: CallerContext, id: string): Promise<Pr
 }
 
 /** Deletes a provider that no gateway lists, with all that it has; within the transaction that found it so. */
-export async function endProvider(
+async function endProvider(
   trx: Database,
   record: (change: AuditedChange) => void,
   provider: Provider,

@@ -146,7 +146,7 @@ function shownSessions(reach: TenantScope, revoked: readonly SessionReference[])
 async function formerStates(db: Database, provider: Provider, { change }: Recommendation): Promise<FormerObservations> {
   if (change.target.type !== 'inventory_item') return {};
   const { kind, name } = itemOf(change);
-  const { observations } = await subjectState(db, provider, kind, name);
+  const { observations } = await subjectState(db, { provider, kind, name });
   return Object.fromEntries(
     observations.map(({ id, status, drift, review }) => [
       id,

@@ -1,37 +1,29 @@
+import { setImmediate as breathe } from 'node:timers/promises';
 import { type InventoryItem, InventoryItemSchema, type InventoryKind } from '@quartermaster/contracts/inventory.ts';
 import type { Provider } from '@quartermaster/contracts/providers.ts';
-import type { RecommendationKind } from '@quartermaster/contracts/recommendations.ts';
 import type { RuntimeObservation } from '@quartermaster/contracts/runtime-observations.ts';
 import type { Database } from '@quartermaster/db/database.ts';
 import { nameKey } from '@quartermaster/db/name-key.ts';
-import { findInventoryItemByKey } from '@quartermaster/db/repositories/inventory.ts';
-import { openOperatorTask } from '@quartermaster/db/repositories/operator-tasks.ts';
+import { findInventoryItemsByKeys } from '@quartermaster/db/repositories/inventory.ts';
+import { openOperatorTasks } from '@quartermaster/db/repositories/operator-tasks.ts';
 import { findProviderSecret } from '@quartermaster/db/repositories/provider-secrets.ts';
-import { closeRecommendation, findDismissedCause } from '@quartermaster/db/repositories/recommendation-states.ts';
-import {
-  addObservations,
-  findOpenOfSubject,
-  insertRecommendation,
-  type StandingRecommendation,
-  setObservations,
-  updateReason,
-} from '@quartermaster/db/repositories/recommendations.ts';
-import { findObservationsOf } from '@quartermaster/db/repositories/runtime-observations.ts';
-import { scopeOf } from '@quartermaster/db/tenancy.ts';
+import { findOpenOfSubjects, type StandingRecommendation } from '@quartermaster/db/repositories/recommendations.ts';
+import { findObservationsOfSubjects } from '@quartermaster/db/repositories/runtime-observations.ts';
+import { insertLinks } from '@quartermaster/db/repositories/standing-recommendations.ts';
+import { scopeOf, type TenantPlace } from '@quartermaster/db/tenancy.ts';
+import { subjectKey } from '../runtime-observations/subject-key.ts';
 import { acceptDrift } from './rules/accept-drift.ts';
 import { adoptProvider } from './rules/adopt-provider.ts';
 import { blockItem } from './rules/block-item.ts';
 import { registerItem } from './rules/register-item.ts';
 import { retireItem } from './rules/retire-item.ts';
 import { type CredentialState, rotateCredential } from './rules/rotate-credential.ts';
-import type { Change, Rule, SubjectState, Wanted } from './rules/rule.ts';
+import type { Change, Rule, SubjectState } from './rules/rule.ts';
+import { aboutKey, type Ending, type Stand, settleStands } from './stands.ts';
 
 const ItemSchema = InventoryItemSchema.pick({ kind: true, name: true });
 
 const SUBJECT_RULES: readonly Rule<SubjectState>[] = [registerItem, blockItem, retireItem, acceptDrift];
-
-/** How what is not wanted any more ends: by itself, or because somebody decided about its observations. */
-type Ending = 'superseded' | 'dismissed';
 
 /** What the recommendation to adopt a provider is about. */
 export const PROVIDER_SUBJECT = 'provider';
@@ -49,6 +41,14 @@ export function subjectOf(provider: Provider, kind: InventoryKind, name: string)
   return `${kind}:${nameKey(kind, name, provider.name)}`;
 }
 
+/** Something of a provider that rules look at. */
+type ProviderSubject = { provider: Provider; kind: InventoryKind; name: string };
+
+type InTenant = Pick<TenantPlace, 'tenantId'>;
+
+/** Subjects whose rules are looked at before the event loop gets a turn: the database answers without giving it one. */
+const OF_TURN = 64;
+
 /**
  * Lets the rules look at a subject of a provider: opens what they want and is not open, keeps what is, and ends what they
  * want no more, or want otherwise. In the transaction that changed the subject.
@@ -60,44 +60,107 @@ export async function reconcileSubject(
   now: Date,
   ending: Ending = 'superseded',
 ): Promise<void> {
-  const state = await subjectState(db, provider, kind, name);
-  const subject = subjectOf(provider, kind, name);
-  const open = await findOpenOfSubject(db, scopeOf(provider), { providerId: provider.id, subject });
-  for (const rule of SUBJECT_RULES) {
-    const standing = open.find((recommendation) => recommendation.kind === rule.kind);
-    const wanted = rule.wanted(state, standing !== undefined);
-    await stand(db, provider, { kind: rule.kind, subject }, { standing, wanted, ending }, now);
+  await reconcileSubjects(db, provider, [{ provider, kind, name }], now, ending);
+}
+
+/** The same for many subjects of a tenant's providers, with a few statements for {@link OF_TURN} of them. */
+export async function reconcileSubjects(
+  db: Database,
+  tenant: InTenant,
+  subjects: readonly ProviderSubject[],
+  now: Date,
+  ending: Ending = 'superseded',
+): Promise<void> {
+  // Variants of a name are one subject.
+  const distinct = new Map(subjects.map((one) => [subjectKey(keyOf(one)), one]));
+  const all = [...distinct.values()];
+  for (let start = 0; start < all.length; start += OF_TURN) {
+    if (start > 0) await breathe();
+    await reconcileSome(db, tenant, all.slice(start, start + OF_TURN), now, ending);
   }
 }
 
-/**
- * The same for a provider as a whole.
- *
- * @param seen a new observation at it
- */
-export async function reconcileProvider(
+async function reconcileSome(
   db: Database,
-  provider: Provider,
+  tenant: InTenant,
+  subjects: readonly ProviderSubject[],
   now: Date,
-  seen?: RuntimeObservation,
+  ending: Ending,
 ): Promise<void> {
-  const [standing] = await findOpenOfSubject(db, scopeOf(provider), {
+  const states = await subjectStates(db, tenant, subjects);
+  const abouts = subjects.map(({ provider, kind, name }) => ({
     providerId: provider.id,
-    subject: PROVIDER_SUBJECT,
-  });
-  const wanted = adoptProvider.wanted({ provider, observations: seen ? [seen] : [] }, standing !== undefined);
-  if (standing && wanted) {
-    if (seen) {
-      await addObservations(db, standing, [seen.id]);
-      return;
-    }
-  } else {
-    const about = { kind: adoptProvider.kind, subject: PROVIDER_SUBJECT };
-    const isOpened = await stand(db, provider, about, { standing, wanted, ending: 'superseded' }, now);
-    if (!isOpened) return;
+    subject: subjectOf(provider, kind, name),
+  }));
+  const open = new Map<string, StandingRecommendation>();
+  for (const one of await findOpenOfSubjects(db, tenant, abouts)) open.set(aboutKey(one), one);
+  const stands = states.flatMap((state, index) =>
+    SUBJECT_RULES.map((rule): Stand => {
+      const about = { providerId: state.provider.id, kind: rule.kind, subject: abouts[index]?.subject ?? '' };
+      const standing = open.get(aboutKey(about));
+      return { provider: state.provider, about, standing, wanted: rule.wanted(state, standing !== undefined) };
+    }),
+  );
+  await settleStands(db, tenant, { stands, ending }, now);
+}
+
+/** The same for a provider as a whole. */
+export async function reconcileProvider(db: Database, provider: Provider, now: Date): Promise<void> {
+  const about = { providerId: provider.id, kind: adoptProvider.kind, subject: PROVIDER_SUBJECT };
+  const [standing] = await findOpenOfSubjects(db, provider, [about]);
+  const wanted = adoptProvider.wanted({ provider, observations: [] }, standing !== undefined);
+  if (!standing || !wanted) {
+    const stands = [{ provider, about, standing, wanted }];
+    const opened = await settleStands(db, provider, { stands, ending: 'superseded' }, now);
+    if (opened.length === 0) return;
   }
-  const title = `Adopt the provider ${provider.name}, which traffic names and nobody declared, or dismiss it`;
-  await openOperatorTask(db, provider, { ...adoptionTask(provider), title, priority: 'normal' }, now);
+  await openAdoptionTasks(db, provider, [provider], now);
+}
+
+/** The same for discovered providers at which something was observed that was not before. */
+export async function reconcileDiscovered(
+  db: Database,
+  tenant: InTenant,
+  seen: readonly { provider: Provider; observation: RuntimeObservation }[],
+  now: Date,
+): Promise<void> {
+  const abouts = [...new Set(seen.map(({ provider }) => provider.id))].map((providerId) => ({
+    ...{ providerId, kind: adoptProvider.kind, subject: PROVIDER_SUBJECT },
+  }));
+  const standing = await findOpenOfSubjects(db, tenant, abouts);
+  const idOf = new Map(standing.map(({ providerId, id }) => [providerId, id]));
+  const links = seen.flatMap(({ provider, observation }) => {
+    const recommendationId = idOf.get(provider.id);
+    return recommendationId === undefined ? [] : [{ recommendationId, observationId: observation.id }];
+  });
+  await insertLinks(db, tenant, links);
+  const unsaid = seen.filter(({ provider }) => !idOf.has(provider.id));
+  const stands = [...Map.groupBy(unsaid, ({ provider }) => provider)].map(([provider, own]): Stand => {
+    const observations = own.map(({ observation }) => observation);
+    const wanted = adoptProvider.wanted({ provider, observations }, false);
+    const about = { providerId: provider.id, kind: adoptProvider.kind, subject: PROVIDER_SUBJECT };
+    return { provider, about, standing: undefined, wanted };
+  });
+  const opened = await settleStands(db, tenant, { stands, ending: 'superseded' }, now);
+  await openAdoptionTasks(
+    db,
+    tenant,
+    opened.map(({ provider }) => provider),
+    now,
+  );
+}
+
+async function openAdoptionTasks(
+  db: Database,
+  tenant: InTenant,
+  providers: readonly Provider[],
+  now: Date,
+): Promise<void> {
+  const tasks = providers.map((provider) => ({
+    ...{ ...adoptionTask(provider), subTenantId: provider.subTenantId, priority: 'normal' as const },
+    title: `Adopt the provider ${provider.name}, which traffic names and nobody declared, or dismiss it`,
+  }));
+  await openOperatorTasks(db, tenant, { kind: 'adopt_provider', subjectType: 'provider', tasks }, now);
 }
 
 /** The same for the credential that a provider's syncs use. */
@@ -107,41 +170,10 @@ export async function reconcileCredential(
   { refused }: { refused: boolean },
   now: Date,
 ): Promise<void> {
-  const { kind } = rotateCredential;
-  const about = { providerId: provider.id, subject: CREDENTIAL_SUBJECT };
-  const [standing] = await findOpenOfSubject(db, scopeOf(provider), about);
+  const about = { providerId: provider.id, kind: rotateCredential.kind, subject: CREDENTIAL_SUBJECT };
+  const [standing] = await findOpenOfSubjects(db, provider, [about]);
   const wanted = rotateCredential.wanted({ ...(await credentialState(db, provider, now)), refused }, false);
-  await stand(db, provider, { kind, subject: about.subject }, { standing, wanted, ending: 'superseded' }, now);
-}
-
-/** Opens, keeps or ends one recommendation. Answers whether it was opened. */
-async function stand(
-  db: Database,
-  provider: Provider,
-  { kind, subject }: { kind: RecommendationKind; subject: string },
-  { standing, wanted, ending }: { standing: StandingRecommendation | undefined; wanted: Wanted | null; ending: Ending },
-  now: Date,
-): Promise<boolean> {
-  const scope = scopeOf(provider);
-  if (!wanted) {
-    if (standing) await closeRecommendation(db, scope, standing.id, ending, now);
-    return false;
-  }
-  const { reason, change } = wanted;
-  const rests = wanted.rests.map(({ id }) => id);
-  // What an id stands for never changes: whoever looked at it and names it applies what they saw, or nothing.
-  if (standing && JSON.stringify(standing.change) !== JSON.stringify(change)) {
-    await closeRecommendation(db, scope, standing.id, 'superseded', now);
-  } else if (standing) {
-    if (standing.reason !== reason) await updateReason(db, scope, standing.id, reason, now);
-    await setObservations(db, standing, rests);
-    return false;
-  }
-  const about = { providerId: provider.id, kind, subject };
-  if ((await findDismissedCause(db, scope, about)) === wanted.cause) return false;
-  const id = await insertRecommendation(db, provider, { ...about, reason, change }, now);
-  await addObservations(db, { tenantId: provider.tenantId, id }, rests);
-  return true;
+  await settleStands(db, provider, { stands: [{ provider, about, standing, wanted }], ending: 'superseded' }, now);
 }
 
 /** What an open recommendation is made for now. */
@@ -158,7 +190,7 @@ export async function causeOf(
   if (kind === 'adopt_provider') return adoptProvider.wanted({ provider, observations: [] }, true)?.cause ?? '';
   const rule = SUBJECT_RULES.find((one) => one.kind === kind);
   const item = itemOf(change);
-  const state = await subjectState(db, provider, item.kind, item.name);
+  const state = await subjectState(db, { provider, ...item });
   return rule?.wanted(state, true)?.cause ?? '';
 }
 
@@ -168,17 +200,34 @@ export function itemOf({ before, after }: Change): Pick<InventoryItem, 'kind' | 
 }
 
 /** What is declared and observed of a subject now. */
-export async function subjectState(
+export async function subjectState(db: Database, subject: ProviderSubject): Promise<SubjectState> {
+  const [state] = await subjectStates(db, subject.provider, [subject]);
+  if (!state) throw new Error('a subject has a state');
+  return state;
+}
+
+/** The same of many. @param tenant the one that all of their providers are of */
+async function subjectStates(
   db: Database,
-  provider: Provider,
-  kind: InventoryKind,
-  name: string,
-): Promise<SubjectState> {
-  const key = { providerId: provider.id, kind, nameKey: nameKey(kind, name, provider.name) };
-  const item = await findInventoryItemByKey(db, scopeOf(provider), key);
-  const observations = await findObservationsOf(db, scopeOf(provider), key);
-  // Of variants one is said, whichever was looked at: the declared one, else the one that was seen first.
-  return { provider, kind, name: item?.name ?? observations[0]?.name ?? name, item, observations };
+  tenant: InTenant,
+  subjects: readonly ProviderSubject[],
+): Promise<SubjectState[]> {
+  const keys = subjects.map(keyOf);
+  const items = await findInventoryItemsByKeys(db, tenant, keys);
+  const itemOf = new Map(items.map((item) => [subjectKey(item), item]));
+  const observationsOf = Map.groupBy(await findObservationsOfSubjects(db, tenant, keys), subjectKey);
+  return subjects.map((subject) => {
+    const { provider, kind, name } = subject;
+    const key = subjectKey(keyOf(subject));
+    const item = itemOf.get(key);
+    const observations = observationsOf.get(key) ?? [];
+    // Of variants one is said, whichever was looked at: the declared one, else the one that was seen first.
+    return { provider, kind, name: item?.name ?? observations[0]?.name ?? name, item, observations };
+  });
+}
+
+function keyOf({ provider, kind, name }: ProviderSubject) {
+  return { providerId: provider.id, kind, nameKey: nameKey(kind, name, provider.name) };
 }
 
 async function credentialState(db: Database, provider: Provider, now: Date): Promise<Omit<CredentialState, 'refused'>> {

@@ -1,7 +1,12 @@
 import { setImmediate as breathe } from 'node:timers/promises';
 import type { Database } from '@quartermaster/db/database.ts';
-import { findEmptiedProviders } from '@quartermaster/db/repositories/emptied-providers.ts';
-import { findLastOperatorTask, openOperatorTask } from '@quartermaster/db/repositories/operator-tasks.ts';
+import { deleteDiscoveredProviders } from '@quartermaster/db/repositories/discovered-providers.ts';
+import { type EmptiedProvider, findEmptiedProviders } from '@quartermaster/db/repositories/emptied-providers.ts';
+import {
+  findLastOperatorTask,
+  finishOperatorTasks,
+  openOperatorTask,
+} from '@quartermaster/db/repositories/operator-tasks.ts';
 import { findProvider } from '@quartermaster/db/repositories/providers.ts';
 import { supersedeUnfounded } from '@quartermaster/db/repositories/recommendation-states.ts';
 import {
@@ -9,9 +14,9 @@ import {
   countObservations,
   deleteUnreviewedObservations,
 } from '@quartermaster/db/repositories/runtime-observations.ts';
+import { supersedeOfProviders } from '@quartermaster/db/repositories/standing-recommendations.ts';
 import { scopeOf } from '@quartermaster/db/tenancy.ts';
 import type { Change as AuditedChange } from '../audit-events/write.ts';
-import { endProvider } from '../providers/service.ts';
 import { settleProvider } from '../recommendations/settle.ts';
 import { cancelReviewTasks } from './review-task.ts';
 
@@ -22,50 +27,25 @@ const ASKED_AGAIN_MS = 24 * 3600 * 1000;
 const OF_TURN = 200;
 
 /**
- * What a tenant may still have new observations of. Whoever sends spans decides what they name: without a limit one
- * sender could fill the table for good. What is known already goes on being counted.
+ * How many observations a tenant may still get. Whoever sends spans decides what they name: without a limit one sender could
+ * fill the table for good. What is known already goes on being counted.
+ *
+ * @param limit observations of a tenant
  */
-export type Budget = {
-  /** Takes one; false where none is left, and then counts what was not observed. */
-  take(): boolean;
-  /** How many there may still be. */
-  left: number;
-  /** How many were taken. */
-  taken: number;
-  /** How many subjects were not observed. */
-  refused: number;
-};
-
-/** @param limit observations of a tenant */
-export async function observationBudget(db: Database, tenantId: string, limit: number): Promise<Budget> {
-  const count = await countObservations(db, { tenantId, subTenantId: null });
-  const budget: Budget = {
-    left: Math.max(0, limit - count),
-    taken: 0,
-    refused: 0,
-    take() {
-      if (budget.left === 0) {
-        budget.refused += 1;
-        return false;
-      }
-      budget.left -= 1;
-      budget.taken += 1;
-      return true;
-    },
-  };
-  return budget;
+export async function roomForObservations(db: Database, tenantId: string, limit: number): Promise<number> {
+  return Math.max(0, limit - (await countObservations(db, { tenantId, subTenantId: null })));
 }
 
-/** Writes down what was taken, and asks somebody to look where something was refused. */
-export async function settleBudget(
+/** Writes down how many were taken, and asks somebody to look where something was refused. */
+export async function settleRoom(
   db: Database,
   tenantId: string,
-  budget: Budget,
-  { limit, now }: { limit: number; now: Date },
+  { taken, refused, limit }: { taken: number; refused: number; limit: number },
+  now: Date,
 ): Promise<void> {
   const place = { tenantId, subTenantId: null };
-  await addToObservationCount(db, place, budget.taken);
-  if (budget.refused === 0) return;
+  await addToObservationCount(db, place, taken);
+  if (refused === 0) return;
   const last = await findLastOperatorTask(db, scopeOf(place), cardinalityTask(tenantId), now);
   if (last?.completedAt != null && now.getTime() - Date.parse(last.completedAt) < ASKED_AGAIN_MS) return;
   const title = `The tenant has ${limit} observations, its limit: what else its agents use is not observed`;
@@ -83,22 +63,45 @@ export async function pruneObservations(
   now: Date,
 ): Promise<void> {
   const place = { tenantId, subTenantId: null };
-  const removed = await deleteUnreviewedObservations(trx, place);
-  await addToObservationCount(trx, place, -removed.length);
-  for (let start = 0; start < removed.length; start += OF_TURN) {
-    await cancelReviewTasks(trx, scopeOf(place), removed.slice(start, start + OF_TURN), now);
+  for (let removed = OF_TURN; removed === OF_TURN; ) {
+    const batch = await deleteUnreviewedObservations(trx, place, OF_TURN);
+    removed = batch.length;
+    await addToObservationCount(trx, place, -removed);
+    await cancelReviewTasks(trx, place, batch, now);
     await breathe();
   }
   await supersedeUnfounded(trx, place, now);
-  for (const [index, { id, isInUse }] of (await findEmptiedProviders(trx, place)).entries()) {
-    if (index % OF_TURN === OF_TURN - 1) await breathe();
+  const emptied = await findEmptiedProviders(trx, place);
+  // One that stays is still to be adopted, whatever that was recommended for.
+  for (const { id } of emptied.filter(({ isInUse }) => isInUse)) {
     const provider = await findProvider(trx, scopeOf(place), id);
-    if (!provider) continue;
-    // One that stays is still to be adopted, whatever that was recommended for.
-    if (isInUse) await settleProvider(trx, provider, now);
-    else await endProvider(trx, record, provider, now);
+    if (provider) await settleProvider(trx, provider, now);
+    await breathe();
+  }
+  const bare = emptied.filter(({ isInUse }) => !isInUse);
+  for (let start = 0; start < bare.length; start += OF_TURN) {
+    await endBare(trx, record, { tenantId, bare: bare.slice(start, start + OF_TURN) }, now);
+    await breathe();
   }
   record({ place, target: { type: 'tenant', id: tenantId }, changed: ['observations'] });
+}
+
+/** Deletes discovered providers that have nothing: what would have to end with one is what traffic alone led to. */
+async function endBare(
+  trx: Database,
+  record: (change: AuditedChange) => void,
+  { tenantId, bare }: { tenantId: string; bare: readonly EmptiedProvider[] },
+  now: Date,
+): Promise<void> {
+  const tenant = { tenantId };
+  const ids = bare.map(({ id }) => id);
+  await deleteDiscoveredProviders(trx, tenant, ids, now);
+  await supersedeOfProviders(trx, tenant, ids, now);
+  const tasks = { kind: 'adopt_provider', subjectType: 'provider', subjectIds: ids } as const;
+  await finishOperatorTasks(trx, tenant, tasks, 'cancelled', now);
+  for (const { id, ...provider } of bare) {
+    record({ place: provider, target: { type: 'provider', id }, changed: ['status'] });
+  }
 }
 
 function cardinalityTask(tenantId: string) {

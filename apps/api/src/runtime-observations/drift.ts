@@ -6,9 +6,9 @@ import { nameKey } from '@quartermaster/db/name-key.ts';
 import {
   addToObservationCount,
   findObservationOf,
-  insertObservation,
   updateObservation,
 } from '@quartermaster/db/repositories/runtime-observations.ts';
+import { insertObservation } from '@quartermaster/db/repositories/seen-observations.ts';
 import { scopeOf } from '@quartermaster/db/tenancy.ts';
 
 type Drifted = Pick<InventoryItem, 'kind' | 'name'> & { drift: null };

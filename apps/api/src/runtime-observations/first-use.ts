@@ -1,44 +1,53 @@
 import type { Provider } from '@quartermaster/contracts/providers.ts';
 import type { Database } from '@quartermaster/db/database.ts';
-import { findProviderUses, type ProviderUse, recordProviderUse } from '@quartermaster/db/repositories/provider-uses.ts';
+import {
+  findProviderUses,
+  type ProviderUses,
+  recordProviderUses,
+} from '@quartermaster/db/repositories/provider-uses.ts';
+import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
 
-export type ProviderUses = Awaited<ReturnType<typeof findProviderUses>>;
+/** What is seen at a provider, and which accounts are known to use it. */
+type Used = { provider: Pick<Provider, 'id'>; accounts: readonly string[] };
+
+/** Since when the accounts of some sightings use their providers. Answers what tells it of each. */
+export async function usesOfAll(
+  db: Database,
+  tenant: Pick<TenantPlace, 'tenantId'>,
+  used: readonly Used[],
+): Promise<(used: Used) => ProviderUses> {
+  const asked = new Map<string, { providerId: string; account: string }>();
+  for (const { provider, accounts } of used) {
+    for (const account of accounts) asked.set(`${provider.id} ${account}`, { providerId: provider.id, account });
+  }
+  const usesOf = await findProviderUses(db, tenant, [...asked.values()]);
+  return ({ provider, accounts }) => {
+    const { first, uses } = usesOf(provider.id);
+    return { first, uses: accounts.flatMap((account) => uses.find((use) => use.account === account) ?? []) };
+  };
+}
 
 /**
- * Remembers that an account used a provider, and tells who used it since when: by when the first span was received, since
- * the times in spans are their sender's choice. For one batch: what it knows of a provider is looked up once.
+ * The same where one of the accounts just used all of them: that it did is remembered, by when its first span was received,
+ * since the times in spans are their sender's choice.
  */
-export function firstUses(db: Database, account: string) {
-  const known = new Map<string, { first: ProviderUse | undefined; uses: Map<string, ProviderUse | undefined> }>();
-  return {
-    async record(provider: Provider, now: Date): Promise<void> {
-      const own = await load(provider, [account]);
-      if (own.uses.get(account)) return;
-      const use = { account, firstUsedAt: now.toISOString() };
-      await recordProviderUse(db, provider, provider.id, use);
-      own.uses.set(account, use);
-      own.first ??= use;
-    },
-
-    async of(provider: Provider, accounts: readonly string[]): Promise<ProviderUses> {
-      const { first, uses } = await load(provider, accounts);
-      return { first, uses: accounts.flatMap((name) => uses.get(name) ?? []) };
-    },
+export async function usesNow(
+  db: Database,
+  tenant: Pick<TenantPlace, 'tenantId'>,
+  { used, account }: { used: readonly Used[]; account: string },
+  now: Date,
+): Promise<(used: Used) => ProviderUses> {
+  const known = await usesOfAll(db, tenant, used);
+  const isNew = (one: Used) => !known(one).uses.some((use) => use.account === account);
+  const providerIds = [...new Set(used.filter(isNew).map(({ provider }) => provider.id))];
+  const use = { account, firstUsedAt: now.toISOString() };
+  await recordProviderUses(
+    db,
+    tenant,
+    providerIds.map((providerId) => ({ providerId, ...use })),
+  );
+  return (one) => {
+    const { first = use, uses } = known(one);
+    return { first, uses: isNew(one) ? [...uses, use] : uses };
   };
-
-  async function load(provider: Provider, accounts: readonly string[]) {
-    const own = known.get(provider.id) ?? { first: undefined, uses: new Map<string, ProviderUse | undefined>() };
-    const missing = accounts.filter((name) => !own.uses.has(name));
-    if (missing.length === 0) return own;
-    const found = await findProviderUses(db, provider, provider.id, missing);
-    own.first ??= found.first;
-    for (const name of missing) {
-      own.uses.set(
-        name,
-        found.uses.find((use) => use.account === name),
-      );
-    }
-    known.set(provider.id, own);
-    return own;
-  }
 }

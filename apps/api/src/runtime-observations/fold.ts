@@ -1,46 +1,36 @@
 import { setImmediate as breathe } from 'node:timers/promises';
-import type { Provider } from '@quartermaster/contracts/providers.ts';
 import type { RuntimeObservation } from '@quartermaster/contracts/runtime-observations.ts';
 import type { Database } from '@quartermaster/db/database.ts';
-import { nameKey, plainName } from '@quartermaster/db/name-key.ts';
-import {
-  findObservationOf,
-  insertObservation,
-  type ObservationSubject,
-  updateObservation,
-} from '@quartermaster/db/repositories/runtime-observations.ts';
-import { scopeOf, type TenantPlace } from '@quartermaster/db/tenancy.ts';
-import { reconcileProvider, reconcileSubject } from '../recommendations/reconcile.ts';
-import { observationBudget, settleBudget } from './cardinality.ts';
-import { declaredAt, declaringItemId } from './declared.ts';
-import { firstUses, type ProviderUses } from './first-use.ts';
+import { newId } from '@quartermaster/db/ids.ts';
+import { insertDiscoveredProviders } from '@quartermaster/db/repositories/discovered-providers.ts';
+import type { ProviderUses } from '@quartermaster/db/repositories/provider-uses.ts';
+import { findObservationsInPlace } from '@quartermaster/db/repositories/runtime-observations.ts';
+import { insertObservations, updateSeenObservations } from '@quartermaster/db/repositories/seen-observations.ts';
+import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
+import { reconcileDiscovered, reconcileSubjects } from '../recommendations/reconcile.ts';
+import { roomForObservations, settleRoom } from './cardinality.ts';
+import { type Declared, declaredOfAll, declaringItemId } from './declared.ts';
+import { usesNow } from './first-use.ts';
 import { providerMatcher, type SeenSpan } from './provider-match.ts';
-import { askAgain, settleReviewTask } from './review-task.ts';
+import { askAgain, settleReviewTasks } from './review-task.ts';
 import { riskOf } from './risk.ts';
+import { accountsOf, evidenceOf, type FoldedSpan, gatherSightings, type Sighting, seenIn } from './sightings.ts';
 import { statusAfter, statusSeenAgain } from './status.ts';
+import { subjectKey } from './subject-key.ts';
 
-/** A stored span, as folding counts it. */
-export type FoldedSpan = SeenSpan & { startedAt: Date; failed: boolean };
+/** A sighting, and what was observed of its subject before. */
+type Seen = { sighting: Sighting; former: RuntimeObservation | undefined };
 
-/** All spans of a batch that speak of one subject. */
-type Sighting = {
-  provider: Provider;
-  subject: ObservationSubject & { name: string };
-  former: RuntimeObservation | undefined;
-  spans: FoldedSpan[];
-  /** How the name was written. */
-  names: Set<string>;
-};
-type Evidence = RuntimeObservation['evidence'];
+/** A sighting, and what is observed of its subject now. */
+type Folded = Seen & { observation: RuntimeObservation; isReviewSpent: boolean };
 
-const SAMPLES = 10;
-
-/** Spans and sightings looked at before the event loop gets a turn: the database answers without giving it one. */
-const OF_TURN = 200;
+/** Sightings folded before the event loop gets a turn: the database answers without giving it one. */
+const OF_TURN = 64;
 
 /**
  * Folds spans into observations, one for each (tenant, sub-tenant, provider, kind, name), in the transaction that
- * stored them: what was stored before is not folded again, so counts are exact under retries.
+ * stored them: what was stored before is not folded again, so counts are exact under retries. It takes the same few
+ * statements for one subject as for {@link OF_TURN}.
  *
  * @param batch all spans of the request, since children tell of their parents' provider
  * @param stored those that were new
@@ -56,149 +46,126 @@ export async function foldSpans(
 ): Promise<number> {
   const { batch, stored, sender, limit } = spans;
   if (stored.length === 0) return 0;
-  const budget = await observationBudget(db, place.tenantId, limit);
-  const match = await providerMatcher(db, place, batch, now);
-  const uses = firstUses(db, sender);
-  const sightings = new Map<string, Sighting>();
-  for (const [index, span] of stored.entries()) {
-    if (index % OF_TURN === OF_TURN - 1) await breathe();
-    for (const seen of span.subjects) {
-      // A provider that would have to be made comes with an observation that would have to be, too.
-      const provider = await match(span, seen, () => budget.left > 0);
-      if (!provider) {
-        budget.take();
-        continue;
-      }
-      const name = plainName(seen.kind, seen.name, provider.name);
-      const subject = {
-        providerId: provider.id,
-        kind: seen.kind,
-        nameKey: nameKey(seen.kind, name, provider.name),
-        name,
-      };
-      const key = JSON.stringify([provider.id, subject.kind, subject.nameKey]);
-      let sighting = sightings.get(key);
-      if (!sighting) {
-        const former = await findObservationOf(db, place, subject);
-        if (!former && !budget.take()) continue;
-        sighting = { provider, subject, former, spans: [], names: new Set() };
-        sightings.set(key, sighting);
-      }
-      sighting.spans.push(span);
-      if (sighting.names.size < SAMPLES) sighting.names.add(seen.name);
-    }
+  const { match, made } = await providerMatcher(db, place, batch, now);
+  const sightings = await gatherSightings(stored, match, now);
+  const formerOf = await findFormer(
+    db,
+    place,
+    sightings.filter(({ provider }) => !made.has(provider)),
+  );
+  const all = sightings.map((sighting) => ({ sighting, former: formerOf(sighting) }));
+  const { kept, refused } = await withinLimit(db, place, { all, limit }, now);
+  const discovered = new Set(kept.map(({ sighting }) => sighting.provider).filter((provider) => made.has(provider)));
+  await insertDiscoveredProviders(db, place, [...discovered]);
+  for (let start = 0; start < kept.length; start += OF_TURN) {
+    if (start > 0) await breathe();
+    await fold(db, place, { seen: kept.slice(start, start + OF_TURN), sender }, now);
   }
-  let folded = 0;
-  for (const sighting of sightings.values()) {
-    await uses.record(sighting.provider, now);
-    const accounts = lastOf(sighting.former?.evidence.accounts, sender);
-    await fold(db, place, { ...sighting, accounts, uses: await uses.of(sighting.provider, accounts) }, now);
-    folded += 1;
-    if (folded % OF_TURN === 0) await breathe();
+  return refused;
+}
+
+/** What is observed in the place of the subjects of some sightings. */
+async function findFormer(db: Database, place: TenantPlace, sightings: readonly Sighting[]) {
+  const found = new Map<string, RuntimeObservation>();
+  for (let start = 0; start < sightings.length; start += OF_TURN) {
+    if (start > 0) await breathe();
+    const some = await findObservationsInPlace(db, place, sightings.slice(start, start + OF_TURN));
+    for (const { nameKey, ...observation } of some) found.set(subjectKey({ ...observation, nameKey }), observation);
   }
-  await settleBudget(db, place.tenantId, budget, { limit, now });
-  return budget.refused;
+  return (sighting: Sighting) => found.get(subjectKey(sighting));
+}
+
+/**
+ * Leaves out what the tenant may not have any more observations of: what is known already goes on being counted. A
+ * provider that would have to be made comes with an observation that would have to be, too.
+ */
+async function withinLimit(
+  db: Database,
+  { tenantId }: TenantPlace,
+  { all, limit }: { all: readonly Seen[]; limit: number },
+  now: Date,
+): Promise<{ kept: Seen[]; refused: number }> {
+  const added = all.filter(({ former }) => !former);
+  if (added.length === 0) return { kept: [...all], refused: 0 };
+  const room = await roomForObservations(db, tenantId, limit);
+  const left = new Set(added.slice(room));
+  const refused = added.slice(room).reduce((sum, { sighting }) => sum + sighting.count, 0);
+  await settleRoom(db, tenantId, { taken: added.length - left.size, refused, limit }, now);
+  return { kept: all.filter((seen) => !left.has(seen)), refused };
 }
 
 async function fold(
   db: Database,
   place: TenantPlace,
-  sighting: Sighting & { accounts: string[]; uses: ProviderUses },
+  { seen, sender }: { seen: readonly Seen[]; sender: string },
   now: Date,
 ): Promise<void> {
-  const { provider, subject, former, spans, uses } = sighting;
-  const declared = await declaredAt(db, place, provider, subject);
-  const latest = new Date(Math.max(...spans.map(({ startedAt }) => startedAt.getTime())));
-  const decided = former
-    ? { ...former, status: statusSeenAgain(former, declared, { latest, now }) }
-    : ({ status: 'open', review: null, drift: null } as const);
-  const occurrences = (former?.occurrences ?? 0) + spans.length;
-  const { status, review } = statusAfter({ ...decided, occurrences }, declared);
-  const evidence = evidenceOf(former?.evidence, sighting);
-  const observed = {
-    unknown: declared.unknown,
-    inventoryItemId: declaringItemId(declared),
-    occurrences,
-    evidence,
-    status,
-    risk: riskOf(
-      { provider, item: declared.item, observation: { unknown: declared.unknown, status, review, evidence }, uses },
-      now,
-    ),
-    ...seenIn(former, spans, now),
-  };
-  const isReviewSpent = former?.review != null && review === null;
-  const observation = former
-    ? await updateObservation(
-        db,
-        scopeOf(place),
-        former.id,
-        { ...observed, ...(isReviewSpent && { review: null }) },
-        now,
-      )
-    : await insertObservation(db, place, { ...subject, ...observed, drift: null }, now);
-  if (!observation) throw new Error(`the observation ${former?.id} is gone`);
-  if (!former && provider.status === 'discovered') await reconcileProvider(db, provider, now, observation);
+  const observed = seen.map((one) => ({
+    ...{ ...one, ...place, provider: one.sighting.provider, kind: one.sighting.kind, nameKey: one.sighting.nameKey },
+    accounts: accountsOf(one.former?.evidence, sender),
+  }));
+  const declaredOf = await declaredOfAll(db, place, observed);
+  const usesOf = await usesNow(db, place, { used: observed, account: sender }, now);
+  const folded = observed.map((one) =>
+    foldOne(one, { declared: declaredOf(one), uses: usesOf(one), accounts: one.accounts, place, now }),
+  );
+  const added = folded.filter(({ former }) => !former);
+  const known = folded.filter(({ former }) => former);
+  await insertObservations(
+    db,
+    place,
+    added.map(({ observation, sighting: { nameKey } }) => ({ ...observation, nameKey })),
+    now,
+  );
+  await updateSeenObservations(
+    db,
+    place,
+    known.map(({ observation, isReviewSpent }) => ({ ...observation, isReviewSpent })),
+    now,
+  );
+  await settle(db, place, folded, now);
+}
+
+/** What follows from what was observed. */
+async function settle(db: Database, place: TenantPlace, folded: readonly Folded[], now: Date): Promise<void> {
+  const toReviewed = ({ sighting: { provider }, observation }: Folded) => ({ provider, observation });
+  const discovered = folded.filter(({ former, sighting }) => !former && sighting.provider.status === 'discovered');
+  await reconcileDiscovered(db, place, discovered.map(toReviewed), now);
   // What follows from it was done when it became what it is.
-  if (former?.unknown === observation.unknown && former.status === observation.status) {
-    await askAgain(db, provider, observation, now);
-    return;
-  }
-  await settleReviewTask(db, provider, observation, now);
-  await reconcileSubject(db, provider, subject, now);
+  const isSame = ({ former, observation }: Folded) =>
+    former?.unknown === observation.unknown && former.status === observation.status;
+  await askAgain(db, place, folded.filter(isSame).map(toReviewed), now);
+  const changed = folded.filter((one) => !isSame(one));
+  await settleReviewTasks(db, place, changed.map(toReviewed), now);
+  await reconcileSubjects(
+    db,
+    place,
+    changed.map(({ sighting: { provider, kind, name } }) => ({ provider, kind, name })),
+    now,
+  );
 }
 
-/** First and last seen, by the spans' own start times, whatever order they come in; never later than now. */
-function seenIn(
-  former: RuntimeObservation | undefined,
-  spans: readonly FoldedSpan[],
-  now: Date,
-): Pick<RuntimeObservation, 'firstSeenAt' | 'lastSeenAt' | 'lastTraceId' | 'lastSpanId'> {
-  // What a sync alone reported was not seen in traffic yet.
-  const seen = former !== undefined && former.occurrences > 0 ? former : undefined;
-  let { firstSeenAt = '', lastSeenAt = '', lastTraceId = null, lastSpanId = null } = seen ?? {};
-  for (const span of spans) {
-    const time = (span.startedAt > now ? now : span.startedAt).toISOString();
-    if (firstSeenAt === '' || time < firstSeenAt) firstSeenAt = time;
-    if (time >= lastSeenAt) {
-      lastSeenAt = time;
-      lastTraceId = span.traceId;
-      lastSpanId = span.spanId;
-    }
-  }
-  return { firstSeenAt, lastSeenAt, lastTraceId, lastSpanId };
-}
-
-function evidenceOf(
-  former: Evidence | undefined,
-  { spans, names, accounts }: Pick<Sighting, 'spans' | 'names'> & { accounts: string[] },
-): Evidence {
-  const seen = (read: (span: FoldedSpan) => string | null) => spans.map(read);
-  return {
-    serviceNames: merged(
-      former?.serviceNames,
-      seen((span) => span.serviceName),
-    ),
-    serverAddresses: merged(
-      former?.serverAddresses,
-      seen((span) => span.genAi.serverAddress),
-    ),
-    operations: merged(
-      former?.operations,
-      seen((span) => span.genAi.operation ?? span.genAi.mcpMethod),
-    ),
-    accounts,
-    names: merged(former?.names, [...names]),
-    errors: (former?.errors ?? 0) + spans.filter((span) => span.failed).length,
+function foldOne(
+  { sighting, former }: Seen,
+  known: { declared: Declared; uses: ProviderUses; accounts: string[]; place: TenantPlace; now: Date },
+): Folded {
+  const { provider, providerId, kind, name } = sighting;
+  const { declared, uses, accounts, place, now } = known;
+  const decided = former
+    ? { ...former, status: statusSeenAgain(former, declared, { latest: new Date(sighting.latest), now }) }
+    : ({ status: 'open', review: null, drift: null } as const);
+  const occurrences = (former?.occurrences ?? 0) + sighting.count;
+  const { status, review } = statusAfter({ ...decided, occurrences }, declared);
+  const evidence = evidenceOf(former?.evidence, sighting, accounts);
+  const { unknown, item } = declared;
+  const time = now.toISOString();
+  const { tenantId, subTenantId } = place;
+  const observation: RuntimeObservation = {
+    ...(former ?? { id: newId('obs', now), tenantId, subTenantId, providerId, kind, name, createdAt: time }),
+    ...{ unknown, inventoryItemId: declaringItemId(declared), occurrences, evidence, status, review },
+    ...{ drift: decided.drift, updatedAt: time },
+    risk: riskOf({ provider, item, observation: { unknown, status, review, evidence }, uses }, now),
+    ...seenIn(former, sighting),
   };
-}
-
-/** The last ten accounts: whoever came last is whom the others do not know yet. */
-function lastOf(known: readonly string[] = [], account: string): string[] {
-  return [...known.filter((one) => one !== account), account].slice(-SAMPLES);
-}
-
-/** The first ten of what is known and found. */
-function merged(known: string[] | undefined, found: readonly (string | null)[]): string[] {
-  return [...new Set([...(known ?? []), ...found.filter((text) => text !== null)])].slice(0, SAMPLES);
+  return { sighting, former, observation, isReviewSpent: former?.review != null && review === null };
 }

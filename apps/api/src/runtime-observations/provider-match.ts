@@ -2,12 +2,8 @@ import type { Provider, ProviderKind } from '@quartermaster/contracts/providers.
 import type { Database } from '@quartermaster/db/database.ts';
 import { nameKey } from '@quartermaster/db/name-key.ts';
 import { folded } from '@quartermaster/db/queries.ts';
-import {
-  findProvidersOfTraffic,
-  findSoleProvidersOfTools,
-  hostOf,
-  insertProvider,
-} from '@quartermaster/db/repositories/providers.ts';
+import { discoveredProvider } from '@quartermaster/db/repositories/discovered-providers.ts';
+import { findProvidersOfTraffic, findSoleProvidersOfTools, hostOf } from '@quartermaster/db/repositories/providers.ts';
 import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
 import type { GenAi, Subject } from '../traces/genai.ts';
 
@@ -45,36 +41,44 @@ const NAMES_OF_LOOKUP = 5000;
  * Where several fit, a declared provider comes before a discovered one, and one of the place itself before one of the
  * whole tenant.
  *
- * @returns a matcher for one batch: it looks the batch's names and hosts up once, and makes discovered providers, unless
- *   it may not and then answers undefined
+ * @returns a matcher for one batch, which looked the batch's names and hosts up at once. The discovered providers that it
+ *   makes are not stored yet: they are in `made`.
  */
 export async function providerMatcher(
   db: Database,
   place: TenantPlace,
   batch: readonly SeenSpan[],
   now: Date,
-): Promise<(span: SeenSpan, subject: Subject, mayMake: () => boolean) => Promise<Provider | undefined>> {
+): Promise<{ match: (span: SeenSpan, subject: Subject) => Provider; made: ReadonlySet<Provider> }> {
   const byHosts = new Map<string, Provider[]>();
   const byNames = new Map<string, Provider[]>();
   for (const provider of await providersOf(db, place, batch)) learn(provider);
-  const childrenOf = Map.groupBy(batch, ({ traceId, parentSpanId }) => `${traceId} ${parentSpanId}`);
+  const ofMcp = batch.filter(({ genAi }) => genAi.mcpMethod !== null);
+  const mcpSpansOf = Map.groupBy(ofMcp, ({ traceId, parentSpanId }) => `${traceId} ${parentSpanId}`);
   const toolOwners = await ownersOfTools(db, place, batch);
+  const made = new Set<Provider>();
+  // What a span says of its provider decides, whatever else it says; and what is learnt later takes nothing away from it.
+  const matched = new Map<string, Provider>();
 
-  return match;
+  return { match, made };
 
-  async function match(span: SeenSpan, subject: Subject, mayMake: () => boolean): Promise<Provider | undefined> {
+  function match(span: SeenSpan, subject: Subject): Provider {
     const { serverAddress, provider } = span.genAi;
-    if (serverAddress !== null) {
-      const owner = byHost(serverAddress, span.genAi.serverPort);
-      if (owner) return owner;
-    } else if (provider !== null) {
-      const owner = byName(provider);
-      if (owner) return owner;
-    } else if (subject.kind === 'tool') {
-      const owner = (await ofMcpChild(span, subject, mayMake)) ?? toolOwners.get(toolKey(subject.name));
-      if (owner) return owner;
+    if (serverAddress === null && provider === null && subject.kind === 'tool') {
+      return ofMcpChild(span, subject) ?? toolOwners.get(toolKey(subject.name)) ?? discovered(span, subject);
     }
-    return discovered(span, subject, mayMake);
+    const said = saidOf(span);
+    let owner = matched.get(said);
+    if (!owner) {
+      owner = declaredOf(span) ?? discovered(span, subject);
+      matched.set(said, owner);
+    }
+    return owner;
+  }
+
+  function declaredOf({ genAi: { serverAddress, serverPort, provider } }: SeenSpan): Provider | undefined {
+    if (serverAddress !== null) return byHost(serverAddress, serverPort);
+    return provider === null ? undefined : byName(provider);
   }
 
   function learn(provider: Provider): void {
@@ -102,16 +106,16 @@ export async function providerMatcher(
     return providers.toSorted((a, b) => distance(a) - distance(b) || (a.id < b.id ? -1 : 1))[0];
   }
 
-  async function ofMcpChild(span: SeenSpan, subject: Subject, mayMake: () => boolean): Promise<Provider | undefined> {
-    const child = childrenOf
+  function ofMcpChild(span: SeenSpan, subject: Subject): Provider | undefined {
+    const child = mcpSpansOf
       .get(`${span.traceId} ${span.spanId}`)
-      ?.find(({ genAi, subjects }) => genAi.mcpMethod !== null && subjects.some((own) => own.name === subject.name));
+      ?.find(({ subjects }) => subjects.some((own) => own.name === subject.name));
     if (!child || child.spanId === span.spanId) return undefined;
     if (child.genAi.serverAddress === null && child.genAi.provider === null) return undefined;
-    return match(child, subject, mayMake);
+    return match(child, subject);
   }
 
-  async function discovered(span: SeenSpan, subject: Subject, mayMake: () => boolean): Promise<Provider | undefined> {
+  function discovered(span: SeenSpan, subject: Subject): Provider {
     const names = namesOf(span);
     for (const [index, name] of names.entries()) {
       const holder = byName(name);
@@ -119,12 +123,10 @@ export async function providerMatcher(
       const isAdopted = holder?.baseUrl === null && name !== span.genAi.provider;
       if (holder && (holder.status === 'discovered' || isAdopted || isLast)) return holder;
       if (holder) continue;
-      if (!mayMake()) return undefined;
-      const kind = kindOf(span.genAi, subject);
-      const values = { name, kind, status: 'discovered', displayName: null, description: null, baseUrl: null } as const;
-      const made = await insertProvider(db, place, { ...values, metadata: {} }, now);
-      learn(made);
-      return made;
+      const provider = discoveredProvider(place, { name, kind: kindOf(span.genAi, subject) }, now);
+      made.add(provider);
+      learn(provider);
+      return provider;
     }
     throw new Error('a span always has a name for its provider');
   }
@@ -142,10 +144,16 @@ function namesOf({ genAi, serviceName }: SeenSpan): string[] {
   ];
 }
 
+/** What a span says of its provider. No text of a span has a NUL in it. */
+function saidOf({ genAi: { serverAddress, serverPort, provider }, serviceName }: SeenSpan): string {
+  return `${serverAddress ?? ''}\0${serverPort ?? ''}\0${provider ?? ''}\0${serviceName ?? ''}`;
+}
+
 /** The providers that the hosts and names of a batch may mean. */
 async function providersOf(db: Database, place: TenantPlace, batch: readonly SeenSpan[]): Promise<Provider[]> {
-  const hosts = distinct(batch.map(({ genAi }) => genAi.serverAddress));
-  const names = distinct(batch.flatMap(namesOf));
+  const said = [...new Map(batch.map((span) => [saidOf(span), span])).values()];
+  const hosts = distinct(said.map(({ genAi }) => genAi.serverAddress));
+  const names = distinct(said.flatMap(namesOf));
   const found = new Map<string, Provider>();
   for (let start = 0; start < Math.max(hosts.length, names.length); start += NAMES_OF_LOOKUP) {
     const end = start + NAMES_OF_LOOKUP;

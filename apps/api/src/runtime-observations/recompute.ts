@@ -5,20 +5,21 @@ import type { RuntimeObservation } from '@quartermaster/contracts/runtime-observ
 import type { Database } from '@quartermaster/db/database.ts';
 import { nameKey } from '@quartermaster/db/name-key.ts';
 import { folded } from '@quartermaster/db/queries.ts';
-import { findProviderUses } from '@quartermaster/db/repositories/provider-uses.ts';
+import type { ProviderUses } from '@quartermaster/db/repositories/provider-uses.ts';
 import { findProvidersDeclared } from '@quartermaster/db/repositories/providers.ts';
 import type { FormerObservation } from '@quartermaster/db/repositories/recommendation-states.ts';
 import {
   findObservationsOf,
+  findObservationsOfSubjects,
   updateObservation,
-  updateObservationStates,
 } from '@quartermaster/db/repositories/runtime-observations.ts';
+import { updateObservationStates } from '@quartermaster/db/repositories/seen-observations.ts';
 import { scopeOf, type TenantPlace } from '@quartermaster/db/tenancy.ts';
 import { changedFields } from '../audit-events/write.ts';
-import { reconcileSubject } from '../recommendations/reconcile.ts';
+import { reconcileSubjects } from '../recommendations/reconcile.ts';
 import { type Declared, declaredAt, declaredOfAll, declaringItemId } from './declared.ts';
-import type { ProviderUses } from './first-use.ts';
-import { settleReviewTasks } from './review-task.ts';
+import { usesOfAll } from './first-use.ts';
+import { type Reviewed, settleReviewTasks } from './review-task.ts';
 import { riskOf } from './risk.ts';
 import { statusAfter } from './status.ts';
 
@@ -38,18 +39,19 @@ const OF_TURN = 200;
  * recommended of a deleted one is for the caller to end.
  */
 export async function recomputeProvider(db: Database, provider: Provider, now: Date): Promise<void> {
-  const subjects = new Map<string, Subject>();
-  for (const { before, after } of await recompute(db, provider, undefined, undefined, now)) {
-    // Of an observation, rules look at nothing else that a provider changes.
-    if (before.unknown === after.unknown && before.status === after.status) continue;
-    const { kind, name } = after;
-    subjects.set(JSON.stringify([kind, name]), { kind, name });
-  }
+  const observations = await findObservationsOf(db, scopeOf(provider), provider.id);
+  const changed = await recompute(
+    db,
+    provider,
+    observations.map((observation) => ({ provider, observation })),
+    undefined,
+    now,
+  );
   if (provider.status === 'deleted') return;
-  for (const [index, subject] of [...subjects.values()].entries()) {
-    if (index % OF_TURN === OF_TURN - 1) await breathe();
-    await reconcileSubject(db, provider, subject, now);
-  }
+  // Of an observation, rules look at nothing else that a provider changes.
+  const isOther = ({ before, after }: Changed) => before.unknown !== after.unknown || before.status !== after.status;
+  const subjects = changed.filter(isOther).map(({ after: { kind, name } }) => ({ provider, kind, name }));
+  await reconcileSubjects(db, provider, subjects, now);
 }
 
 /**
@@ -60,12 +62,11 @@ export async function recomputeProvider(db: Database, provider: Provider, now: D
 export async function recomputeSubject(
   db: Database,
   provider: Provider,
-  subject: Subject,
+  { kind, name }: Subject,
   now: Date,
   former?: FormerStates,
 ): Promise<void> {
-  await recompute(db, provider, subject, former, now);
-  await reconcileSubject(db, provider, subject, now);
+  await recomputeSubjects(db, provider, { subjects: [{ provider, kind, name }], former }, now);
 }
 
 /** The same for the subjects that declarations of a manifest name. */
@@ -78,10 +79,40 @@ export async function recomputeDeclared(
   const names = [...new Set(declarations.map((declaration) => folded(declaration.provider)))];
   const ids = [...new Set(declarations.map((declaration) => declaration.provider))];
   const providers = await findProvidersDeclared(db, place, { names, ids });
-  for (const { provider: called, kind, name } of declarations) {
-    const named = providers.filter((provider) => provider.id === called || folded(provider.name) === folded(called));
-    for (const provider of named) await recomputeSubject(db, provider, { kind, name }, now);
+  const byId = new Map(providers.map((provider) => [provider.id, provider]));
+  const byName = Map.groupBy(providers, ({ name }) => folded(name));
+  const subjects = declarations.flatMap(({ provider: called, kind, name }) => {
+    const named = new Set(byName.get(folded(called)));
+    const identified = byId.get(called);
+    if (identified) named.add(identified);
+    return [...named].map((provider) => ({ provider, kind, name }));
+  });
+  await recomputeSubjects(db, place, { subjects }, now);
+}
+
+async function recomputeSubjects(
+  db: Database,
+  tenant: Pick<TenantPlace, 'tenantId'>,
+  { subjects, former }: { subjects: readonly (Subject & { provider: Provider })[]; former?: FormerStates | undefined },
+  now: Date,
+): Promise<void> {
+  const providers = new Map(subjects.map(({ provider }) => [provider.id, provider]));
+  for (let start = 0; start < subjects.length; start += OF_TURN) {
+    if (start > 0) await breathe();
+    const some = subjects.slice(start, start + OF_TURN);
+    const keys = some.map(({ provider, kind, name }) => ({
+      ...{ providerId: provider.id, kind, nameKey: nameKey(kind, name, provider.name) },
+    }));
+    const observations = await findObservationsOfSubjects(db, tenant, keys);
+    // Names that are variants of one find the same twice.
+    const distinct = new Map(observations.map((observation) => [observation.id, observation]));
+    const observed = [...distinct.values()].flatMap((observation) => {
+      const provider = providers.get(observation.providerId);
+      return provider ? [{ provider, observation }] : [];
+    });
+    await recompute(db, tenant, observed, former, now);
   }
+  await reconcileSubjects(db, tenant, subjects, now);
 }
 
 /** Weighs an observation again, after somebody decided about it. */
@@ -92,42 +123,47 @@ export async function recomputeRisk(
   now: Date,
 ): Promise<RuntimeObservation> {
   const { item } = await declaredAt(db, observation, provider, observation);
-  const uses = await findProviderUses(db, provider, provider.id, observation.evidence.accounts);
-  const risk = riskOf({ provider, item, observation, uses }, now);
+  const used = { provider, accounts: observation.evidence.accounts };
+  const usesOf = await usesOfAll(db, provider, [used]);
+  const risk = riskOf({ provider, item, observation, uses: usesOf(used) }, now);
   return (await updateObservation(db, scopeOf(observation), observation.id, { risk }, now)) ?? observation;
 }
 
 /** Answers the observations that changed. In batches, each with a few statements: there may be 10,000. */
 async function recompute(
   db: Database,
-  provider: Provider,
-  subject: Subject | undefined,
+  tenant: Pick<TenantPlace, 'tenantId'>,
+  observed: readonly Reviewed[],
   former: FormerStates | undefined,
   now: Date,
 ): Promise<Changed[]> {
-  const key = subject && { kind: subject.kind, nameKey: nameKey(subject.kind, subject.name, provider.name) };
-  const observations = await findObservationsOf(db, scopeOf(provider), { providerId: provider.id, ...key });
   const changed: Changed[] = [];
-  for (let start = 0; start < observations.length; start += OF_TURN) {
+  for (let start = 0; start < observed.length; start += OF_TURN) {
     if (start > 0) await breathe();
-    changed.push(...(await recomputeSome(db, provider, observations.slice(start, start + OF_TURN), former, now)));
+    changed.push(...(await recomputeSome(db, tenant, observed.slice(start, start + OF_TURN), former, now)));
   }
   return changed;
 }
 
 async function recomputeSome(
   db: Database,
-  provider: Provider,
-  observations: readonly RuntimeObservation[],
+  tenant: Pick<TenantPlace, 'tenantId'>,
+  observed: readonly Reviewed[],
   former: FormerStates | undefined,
   now: Date,
 ): Promise<Changed[]> {
-  const declaredOf = await declaredOfAll(db, provider, observations);
-  const usesOf = await knownUses(db, provider, observations);
-  const states = observations.map((before) => {
-    const known = { declared: declaredOf(before), uses: usesOf(before), former: former?.get(before.id) };
+  const seen = observed.map(({ provider, observation }) => {
+    const { tenantId, subTenantId, kind, name, evidence } = observation;
+    const key = nameKey(kind, name, provider.name);
+    return { provider, before: observation, accounts: evidence.accounts, tenantId, subTenantId, kind, nameKey: key };
+  });
+  const declaredOf = await declaredOfAll(db, tenant, seen);
+  const usesOf = await usesOfAll(db, tenant, seen);
+  const states = seen.map((one) => {
+    const { provider, before } = one;
+    const known = { declared: declaredOf(one), uses: usesOf(one), former: former?.get(before.id) };
     const state = stateOf(provider, before, known, now);
-    return { before, after: { ...before, ...state }, isSame: changedFields(before, state).length === 0 };
+    return { provider, before, after: { ...before, ...state }, isSame: changedFields(before, state).length === 0 };
   });
   const changed = states.filter(({ isSame }) => !isSame);
   // A review is kept or ended here, never made: as it is stored it says more than it shows.
@@ -135,27 +171,16 @@ async function recomputeSome(
     ...after,
     isReviewSpent: after.review === null && before.review !== null,
   }));
-  await updateObservationStates(db, scopeOf(provider), stored, now);
+  await updateObservationStates(db, tenant, stored, now);
   // Of a deleted provider nothing is left to decide, whatever it is.
-  const settled = provider.status === 'deleted' ? states : changed;
+  const settled = states.filter(({ provider, isSame }) => provider.status === 'deleted' || !isSame);
   await settleReviewTasks(
     db,
-    provider,
-    settled.map(({ after }) => after),
+    tenant,
+    settled.map(({ provider, after }) => ({ provider, observation: after })),
     now,
   );
   return changed;
-}
-
-/** The uses of a provider by the accounts of some observations. */
-async function knownUses(db: Database, provider: Provider, observations: readonly RuntimeObservation[]) {
-  const accounts = new Set(observations.flatMap(({ evidence }) => evidence.accounts));
-  const { first, uses } = await findProviderUses(db, provider, provider.id, [...accounts]);
-  const byAccount = new Map(uses.map((use) => [use.account, use]));
-  return ({ evidence }: RuntimeObservation) => ({
-    first,
-    uses: evidence.accounts.flatMap((account) => byAccount.get(account) ?? []),
-  });
 }
 
 function stateOf(

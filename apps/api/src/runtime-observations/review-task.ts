@@ -2,70 +2,84 @@ import type { Provider } from '@quartermaster/contracts/providers.ts';
 import type { RuntimeObservation } from '@quartermaster/contracts/runtime-observations.ts';
 import type { Database } from '@quartermaster/db/database.ts';
 import {
-  findLastOperatorTask,
+  findLastTasks,
   finishOperatorTasks,
+  type LastTask,
   openOperatorTasks,
 } from '@quartermaster/db/repositories/operator-tasks.ts';
-import { scopeOf, type TenantScope } from '@quartermaster/db/tenancy.ts';
+import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
 import { isRejectedAgain } from '../recommendations/rules/rule.ts';
 
 const REVIEWS = { kind: 'review_observation', subjectType: 'runtime_observation' } as const;
 
-/** Opens the review task of an open observation, and cancels that of any other. */
-export async function settleReviewTask(
-  db: Database,
-  provider: Provider,
-  observation: RuntimeObservation,
-  now: Date,
-): Promise<void> {
-  await settleReviewTasks(db, provider, [observation], now);
-}
+/** An observation at its provider. */
+export type Reviewed = { provider: Provider; observation: RuntimeObservation };
 
-/** The same for many observations of a provider, some hundreds at the most. */
+type InTenant = Pick<TenantPlace, 'tenantId'>;
+
+/** Opens the review tasks of open observations of a tenant, and cancels those of the others. */
 export async function settleReviewTasks(
   db: Database,
-  provider: Provider,
-  observations: readonly RuntimeObservation[],
+  tenant: InTenant,
+  reviewed: readonly Reviewed[],
   now: Date,
 ): Promise<void> {
-  const isAsked = ({ status }: RuntimeObservation) => status === 'open' && provider.status !== 'deleted';
-  const ended = observations.filter((observation) => !isAsked(observation));
-  await cancelReviewTasks(db, scopeOf(provider), ended, now);
-  const tasks = observations.filter(isAsked).map((observation) => ({
+  const isAsked = ({ provider, observation }: Reviewed) =>
+    observation.status === 'open' && provider.status !== 'deleted';
+  const ended = reviewed.filter((one) => !isAsked(one)).map(({ observation }) => observation);
+  await cancelReviewTasks(db, tenant, ended, now);
+  await openReviewTasks(db, tenant, reviewed.filter(isAsked), now);
+}
+
+async function openReviewTasks(
+  db: Database,
+  tenant: InTenant,
+  reviewed: readonly Reviewed[],
+  now: Date,
+): Promise<void> {
+  const tasks = reviewed.map(({ provider, observation }) => ({
     ...reviewTask(observation),
     subTenantId: observation.subTenantId,
     title: titleOf(provider, observation),
     priority: observation.risk.level === 'high' ? ('high' as const) : ('normal' as const),
   }));
-  await openOperatorTasks(db, provider, { ...REVIEWS, tasks }, now);
+  await openOperatorTasks(db, tenant, { ...REVIEWS, tasks }, now);
 }
 
-/** Ends the review tasks of observations, some hundreds at the most: nobody needs to decide about them any more. */
+/** Ends the review tasks of observations of a tenant: nobody needs to decide about them any more. */
 export async function cancelReviewTasks(
   db: Database,
-  scope: TenantScope,
+  tenant: InTenant,
   observations: readonly Pick<RuntimeObservation, 'id'>[],
   now: Date,
 ): Promise<void> {
   const subjectIds = observations.map(({ id }) => id);
-  await finishOperatorTasks(db, scope, { ...REVIEWS, subjectIds }, 'cancelled', now);
+  await finishOperatorTasks(db, tenant, { ...REVIEWS, subjectIds }, 'cancelled', now);
 }
 
 /** How long after somebody cancelled a review another one is asked for, if it is still used and undecided. */
 const ASKED_AGAIN_MS = 24 * 3600 * 1000;
 
-/** Asks for a review once more where nobody is asked and nobody decided: a task that is cancelled decides nothing. */
+/** Asks for reviews once more where nobody is asked and nobody decided: a task that is cancelled decides nothing. */
 export async function askAgain(
   db: Database,
-  provider: Provider,
-  observation: RuntimeObservation,
+  tenant: InTenant,
+  reviewed: readonly Reviewed[],
   now: Date,
 ): Promise<void> {
-  if (observation.status !== 'open') return;
-  const last = await findLastOperatorTask(db, scopeOf(observation), reviewTask(observation), now);
-  if (last?.completedAt != null && now.getTime() - Date.parse(last.completedAt) >= ASKED_AGAIN_MS) {
-    await settleReviewTask(db, provider, observation, now);
-  }
+  const open = reviewed.filter(({ observation }) => observation.status === 'open');
+  const subjectIds = open.map(({ observation }) => observation.id);
+  const before = new Date(now.getTime() - ASKED_AGAIN_MS).toISOString();
+  const tasks = await findLastTasks(db, tenant, { ...REVIEWS, subjectIds });
+  const isLongOver = ({ isUnfinished, completedAt }: LastTask) =>
+    !isUnfinished && completedAt !== null && completedAt <= before;
+  const over = new Set(tasks.filter(isLongOver).map(({ subjectId }) => subjectId));
+  await openReviewTasks(
+    db,
+    tenant,
+    open.filter(({ observation }) => over.has(observation.id)),
+    now,
+  );
 }
 
 /** The one task that asks for the review of an observation. */

@@ -19,7 +19,7 @@ import { ApiError, valueError } from '../errors.ts';
 import { reconcileSubject } from '../recommendations/reconcile.ts';
 import type { CallerContext } from '../trpc.ts';
 import { recomputeRisk } from './recompute.ts';
-import { reviewTask, settleReviewTask } from './review-task.ts';
+import { reviewTask, settleReviewTasks } from './review-task.ts';
 import { statusAfter } from './status.ts';
 
 /** Writes a person's decision down, completes the review task, and dismisses the recommendation of what is rejected. */
@@ -100,7 +100,7 @@ async function settle(
   const provider = await findProvider(trx, EVERYWHERE, decided.providerId);
   if (!provider) return decided;
   const observation = await recomputeRisk(trx, provider, decided, now);
-  if (observation.status === 'open') await settleReviewTask(trx, provider, observation, now);
+  if (observation.status === 'open') await settleReviewTasks(trx, provider, [{ provider, observation }], now);
   await reconcileSubject(trx, provider, observation, now, ending);
   return observation;
 }

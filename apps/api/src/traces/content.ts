@@ -19,6 +19,9 @@ const KEPT_OF_CONTENT_EVENTS = new Set([
 
 const MAX_STRING_BYTES = 1024;
 
+/** In the place of a value that is not stored. */
+const REMOVED = Symbol('removed');
+
 /**
  * A filter for the spans of one batch, on the way to storage. With `keepContent` false it removes content, the queries of
  * URLs, and a status message too: SDKs and instrumentations write the exception's message there. Attributes that are named
@@ -46,24 +49,29 @@ export function contentFilter(options: { keepContent: boolean }): (span: OtlpSpa
 
   /** `above` is the dotted path of the object that the entries stand in: `llm: { prompts: [] }` is `llm.prompts`. */
   function filterEntries(entries: Attributes, above: string): Attributes {
-    const kept: Attributes = {};
-    let changed = false;
-    for (const [name, value] of Object.entries(entries)) {
-      const path = above === '' ? name : `${above}.${name}`;
-      const found = above === '' ? [handlingIn(path)] : [handlingIn(path), handlingIn(name)];
-      const content = found.includes('content') || (found.includes('text content') && canHoldText(value));
-      const secret = found.includes('secret') && canHoldText(value);
-      if (secret || (content && !keepContent)) {
-        changed = true;
-        continue;
-      }
+    // Most entries stay as they are: what is copied is copied once something does not.
+    let kept: Attributes | undefined;
+    let passed = 0;
+    for (const name of Object.keys(entries)) {
+      const value = entries[name] ?? null;
       const newName = cut(name);
-      const shown = typeof value === 'string' && found.includes('url') ? publicUrl(value, keepContent) : value;
-      const newValue = content ? shown : filterValue(shown, path);
-      if (newName !== name || newValue !== value) changed = true;
-      setAttribute(kept, newName, newValue);
+      const newValue = filterEntry(name, value, above);
+      if (!kept && (newName !== name || newValue !== value)) kept = firstOf(entries, passed);
+      if (kept && newValue !== REMOVED) setAttribute(kept, newName, newValue);
+      passed += 1;
     }
-    return changed ? kept : entries;
+    return kept ?? entries;
+  }
+
+  function filterEntry(name: string, value: AttributeValue, above: string): AttributeValue | typeof REMOVED {
+    const path = above === '' ? name : `${above}.${name}`;
+    const [one, other] = [handlingIn(path), above === '' ? 'kept' : handlingIn(name)];
+    if (one === 'kept' && other === 'kept') return filterValue(value, path);
+    const is = (handling: Handling) => one === handling || other === handling;
+    const content = is('content') || (is('text content') && canHoldText(value));
+    if ((is('secret') && canHoldText(value)) || (content && !keepContent)) return REMOVED;
+    const shown = typeof value === 'string' && is('url') ? publicUrl(value, keepContent) : value;
+    return content ? shown : filterValue(shown, path);
   }
 
   function filterValue(value: AttributeValue, path: string): AttributeValue {
@@ -100,6 +108,13 @@ export function contentFilter(options: { keepContent: boolean }): (span: OtlpSpa
       links: changedItems(span.links, (link) => changedOnly(link, { attributes: filterEntries(link.attributes, '') })),
     });
   };
+}
+
+/** The first of some entries, as they are. */
+function firstOf(entries: Attributes, count: number): Attributes {
+  const first: Attributes = {};
+  for (const name of Object.keys(entries).slice(0, count)) setAttribute(first, name, entries[name] ?? null);
+  return first;
 }
 
 /** Numbers and booleans hold none: `max_tokens` and `has_cookie` may stay. */

@@ -1,13 +1,16 @@
-import { setImmediate as breathe } from 'node:timers/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Database } from '@quartermaster/db/database.ts';
 import { isPostgres } from '@quartermaster/db/dialects/postgres.ts';
 import { makeSpanPartitions, removeExpiredSpans } from '@quartermaster/db/dialects/postgres-spans.ts';
 import { listRetentions } from '@quartermaster/db/repositories/tenants.ts';
-import { deleteTracesBefore } from '@quartermaster/db/repositories/traces.ts';
+import { deleteTracesBefore } from '@quartermaster/db/repositories/trace-retention.ts';
 import { inTransaction } from '@quartermaster/db/transaction.ts';
 import type { Services } from '../services.ts';
 
 const DAY_MS = 24 * 3600 * 1000;
-const TRACES_OF_BATCH = 100;
+
+/** Spans removed in one transaction: an embedded database deletes them without giving the event loop a turn. */
+const SPANS_OF_BATCH = 256;
 
 /** Postgres keeps spans by the day on which they come in: those of the next days are made ahead. */
 export async function makeDays({ db, now }: Pick<Services, 'db' | 'now'>): Promise<void> {
@@ -18,14 +21,23 @@ export async function makeDays({ db, now }: Pick<Services, 'db' | 'now'>): Promi
 export async function removeOldTraces({ db, now }: Pick<Services, 'db' | 'now'>): Promise<number> {
   let removed = 0;
   for (const { tenantId, days } of await listRetentions(db)) {
-    const scope = [{ tenantId, subTenantId: null }];
     const before = new Date(now().getTime() - days * DAY_MS).toISOString();
-    for (let batch = TRACES_OF_BATCH; batch === TRACES_OF_BATCH; removed += batch) {
-      // In batches, since each holds the only writer.
-      batch = await inTransaction(db, (trx) => deleteTracesBefore(trx, scope, before, TRACES_OF_BATCH));
-      await breathe();
-    }
+    removed += await removeTracesBefore(db, tenantId, before);
   }
   if (isPostgres(db)) await removeExpiredSpans(db, now());
+  return removed;
+}
+
+async function removeTracesBefore(db: Database, tenantId: string, before: string): Promise<number> {
+  const scope = [{ tenantId, subTenantId: null }];
+  let removed = 0;
+  for (let more = true; more; ) {
+    const start = performance.now();
+    const batch = await inTransaction(db, (trx) => deleteTracesBefore(trx, scope, before, SPANS_OF_BATCH));
+    ({ more } = batch);
+    removed += batch.traces;
+    // At most half of the time: whoever asks for something meanwhile is not to wait for one batch after the other.
+    if (more) await sleep(performance.now() - start);
+  }
   return removed;
 }

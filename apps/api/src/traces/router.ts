@@ -7,11 +7,12 @@ import { type DecodedTraces, OtlpDecodeError } from '../otlp/span.ts';
 import { answerPage } from '../pages.ts';
 import { endpoint, router } from '../trpc.ts';
 import { ingestSpans } from './ingest.ts';
+import { prepareDecoded } from './prepare-body.ts';
 
 export const tracesRouter = router({
   /** OTLP over HTTP comes in through otlp/receiver.ts, which decodes by itself; this is the way of typed callers. */
   ingest: endpoint(contract.ingestTraces).mutation(async ({ ctx, input }) => {
-    const refused = await ingestSpans(ctx, decoded(input.body));
+    const refused = await ingestSpans(ctx, (options) => prepareDecoded(decoded(input.body), options));
     if (refused === null) return {};
     const { rejectedSpans, errorMessage } = refused;
     return { partialSuccess: { rejectedSpans: String(rejectedSpans), errorMessage } };

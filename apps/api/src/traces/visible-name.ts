@@ -6,12 +6,16 @@ const ESCAPED = new RegExp(`${HIDDEN_CHARACTER.source}|^ +| +$|\\\\(?=u\\{)`, 'g
 /** A lone `*`, and one that is left where a provider in front of it is not counted to the name. */
 const LONE_STAR = /(?<=^|\/)\*$/;
 
+/** What most names are: visible ASCII, no star and no backslash, and spaces inside alone. They are as they should be. */
+const PLAIN = /^(?! )[ -)+-[\]-~]*(?<! )$/;
+
 /**
  * A name from a span as it is observed, reviewed and in the end granted: what no eye sees, or a gateway may take for
  * everything, is written as `\u{200b}` and `\u{2a}`. Such names cannot be declared (`ItemNameInputSchema`). Two names that
  * differ still do.
  */
 export function visibleName(name: string): string {
+  if (PLAIN.test(name)) return name;
   return name.replace(ESCAPED, escaped).replace(LONE_STAR, escaped);
 }
 

@@ -112,17 +112,53 @@ test('a provider’s observations are looked at again with few statements, howev
   for (const { completedAt } of tasks) expect(completedAt).not.toBeNull();
 });
 
-/** The statements that the service runs meanwhile. */
+test('folding takes as many statements for sixty-four subjects as for sixteen, and counts each of them', async () => {
+  const tenant = await newTenant(server);
+  const { sender } = tenant;
+  const batch = (count: number, prefix = '') =>
+    Array.from({ length: count }, (_, index) => atOpenai(`${prefix}m-${index}`));
+  // More than are folded in one turn, each in two spellings.
+  await sendSpans(server, sender, [...batch(MANY), ...batch(MANY, 'OpenAI/')]);
+  const observed = await all(server, `${tenant.path}/observations?limit=100`, tenant.operator);
+  expect(observed).toHaveLength(MANY);
+  for (const { occurrences, evidence } of observed) expect([occurrences, evidence.names.length]).toEqual([2, 2]);
+
+  const few = await statementsOf(() => sendSpans(server, sender, batch(16)));
+  const many = await statementsOf(() => sendSpans(server, sender, batch(64)));
+  expect(many.length).toBe(few.length);
+  expect(many.length).toBeLessThan(25);
+});
+
+// Each declared name was looked at by itself.
+test('a manifest’s declarations are looked at with few statements, however many they are', async () => {
+  const tenant = await newTenant(server);
+  const { operator: as } = tenant;
+  const names = Array.from({ length: 200 }, (_, index) => `m-${index}`);
+  await sendSpans(server, tenant.sender, names.map(atOpenai));
+  const declares = names.map((name) => ({ provider: 'openai', kind: 'model', name }));
+  const body = { name: 'declaring', kind: 'agent', spec: { declares } };
+  const statements = await statementsOf(() => server.ok('POST', '/v1/manifests', { as, body }));
+  expect(statements.length).toBeLessThan(100);
+  const observed = await all(server, `${tenant.path}/observations?limit=100`, as);
+  expect(new Set(observed.map(({ unknown, status }) => `${unknown} ${status}`))).toEqual(new Set(['false resolved']));
+  expect(await all(server, `${tenant.path}/recommendations?status=open`, as)).toEqual([]);
+});
+
+/** The statements that the service runs meanwhile; of those that it compiled before, an empty text. */
 async function statementsOf(work: () => Promise<unknown>): Promise<string[]> {
   const { services } = server;
   const { db } = services;
+  const compiled = new Map<object, string>();
   const statements: string[] = [];
   const listening: KyselyPlugin = {
     transformQuery({ node, queryId }) {
-      statements.push(db.getExecutor().compileQuery(node, queryId).sql);
+      compiled.set(queryId, db.getExecutor().compileQuery(node, queryId).sql);
       return node;
     },
-    transformResult: async ({ result }) => result,
+    async transformResult({ queryId, result }) {
+      statements.push(compiled.get(queryId) ?? '');
+      return result;
+    },
   };
   services.db = db.withPlugin(listening);
   try {

@@ -1,27 +1,28 @@
 import type { ExpressionBuilder } from 'kysely';
 import type { Database } from '../database.ts';
+import { placeOf } from '../queries.ts';
 import type { Tables } from '../tables.ts';
 import type { TenantPlace } from '../tenancy.ts';
+
+export type EmptiedProvider = TenantPlace & { id: string; isInUse: boolean };
 
 /**
  * The discovered providers of a tenant that nothing is observed of any more, with whether somebody gave them something:
  * an inventory item, a credential, an address, a schedule, a place in a gateway.
  */
-export async function findEmptiedProviders(
-  db: Database,
-  { tenantId }: TenantPlace,
-): Promise<{ id: string; isInUse: boolean }[]> {
+export async function findEmptiedProviders(db: Database, { tenantId }: TenantPlace): Promise<EmptiedProvider[]> {
   const rows = await db
     .selectFrom('providers')
-    .select(['id', 'base_url', 'sync_interval_seconds'])
+    .select(['tenant_id', 'sub_tenant_id', 'id', 'base_url', 'sync_interval_seconds'])
     .select((eb) => eb.or([eb.exists(items(eb)), eb.exists(secrets(eb)), eb.exists(gateways(eb))]).as('has_something'))
     .where('tenant_id', '=', tenantId)
     .where('status', '=', 'discovered')
     .where((eb) => eb.not(eb.exists(observations(eb))))
     .execute();
-  return rows.map(({ id, base_url, sync_interval_seconds, has_something }) => ({
-    id,
-    isInUse: Boolean(has_something) || base_url !== null || sync_interval_seconds !== null,
+  return rows.map((row) => ({
+    ...placeOf(row),
+    id: row.id,
+    isInUse: Boolean(row.has_something) || row.base_url !== null || row.sync_interval_seconds !== null,
   }));
 }
 

@@ -13,6 +13,7 @@ import {
   timesOf,
   within,
 } from '../queries.ts';
+import { among, rowStatement } from '../row-statement.ts';
 import type { Tables } from '../tables.ts';
 import type { TenantPlace, TenantScope } from '../tenancy.ts';
 
@@ -23,6 +24,10 @@ export type NewInventoryItem = Pick<
   /** What its variants share: as nameKey makes it. */
   nameKey: string;
 };
+/** What an item is found by: its name as nameKey makes it, at its provider. */
+type ItemKey = Pick<InventoryItem, 'providerId' | 'kind'> & { nameKey: string };
+export type KeyedItem = InventoryItem & { nameKey: string };
+
 export type InventoryItemChange = Partial<
   Pick<InventoryItem, 'title' | 'description' | 'status' | 'attributes' | 'schemaDigest' | 'drift'>
 >;
@@ -60,28 +65,28 @@ export async function findInventoryItemByKey(
   return row && toInventoryItem(row);
 }
 
-/** The items that some keys of names mean, with the keys; in no order. */
+/** The items of a tenant that some keys of names mean at their providers, with the keys; in no order. */
 export async function findInventoryItemsByKeys(
   db: Database,
-  scope: TenantScope,
-  providerId: string,
-  keys: readonly { kind: InventoryItem['kind']; nameKey: string }[],
-): Promise<(InventoryItem & { nameKey: string })[]> {
-  const found: (InventoryItem & { nameKey: string })[] = [];
-  for (const [kind, ofKind] of Map.groupBy(keys, (key) => key.kind)) {
-    const nameKeys = ofKind.map(({ nameKey }) => nameKey);
-    const rows = await db
-      .selectFrom('inventory_items')
-      .selectAll()
-      .where('provider_id', '=', providerId)
-      .where('kind', '=', kind)
-      .where('name_key', 'in', nameKeys)
-      .where(within(scope))
-      .execute();
-    for (const row of rows) found.push({ ...toInventoryItem(row), nameKey: row.name_key });
-  }
-  return found;
+  { tenantId }: Pick<TenantPlace, 'tenantId'>,
+  keys: readonly ItemKey[],
+): Promise<KeyedItem[]> {
+  const rows = await selectByKeys(db, keys, { tenantId });
+  return rows.map((row) => ({ ...toInventoryItem(row), nameKey: row.name_key }));
 }
+
+const selectByKeys = rowStatement((db, rows: readonly ItemKey[], { tenantId }: { tenantId: string }) =>
+  db
+    .selectFrom('inventory_items')
+    .selectAll()
+    .where('tenant_id', '=', tenantId)
+    .where(
+      among(
+        ['provider_id', 'kind', 'name_key'],
+        rows.map(({ providerId, kind, nameKey }) => [providerId, kind, nameKey]),
+      ),
+    ),
+);
 
 /** Newest first. */
 export async function listInventory(

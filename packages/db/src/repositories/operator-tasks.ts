@@ -2,17 +2,8 @@ import type { OperatorTask } from '@quartermaster/contracts/operator-tasks.ts';
 import { type Expression, type Selectable, type SqlBool, sql } from 'kysely';
 import type { Database } from '../database.ts';
 import { newId } from '../ids.ts';
-import {
-  newestFirst,
-  type Page,
-  type PageRequest,
-  pageOf,
-  placeColumns,
-  placeOf,
-  timeKey,
-  timesOf,
-  within,
-} from '../queries.ts';
+import { newestFirst, type Page, type PageRequest, pageOf, placeOf, timeKey, timesOf, within } from '../queries.ts';
+import { rowStatement } from '../row-statement.ts';
 import type { Tables } from '../tables.ts';
 import type { TenantPlace, TenantScope } from '../tenancy.ts';
 
@@ -145,6 +136,33 @@ export async function findLastOperatorTask(
   return row && toOperatorTask(row, now);
 }
 
+/** What is left of the tasks about a subject: whether one is unfinished, else when the last one ended. */
+export type LastTask = { subjectId: string; isUnfinished: boolean; completedAt: string | null };
+
+/** How it stands with the tasks of a kind about some subjects of a tenant; of a subject without a task nothing is said. */
+export async function findLastTasks(
+  db: Database,
+  { tenantId }: Pick<TenantPlace, 'tenantId'>,
+  { kind, subjectType, subjectIds }: TasksAbout & { subjectIds: readonly string[] },
+): Promise<LastTask[]> {
+  const rows = await selectLastTasks(db, toRows(subjectIds), { tenantId, kind, subjectType });
+  return rows.map(({ subject_id, unfinished, completed_at }) => ({
+    ...{ subjectId: subject_id, isUnfinished: Number(unfinished) > 0, completedAt: completed_at },
+  }));
+}
+
+const selectLastTasks = rowStatement((db, rows: readonly SubjectRow[], about: TasksAbout & { tenantId: string }) =>
+  db
+    .selectFrom('operator_tasks')
+    .select((eb) => [
+      'subject_id',
+      eb.fn.max('completed_at').as('completed_at'),
+      sql<number>`count(*) - count(completed_at)`.as('unfinished'),
+    ])
+    .where(isAbout(rows, about))
+    .groupBy('subject_id'),
+);
+
 /** Opens a task, unless one of its kind about its subject is unfinished. */
 export async function openOperatorTask(
   db: Database,
@@ -157,56 +175,47 @@ export async function openOperatorTask(
   await openOperatorTasks(db, place, about, now);
 }
 
-/**
- * The same for many tasks of one kind, about different subjects of one type, in places of one tenant; some hundreds at
- * the most.
- */
+/** The same for many tasks of one kind, about different subjects of one type, in places of one tenant. */
 export async function openOperatorTasks(
   db: Database,
   { tenantId }: Pick<TenantPlace, 'tenantId'>,
   { kind, subjectType, tasks }: TasksAbout & { tasks: readonly (NewOperatorTask & Pick<TenantPlace, 'subTenantId'>)[] },
   now: Date,
 ): Promise<void> {
-  if (tasks.length === 0) return;
-  const unfinished = await db
-    .selectFrom('operator_tasks')
-    .select('subject_id')
-    .where('tenant_id', '=', tenantId)
-    .where('kind', '=', kind)
-    .where('subject_type', '=', subjectType)
-    .where(
-      'subject_id',
-      'in',
-      tasks.map(({ subject }) => subject.id),
-    )
-    .where(UNFINISHED)
-    .execute();
+  const subjects = toRows(tasks.map(({ subject }) => subject.id));
+  const unfinished = await selectUnfinished(db, subjects, { tenantId, kind, subjectType });
   const asked = new Set(unfinished.map((row) => row.subject_id));
   const missing = tasks.filter(({ subject }) => !asked.has(subject.id));
-  if (missing.length === 0) return;
-  await db
-    .insertInto('operator_tasks')
-    .values(
-      missing.map((task) => ({
-        ...placeColumns({ tenantId, subTenantId: task.subTenantId }),
-        id: newId('task', now),
-        kind,
-        status: 'open' as const,
-        title: task.title,
-        subject_type: subjectType,
-        subject_id: task.subject.id,
-        assignee: null,
-        priority: task.priority,
-        due_at: task.dueAt ?? null,
-        attempts: 0,
-        last_error: null,
-        completed_at: null,
-        created_at: now.toISOString(),
-        updated_at: now.toISOString(),
-      })),
-    )
-    .execute();
+  const rows = missing.map(({ subTenantId, title, subject, priority, dueAt = null }) => ({
+    ...{ id: newId('task', now), sub_tenant_id: subTenantId ?? '', title, subjectId: subject.id, priority, dueAt },
+  }));
+  await insertTaskRows(db, rows, { tenantId, kind, subjectType, now: now.toISOString() });
 }
+
+const selectUnfinished = rowStatement((db, rows: readonly SubjectRow[], about: TasksAbout & { tenantId: string }) =>
+  db.selectFrom('operator_tasks').select('subject_id').where(isAbout(rows, about)).where(UNFINISHED),
+);
+
+type TaskRow = Pick<OperatorTask, 'title' | 'priority' | 'dueAt'> & {
+  id: string;
+  sub_tenant_id: string;
+  subjectId: string;
+};
+
+const insertTaskRows = rowStatement(
+  (
+    db,
+    rows: readonly TaskRow[],
+    { tenantId, kind, subjectType, now }: TasksAbout & { tenantId: string; now: string },
+  ) =>
+    db.insertInto('operator_tasks').values(
+      rows.map(({ id, sub_tenant_id, title, subjectId, priority, dueAt }) => ({
+        ...{ tenant_id: tenantId, sub_tenant_id, id, kind, status: 'open' as const, title },
+        ...{ subject_type: subjectType, subject_id: subjectId, assignee: null, priority, due_at: dueAt },
+        ...{ attempts: 0, last_error: null, completed_at: null, created_at: now, updated_at: now },
+      })),
+    ),
+);
 
 /** Ends the unfinished task of a kind about a subject, where there is one. */
 export async function finishOperatorTask(
@@ -234,24 +243,39 @@ export async function finishOperatorTask(
     .execute();
 }
 
-/** Ends the unfinished tasks of a kind about some subjects of one type, some hundreds at the most. */
+/** Ends the unfinished tasks of a kind about some subjects of one type in a tenant. */
 export async function finishOperatorTasks(
   db: Database,
-  scope: TenantScope,
+  { tenantId }: Pick<TenantPlace, 'tenantId'>,
   { kind, subjectType, subjectIds }: TasksAbout & { subjectIds: readonly string[] },
   status: 'succeeded' | 'cancelled',
   now: Date,
 ): Promise<void> {
-  if (subjectIds.length === 0) return;
-  await db
+  await finishTaskRows(db, toRows(subjectIds), { tenantId, kind, subjectType, status, now: now.toISOString() });
+}
+
+type Ending = TasksAbout & { tenantId: string; status: 'succeeded' | 'cancelled'; now: string };
+
+const finishTaskRows = rowStatement((db, rows: readonly SubjectRow[], about: Ending) =>
+  db
     .updateTable('operator_tasks')
-    .set({ status, ...ended(now) })
-    .where('kind', '=', kind)
-    .where('subject_type', '=', subjectType)
-    .where('subject_id', 'in', subjectIds)
-    .where(UNFINISHED)
-    .where(within(scope))
-    .execute();
+    .set({ status: about.status, lease_expires_at: null, completed_at: about.now, updated_at: about.now })
+    .where(isAbout(rows, about))
+    .where(UNFINISHED),
+);
+
+type SubjectRow = { subjectId: string };
+
+function isAbout(
+  rows: readonly SubjectRow[],
+  { tenantId, kind, subjectType }: TasksAbout & { tenantId: string },
+): Expression<SqlBool> {
+  const ids = sql.join(rows.map(({ subjectId }) => subjectId));
+  return sql<SqlBool>`tenant_id = ${tenantId} and kind = ${kind} and subject_type = ${subjectType} and subject_id in (${ids})`;
+}
+
+function toRows(subjectIds: readonly string[]): SubjectRow[] {
+  return subjectIds.map((subjectId) => ({ subjectId }));
 }
 
 function ended(now: Date) {

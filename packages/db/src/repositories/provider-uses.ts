@@ -1,40 +1,83 @@
 import type { Database } from '../database.ts';
+import { among, rowStatement } from '../row-statement.ts';
 import type { TenantPlace } from '../tenancy.ts';
 
 /** Since when an account is known to use a provider. */
 export type ProviderUse = { account: string; firstUsedAt: string };
 
+/** What is known of the uses of a provider: the first one of all, and those by some accounts. */
+export type ProviderUses = { first: ProviderUse | undefined; uses: ProviderUse[] };
+
+type InTenant = Pick<TenantPlace, 'tenantId'>;
+type AskedUse = { providerId: string; account: string };
+type UseRow = ProviderUse & { providerId: string };
+
 /**
- * The first uses of a provider: those by the given accounts, and the first one of all.
- *
- * @param place the provider's tenant is what counts
+ * The first uses of some providers of a tenant: those by the accounts that are asked for, and the first one of all. Answers a
+ * look-up by the provider's id.
  */
 export async function findProviderUses(
   db: Database,
-  place: TenantPlace,
-  providerId: string,
-  accounts: readonly string[],
-): Promise<{ first: ProviderUse | undefined; uses: ProviderUse[] }> {
-  const all = db
-    .selectFrom('provider_uses')
-    .select(['account', 'first_used_at as firstUsedAt'])
-    .where('tenant_id', '=', place.tenantId)
-    .where('provider_id', '=', providerId);
-  const first = await all.orderBy('first_used_at').orderBy('account').limit(1).executeTakeFirst();
-  const uses = accounts.length === 0 ? [] : await all.where('account', 'in', accounts).execute();
-  return { first, uses };
+  { tenantId }: InTenant,
+  asked: readonly AskedUse[],
+): Promise<(providerId: string) => ProviderUses> {
+  const providers = [...new Set(asked.map(({ providerId }) => providerId))].map((providerId) => ({ providerId }));
+  const firsts = await selectFirstUses(db, providers, { tenantId });
+  const uses = Map.groupBy(await selectUses(db, asked, { tenantId }), ({ providerId }) => providerId);
+  const firstOf = new Map(firsts.map((first) => [first.providerId, first]));
+  return (providerId) => ({ first: firstOf.get(providerId), uses: uses.get(providerId) ?? [] });
 }
 
-/** Remembers the first use of a provider by an account. */
-export async function recordProviderUse(
-  db: Database,
-  place: TenantPlace,
-  providerId: string,
-  { account, firstUsedAt }: ProviderUse,
-): Promise<void> {
-  await db
-    .insertInto('provider_uses')
-    .values({ tenant_id: place.tenantId, provider_id: providerId, account, first_used_at: firstUsedAt })
-    .onConflict((conflict) => conflict.columns(['tenant_id', 'provider_id', 'account']).doNothing())
-    .execute();
+const selectFirstUses = rowStatement(
+  (db, rows: readonly { providerId: string }[], { tenantId }: { tenantId: string }) =>
+    db
+      .selectFrom((eb) =>
+        eb
+          .selectFrom('provider_uses')
+          .select(['provider_id', 'account', 'first_used_at'])
+          .select(({ fn }) =>
+            fn
+              .agg<number>('row_number')
+              .over((over) => over.partitionBy('provider_id').orderBy('first_used_at').orderBy('account'))
+              .as('position'),
+          )
+          .where('tenant_id', '=', tenantId)
+          .where(
+            'provider_id',
+            'in',
+            rows.map(({ providerId }) => providerId),
+          )
+          .as('ranked'),
+      )
+      .select(['provider_id as providerId', 'account', 'first_used_at as firstUsedAt'])
+      .where('position', '=', 1),
+);
+
+const selectUses = rowStatement((db, rows: readonly AskedUse[], { tenantId }: { tenantId: string }) =>
+  db
+    .selectFrom('provider_uses')
+    .select(['provider_id as providerId', 'account', 'first_used_at as firstUsedAt'])
+    .where('tenant_id', '=', tenantId)
+    .where(
+      among(
+        ['provider_id', 'account'],
+        rows.map(({ providerId, account }) => [providerId, account]),
+      ),
+    ),
+);
+
+/** Remembers the first uses of providers of a tenant: one that is known stays as it is. */
+export async function recordProviderUses(db: Database, { tenantId }: InTenant, uses: readonly UseRow[]): Promise<void> {
+  await insertUses(db, uses, { tenantId });
 }
+
+const insertUses = rowStatement((db, rows: readonly UseRow[], { tenantId }: { tenantId: string }) =>
+  db
+    .insertInto('provider_uses')
+    .values(
+      rows.map(({ providerId, account, firstUsedAt }) => ({
+        ...{ tenant_id: tenantId, provider_id: providerId, account, first_used_at: firstUsedAt },
+      })),
+    )
+    .onConflict((conflict) => conflict.columns(['tenant_id', 'provider_id', 'account']).doNothing()),
+);

@@ -1,4 +1,4 @@
-import type { Recommendation, RecommendationKind } from '@quartermaster/contracts/recommendations.ts';
+import type { Recommendation } from '@quartermaster/contracts/recommendations.ts';
 import type { RuntimeObservation } from '@quartermaster/contracts/runtime-observations.ts';
 import type { Updateable } from 'kysely';
 import type { Database } from '../database.ts';
@@ -22,27 +22,6 @@ export async function findUndone(db: Database, scope: TenantScope, ids: readonly
     .where(within(scope))
     .execute();
   return new Set(rows.map(({ id }) => id));
-}
-
-/** What was the cause of the recommendation of a kind about a subject that somebody dismissed last. */
-export async function findDismissedCause(
-  db: Database,
-  scope: TenantScope,
-  about: { providerId: string; kind: RecommendationKind; subject: string },
-): Promise<string | undefined> {
-  const row = await db
-    .selectFrom('recommendations')
-    .select('dismissal')
-    .where('provider_id', '=', about.providerId)
-    .where('kind', '=', about.kind)
-    .where('subject', '=', about.subject)
-    .where('dismissal', 'is not', null)
-    .where(within(scope))
-    .orderBy('created_at', 'desc')
-    .orderBy('id', 'desc')
-    .limit(1)
-    .executeTakeFirst();
-  return row?.dismissal == null ? undefined : (JSON.parse(row.dismissal) as StoredDismissal).cause;
 }
 
 /** Ends an open recommendation, by what changed around it or by what somebody decided about its observations. */

@@ -6,18 +6,8 @@ import {
 } from '@quartermaster/contracts/recommendations.ts';
 import { type Selectable, type SqlBool, sql } from 'kysely';
 import type { Database } from '../database.ts';
-import { newId } from '../ids.ts';
-import {
-  newestFirst,
-  type Page,
-  type PageRequest,
-  pageOf,
-  placeColumns,
-  placeOf,
-  timeKey,
-  timesOf,
-  within,
-} from '../queries.ts';
+import { newestFirst, type Page, type PageRequest, pageOf, placeOf, timeKey, timesOf, within } from '../queries.ts';
+import { among, rowStatement } from '../row-statement.ts';
 import type { Tables } from '../tables.ts';
 import type { TenantPlace, TenantScope } from '../tenancy.ts';
 import type { StoredReview } from './runtime-observations.ts';
@@ -30,10 +20,10 @@ export const OPEN = sql<SqlBool>`status = 'open'`;
 /** Observation ids that a recommendation shows. */
 const OBSERVATIONS_SHOWN = 100;
 
-export type NewRecommendation = Pick<Recommendation, 'providerId' | 'kind' | 'reason' | 'change'> & {
-  /** What it is about, such as `model:gpt-5`. */
-  subject: string;
-};
+/** What recommendations are about: something of a provider, such as `model:gpt-5`. */
+export type Subject = { providerId: string; subject: string };
+
+export type NewRecommendation = Subject & Pick<Recommendation, 'kind' | 'reason' | 'change'>;
 
 type Dismissal = NonNullable<Recommendation['dismissal']>;
 /** A dismissal as it is stored: with what the recommendation was made for. */
@@ -177,7 +167,7 @@ export async function findRecommendation(
 export async function findOpenOfSubject(
   db: Database,
   scope: TenantScope,
-  about: { providerId: string; subject: string },
+  about: Subject,
 ): Promise<StandingRecommendation[]> {
   const rows = await db
     .selectFrom('recommendations')
@@ -191,6 +181,31 @@ export async function findOpenOfSubject(
   return rows.map((row) => toRecommendation(row, []));
 }
 
+/** The same about many subjects of a tenant's providers, each with its subject. */
+export async function findOpenOfSubjects(
+  db: Database,
+  { tenantId }: Pick<TenantPlace, 'tenantId'>,
+  subjects: readonly Subject[],
+): Promise<(StandingRecommendation & Subject)[]> {
+  const rows = await selectOpenOfSubjects(db, subjects, { tenantId });
+  return rows.map((row) => ({ ...toRecommendation(row, []), subject: row.subject }));
+}
+
+const selectOpenOfSubjects = rowStatement((db, rows: readonly Subject[], { tenantId }: { tenantId: string }) =>
+  db
+    .selectFrom('recommendations')
+    .selectAll()
+    .where('tenant_id', '=', tenantId)
+    .where('kind', 'in', RecommendationKindSchema.options)
+    .where(
+      among(
+        ['provider_id', 'subject'],
+        rows.map(({ providerId, subject }) => [providerId, subject]),
+      ),
+    )
+    .where(OPEN),
+);
+
 /** The one open recommendation of a kind about a subject. */
 export async function findOpenRecommendation(
   db: Database,
@@ -200,86 +215,6 @@ export async function findOpenRecommendation(
   const open = await findOpenOfSubject(db, scope, about);
   const found = open.find((recommendation) => recommendation.kind === kind);
   return found && findRecommendation(db, scope, found.id);
-}
-
-/** Makes a recommendation. @param place the provider's. @throws DuplicateKeyError where one of its kind and subject is open */
-export async function insertRecommendation(
-  db: Database,
-  place: TenantPlace,
-  recommendation: NewRecommendation,
-  now: Date,
-): Promise<string> {
-  const id = newId('rec', now);
-  await db
-    .insertInto('recommendations')
-    .values({
-      ...placeColumns(place),
-      id,
-      provider_id: recommendation.providerId,
-      kind: recommendation.kind,
-      status: 'open',
-      subject: recommendation.subject,
-      reason: recommendation.reason,
-      change: JSON.stringify(recommendation.change),
-      applied_by: null,
-      applied_at: null,
-      created_at: now.toISOString(),
-      updated_at: now.toISOString(),
-    })
-    .execute();
-  return id;
-}
-
-/** Says anew why an open recommendation is made. */
-export async function updateReason(
-  db: Database,
-  scope: TenantScope,
-  id: string,
-  reason: string,
-  now: Date,
-): Promise<void> {
-  await db
-    .updateTable('recommendations')
-    .set({ reason, updated_at: now.toISOString() })
-    .where('id', '=', id)
-    .where(OPEN)
-    .where(within(scope))
-    .execute();
-}
-
-/** Lets a recommendation rest on exactly these observations of its tenant. */
-export async function setObservations(
-  db: Database,
-  { tenantId, id }: { tenantId: string; id: string },
-  observationIds: readonly string[],
-): Promise<void> {
-  let gone = db
-    .deleteFrom('recommendation_observations')
-    .where('tenant_id', '=', tenantId)
-    .where('recommendation_id', '=', id);
-  if (observationIds.length > 0) gone = gone.where('observation_id', 'not in', observationIds);
-  await gone.execute();
-  await addObservations(db, { tenantId, id }, observationIds);
-}
-
-/** Lets a recommendation rest on these as well. */
-export async function addObservations(
-  db: Database,
-  { tenantId, id }: { tenantId: string; id: string },
-  observationIds: readonly string[],
-): Promise<void> {
-  if (observationIds.length === 0) return;
-  await db
-    .insertInto('recommendation_observations')
-    .values(
-      observationIds.map((observation) => ({
-        tenant_id: tenantId,
-        recommendation_id: id,
-        observation_id: observation,
-      })),
-    )
-    .onConflict((conflict) => conflict.columns(['tenant_id', 'recommendation_id', 'observation_id']).doNothing())
-    .execute();
 }
 
 /** Adds the observation ids of a whole page with one query. */

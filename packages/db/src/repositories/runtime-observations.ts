@@ -1,9 +1,9 @@
 import type { RuntimeObservation } from '@quartermaster/contracts/runtime-observations.ts';
-import { type Selectable, sql } from 'kysely';
+import type { Selectable } from 'kysely';
 import type { Database } from '../database.ts';
-import { newId } from '../ids.ts';
 import { listRows, type Stretch, withinStretch } from '../listing.ts';
 import { flag, type Page, type PageRequest, placeColumns, placeOf, timesOf, within } from '../queries.ts';
+import { among, rowStatement } from '../row-statement.ts';
 import { statement } from '../statement.ts';
 import type { Flag, Tables } from '../tables.ts';
 import type { TenantPlace, TenantScope } from '../tenancy.ts';
@@ -23,6 +23,8 @@ export type ObservationSubject = Pick<RuntimeObservation, 'providerId' | 'kind'>
   /** What the variants of its name share: as nameKey makes it. */
   nameKey: string;
 };
+
+export type KeyedObservation = RuntimeObservation & { nameKey: string };
 
 export type NewObservation = Omit<
   RuntimeObservation,
@@ -60,35 +62,67 @@ export async function findObservationOf(
   place: TenantPlace,
   subject: ObservationSubject,
 ): Promise<RuntimeObservation | undefined> {
-  const { tenant_id, sub_tenant_id } = placeColumns(place);
-  const row = await db
-    .selectFrom('runtime_observations')
-    .selectAll()
-    .where('tenant_id', '=', tenant_id)
-    .where('provider_id', '=', subject.providerId)
-    .where('kind', '=', subject.kind)
-    .where('name_key', '=', subject.nameKey)
-    .where('sub_tenant_id', '=', sub_tenant_id)
-    .executeTakeFirst();
+  const [row] = await selectInPlace(db, [subject], placeColumns(place));
   return row && toObservation(row);
 }
 
-/** All observations of a subject, in whatever sub-tenants of the scope, the oldest first. */
+/** Those of some subjects in exactly this place, in no order, with the keys of their names. */
+export async function findObservationsInPlace(
+  db: Database,
+  place: TenantPlace,
+  subjects: readonly ObservationSubject[],
+): Promise<KeyedObservation[]> {
+  return (await selectInPlace(db, subjects, placeColumns(place))).map(toKeyed);
+}
+
+const selectInPlace = rowStatement(
+  (db, rows: readonly ObservationSubject[], { tenant_id, sub_tenant_id }: ReturnType<typeof placeColumns>) =>
+    db
+      .selectFrom('runtime_observations')
+      .selectAll()
+      .where('tenant_id', '=', tenant_id)
+      .where('sub_tenant_id', '=', sub_tenant_id)
+      .where(ofSubjects(rows)),
+);
+
+/** All observations of some subjects of a tenant, in whatever sub-tenants, with the keys of their names; the oldest first. */
+export async function findObservationsOfSubjects(
+  db: Database,
+  { tenantId }: Pick<TenantPlace, 'tenantId'>,
+  subjects: readonly ObservationSubject[],
+): Promise<KeyedObservation[]> {
+  return oldestFirst(await selectOfSubjects(db, subjects, { tenantId })).map(toKeyed);
+}
+
+const selectOfSubjects = rowStatement((db, rows: readonly ObservationSubject[], { tenantId }: { tenantId: string }) =>
+  db.selectFrom('runtime_observations').selectAll().where('tenant_id', '=', tenantId).where(ofSubjects(rows)),
+);
+
+/** All observations of a provider, in whatever sub-tenants of the scope, the oldest first. */
 export async function findObservationsOf(
   db: Database,
   scope: TenantScope,
-  subject: { providerId: string; kind?: RuntimeObservation['kind']; nameKey?: string },
+  providerId: string,
 ): Promise<RuntimeObservation[]> {
-  let query = db
+  const rows = await db
     .selectFrom('runtime_observations')
     .selectAll()
-    .where('provider_id', '=', subject.providerId)
-    .where(within(scope));
-  if (subject.kind !== undefined) query = query.where('kind', '=', subject.kind);
-  if (subject.nameKey !== undefined) query = query.where('name_key', '=', subject.nameKey);
-  // Sorted here: for an order by id SQLite walks all of the tenant's observations instead of those few.
-  const rows = await query.execute();
-  return rows.toSorted((a, b) => (a.id < b.id ? -1 : 1)).map(toObservation);
+    .where('provider_id', '=', providerId)
+    .where(within(scope))
+    .execute();
+  return oldestFirst(rows).map(toObservation);
+}
+
+function ofSubjects(subjects: readonly ObservationSubject[]) {
+  return among(
+    ['provider_id', 'kind', 'name_key'],
+    subjects.map(({ providerId, kind, nameKey }) => [providerId, kind, nameKey]),
+  );
+}
+
+/** Sorted here: for an order by id SQLite walks all of the tenant's observations instead of those few. */
+function oldestFirst(rows: readonly Row[]): Row[] {
+  return rows.toSorted((a, b) => (a.id < b.id ? -1 : 1));
 }
 
 /** Newest first, by when this service first saw them: `firstSeenAt` may still move back when late spans come in. */
@@ -131,41 +165,6 @@ const observationRows = statement((db, filter: ListedObservations) => {
   return query.where(withinStretch(filter)).orderBy('created_at', 'desc').orderBy('id', 'desc').limit(filter.rows);
 });
 
-export async function insertObservation(
-  db: Database,
-  place: TenantPlace,
-  observation: NewObservation,
-  now: Date,
-): Promise<RuntimeObservation> {
-  const row = await db
-    .insertInto('runtime_observations')
-    .values({
-      ...placeColumns(place),
-      id: newId('obs', now),
-      provider_id: observation.providerId,
-      kind: observation.kind,
-      name: observation.name,
-      name_key: observation.nameKey,
-      unknown: flag(observation.unknown),
-      status: observation.status,
-      occurrences: observation.occurrences,
-      first_seen_at: observation.firstSeenAt,
-      last_seen_at: observation.lastSeenAt,
-      last_trace_id: observation.lastTraceId ?? '',
-      last_span_id: observation.lastSpanId ?? '',
-      evidence: JSON.stringify(observation.evidence),
-      risk: JSON.stringify(observation.risk),
-      inventory_item_id: observation.inventoryItemId,
-      review: null,
-      drift: observation.drift === null ? null : JSON.stringify(observation.drift),
-      created_at: now.toISOString(),
-      updated_at: now.toISOString(),
-    })
-    .returningAll()
-    .executeTakeFirstOrThrow();
-  return toObservation(row);
-}
-
 export async function updateObservation(
   db: Database,
   scope: TenantScope,
@@ -197,49 +196,6 @@ export async function updateObservation(
     .returningAll()
     .executeTakeFirst();
   return row && toObservation(row);
-}
-
-/** What an observation becomes when it is looked at again. */
-export type ObservationState = Pick<
-  RuntimeObservation,
-  'id' | 'unknown' | 'status' | 'inventoryItemId' | 'drift' | 'risk'
-> & {
-  /** Whether its review says nothing any more. */
-  isReviewSpent: boolean;
-};
-
-/** Writes what observations become, with one statement: some hundreds at the most. */
-export async function updateObservationStates(
-  db: Database,
-  scope: TenantScope,
-  states: readonly ObservationState[],
-  now: Date,
-): Promise<void> {
-  if (states.length === 0) return;
-  const rows = states.map(({ id, unknown, status, inventoryItemId, drift, risk, isReviewSpent }) => {
-    const texts = sql.join([id, status, inventoryItemId, drift && JSON.stringify(drift), JSON.stringify(risk)]);
-    return sql`(${texts}, cast(${flag(unknown)} as integer), cast(${flag(isReviewSpent)} as integer))`;
-  });
-  type StateRow = Pick<Row, 'id' | 'status' | 'inventory_item_id' | 'drift' | 'risk' | 'unknown'> & { spent: Flag };
-  await db
-    .with(
-      'state(id, status, inventory_item_id, drift, risk, unknown, spent)',
-      () => sql<StateRow>`(values ${sql.join(rows)})`,
-    )
-    .updateTable('runtime_observations')
-    .from('state')
-    .set(({ ref }) => ({
-      unknown: ref('state.unknown'),
-      status: ref('state.status'),
-      inventory_item_id: ref('state.inventory_item_id'),
-      drift: ref('state.drift'),
-      risk: ref('state.risk'),
-      review: sql<string | null>`case when state.spent = 1 then null else runtime_observations.review end`,
-      updated_at: now.toISOString(),
-    }))
-    .whereRef('runtime_observations.id', '=', 'state.id')
-    .where(within(scope, 'runtime_observations'))
-    .execute();
 }
 
 /** Sets the note of a review, where there is one, and leaves the rest of it as it is. */
@@ -283,33 +239,58 @@ export async function addToObservationCount(db: Database, place: TenantPlace, ad
 /**
  * Removes observations that nobody looked at: open, unknown, without a review, wherever: who sends spans chooses the
  * provider too. What a sync reported stays. What is really used comes back when it is seen again.
+ *
+ * @param limit how many at the most
  */
-export async function deleteUnreviewedObservations(db: Database, place: TenantPlace): Promise<{ id: string }[]> {
-  const { tenantId } = place;
-  const doomed = db
+export async function deleteUnreviewedObservations(
+  db: Database,
+  { tenantId }: TenantPlace,
+  limit: number,
+): Promise<{ id: string }[]> {
+  const doomed = await db
     .selectFrom('runtime_observations')
     .select('id')
     .where('tenant_id', '=', tenantId)
     .where('status', '=', 'open')
     .where('unknown', '=', flag(true))
     .where('review', 'is', null)
-    .where('drift', 'is', null);
-  await db
+    .where('drift', 'is', null)
+    .limit(limit)
+    .execute();
+  await deleteLinkRows(db, doomed, { tenantId });
+  await deleteRows(db, doomed, { tenantId });
+  return doomed;
+}
+
+const deleteLinkRows = rowStatement((db, rows: readonly { id: string }[], { tenantId }: { tenantId: string }) =>
+  db
     .deleteFrom('recommendation_observations')
     .where('tenant_id', '=', tenantId)
-    .where('observation_id', 'in', doomed)
-    .execute();
-  return db
+    .where(
+      'observation_id',
+      'in',
+      rows.map(({ id }) => id),
+    ),
+);
+
+const deleteRows = rowStatement((db, rows: readonly { id: string }[], { tenantId }: { tenantId: string }) =>
+  db
     .deleteFrom('runtime_observations')
     .where('tenant_id', '=', tenantId)
-    .where('id', 'in', doomed)
-    .returning('id')
-    .execute();
-}
+    .where(
+      'id',
+      'in',
+      rows.map(({ id }) => id),
+    ),
+);
 
 function toReview(text: string): Review {
   const { tenantWide: _, ...review } = JSON.parse(text) as StoredReview;
   return review;
+}
+
+function toKeyed(row: Row): KeyedObservation {
+  return { ...toObservation(row), nameKey: row.name_key };
 }
 
 function toObservation(row: Row): RuntimeObservation {

@@ -14,50 +14,33 @@ import {
   rowsOf,
   within,
 } from '../queries.ts';
+import { rowStatement } from '../row-statement.ts';
+import type { SpanDocument, SpanRow } from '../span-document.ts';
 import { statement } from '../statement.ts';
 import type { Tables } from '../tables.ts';
 import type { TenantPlace, TenantScope } from '../tenancy.ts';
 
-/** A span as it is stored; where it stands, when and from whom it came is the same for a whole batch. */
-export type NewSpan = Omit<Span, 'tenantId' | 'subTenantId' | 'createdAt' | 'updatedAt' | 'receivedFrom'>;
-
-/** Rows of one insert: SQLite takes 32,766 parameters a statement. */
-const ROWS_OF_INSERT = 500;
+/** Spans stored before the event loop gets a turn: of a usual size, they take some milliseconds. */
+const SPANS_OF_TURN = 256;
 
 /**
- * Stores the spans that are not stored yet: the first write of a span wins. Answers those that were new. In the
- * transaction that adds them to their traces: on Postgres no unique key spans the days, and the traces' rows are what
- * two that store the same span conflict on.
+ * Stores the spans that are not stored yet: the first write of a span wins. Answers those that were new; of a span that
+ * stands there twice, the first. In the transaction that adds them to their traces: on Postgres no unique key spans the
+ * days, and the traces' rows are what two that store the same span conflict on.
  */
-export async function insertSpans(
+export async function insertSpans<Row extends SpanRow>(
   db: Database,
   place: TenantPlace,
-  spans: readonly NewSpan[],
+  spans: readonly Row[],
   receivedFrom: string,
   now: Date,
-): Promise<NewSpan[]> {
-  const stored: NewSpan[] = [];
-  for (let start = 0; start < spans.length; start += ROWS_OF_INSERT) {
-    const batch = await notStored(db, place, spans.slice(start, start + ROWS_OF_INSERT));
-    if (batch.length === 0) continue;
-    const rows = await db
-      .insertInto('spans')
-      .values(
-        batch.map(({ traceId, spanId, ...document }) => ({
-          ...placeColumns(place),
-          trace_id: traceId,
-          span_id: spanId,
-          start_time: document.startTime,
-          document: JSON.stringify(document),
-          created_at: now.toISOString(),
-          received_from: receivedFrom,
-        })),
-      )
-      .onConflict((conflict) => conflict.doNothing())
-      .returning(['trace_id', 'span_id'])
-      .execute();
+): Promise<Row[]> {
+  const common = { ...placeColumns(place), received_from: receivedFrom, created_at: now.toISOString() };
+  const stored: Row[] = [];
+  for (let start = 0; start < spans.length; start += SPANS_OF_TURN) {
+    const batch = await notStored(db, place, spans.slice(start, start + SPANS_OF_TURN));
+    const rows = await insertSpanRows(db, batch, common);
     const inserted = new Set(rows.map((row) => row.trace_id + row.span_id));
-    // A span that stands twice in one batch is taken once.
     for (const span of batch) if (inserted.delete(span.traceId + span.spanId)) stored.push(span);
     // An embedded database answers without giving the event loop a turn.
     await breathe();
@@ -65,8 +48,28 @@ export async function insertSpans(
   return stored;
 }
 
+type BatchColumns = ReturnType<typeof placeColumns> & { received_from: string; created_at: string };
+
+const insertSpanRows = rowStatement(
+  (db, rows: readonly SpanRow[], { tenant_id, sub_tenant_id, received_from, created_at }: BatchColumns) =>
+    db
+      .insertInto('spans')
+      .values(
+        rows.map(({ traceId, spanId, startTime, document }) => ({
+          ...{ tenant_id, sub_tenant_id, trace_id: traceId, span_id: spanId },
+          ...{ start_time: startTime, document, created_at, received_from },
+        })),
+      )
+      .onConflict((conflict) => conflict.doNothing())
+      .returning(['trace_id', 'span_id']),
+);
+
 /** Leaves out what is stored, where the insert cannot do it by itself. */
-async function notStored(db: Database, place: TenantPlace, spans: readonly NewSpan[]): Promise<readonly NewSpan[]> {
+async function notStored<Row extends SpanRow>(
+  db: Database,
+  place: TenantPlace,
+  spans: readonly Row[],
+): Promise<readonly Row[]> {
   if (!isPostgres(db)) return spans;
   const { tenant_id, sub_tenant_id } = placeColumns(place);
   const known = await db
@@ -114,27 +117,29 @@ export type TraceAddition = Pick<
   'traceId' | 'rootName' | 'serviceName' | 'startTime' | 'endTime' | 'spanCount' | 'errorCount'
 >;
 
+/** Counts spans that were stored in their traces. @param additions one for each trace */
 export async function addToTraces(
   db: Database,
   place: TenantPlace,
   additions: readonly TraceAddition[],
   now: Date,
 ): Promise<void> {
-  for (let start = 0; start < additions.length; start += ROWS_OF_INSERT) {
-    await db
+  await upsertTraceRows(db, additions, { ...placeColumns(place), now: now.toISOString() });
+}
+
+const upsertTraceRows = rowStatement(
+  (
+    db,
+    rows: readonly TraceAddition[],
+    { tenant_id, sub_tenant_id, now }: ReturnType<typeof placeColumns> & { now: string },
+  ) =>
+    db
       .insertInto('traces')
       .values(
-        additions.slice(start, start + ROWS_OF_INSERT).map((addition) => ({
-          ...placeColumns(place),
-          trace_id: addition.traceId,
-          root_name: addition.rootName,
-          service_name: addition.serviceName,
-          start_time: addition.startTime,
-          end_time: addition.endTime,
-          span_count: addition.spanCount,
-          error_count: addition.errorCount,
-          created_at: now.toISOString(),
-          updated_at: now.toISOString(),
+        rows.map(({ traceId, rootName, serviceName, startTime, endTime, spanCount, errorCount }) => ({
+          ...{ tenant_id, sub_tenant_id, trace_id: traceId, root_name: rootName, service_name: serviceName },
+          ...{ start_time: startTime, end_time: endTime, span_count: spanCount, error_count: errorCount },
+          ...{ created_at: now, updated_at: now },
         })),
       )
       .onConflict((conflict) =>
@@ -147,10 +152,8 @@ export async function addToTraces(
           error_count: sql`traces.error_count + excluded.error_count`,
           updated_at: sql`case when excluded.updated_at > traces.updated_at then excluded.updated_at else traces.updated_at end`,
         }),
-      )
-      .execute();
-  }
-}
+      ),
+);
 
 /** Newest first, by when their first span came in. */
 export async function listTraces(
@@ -229,38 +232,6 @@ async function daysOf(
   return times === null ? undefined : onDaysOf(times);
 }
 
-/**
- * Removes the traces whose last span came in before a time: at most `limit`. Answers how many. Their spans go with them;
- * on Postgres with their day, see removeExpiredSpans, and until then nothing finds them any more.
- */
-export async function deleteTracesBefore(
-  db: Database,
-  scope: TenantScope,
-  time: string,
-  limit: number,
-): Promise<number> {
-  const old = await db
-    .selectFrom('traces')
-    .select(['tenant_id', 'sub_tenant_id', 'trace_id'])
-    .where(within(scope))
-    .where('created_at', '<', time)
-    .where('updated_at', '<', time)
-    .orderBy('created_at')
-    .limit(limit)
-    .execute();
-  for (const { tenant_id, sub_tenant_id, trace_id } of old) {
-    for (const table of isPostgres(db) ? (['traces'] as const) : (['spans', 'traces'] as const)) {
-      await db
-        .deleteFrom(table)
-        .where('tenant_id', '=', tenant_id)
-        .where('sub_tenant_id', '=', sub_tenant_id)
-        .where('trace_id', '=', trace_id)
-        .execute();
-    }
-  }
-  return old.length;
-}
-
 function toTrace(row: Selectable<Tables['traces']>): Trace {
   return {
     traceId: row.trace_id,
@@ -277,10 +248,7 @@ function toTrace(row: Selectable<Tables['traces']>): Trace {
 }
 
 function toSpan(row: Selectable<Tables['spans']>): Span {
-  const document = JSON.parse(row.document) as Omit<
-    Span,
-    'traceId' | 'spanId' | 'tenantId' | 'subTenantId' | 'createdAt' | 'updatedAt' | 'receivedFrom'
-  >;
+  const document = JSON.parse(row.document) as SpanDocument;
   return {
     traceId: row.trace_id,
     spanId: row.span_id,

@@ -1,0 +1,71 @@
+import type { Provider } from '@quartermaster/contracts/providers.ts';
+import type { Database } from '../database.ts';
+import { newId } from '../ids.ts';
+import { folded, placeColumns } from '../queries.ts';
+import { rowStatement } from '../row-statement.ts';
+import type { TenantPlace } from '../tenancy.ts';
+
+/** A provider that traffic names and nobody declared, before it is stored. */
+export function discoveredProvider(
+  place: TenantPlace,
+  { name, kind }: Pick<Provider, 'name' | 'kind'>,
+  now: Date,
+): Provider {
+  const { tenantId, subTenantId } = place;
+  const time = now.toISOString();
+  return {
+    ...{ id: newId('prov', now), tenantId, subTenantId, name, kind, status: 'discovered', health: 'unknown' },
+    ...{ displayName: null, description: null, baseUrl: null, metadata: {} },
+    ...{ inventorySyncedAt: null, syncIntervalSeconds: null, createdAt: time, updatedAt: time },
+  };
+}
+
+/** Stores discovered providers of one place. @throws DuplicateKeyError where a name is taken */
+export async function insertDiscoveredProviders(
+  db: Database,
+  place: TenantPlace,
+  providers: readonly Provider[],
+): Promise<void> {
+  const rows = providers.map(({ id, name, kind, createdAt }) => ({
+    ...{ id, name, nameKey: folded(name), kind, createdAt },
+  }));
+  await insertRows(db, rows, placeColumns(place));
+}
+
+type ProviderRow = Pick<Provider, 'id' | 'name' | 'kind' | 'createdAt'> & { nameKey: string };
+
+const insertRows = rowStatement(
+  (db, rows: readonly ProviderRow[], { tenant_id, sub_tenant_id }: ReturnType<typeof placeColumns>) =>
+    db.insertInto('providers').values(
+      rows.map(({ id, name, nameKey, kind, createdAt }) => ({
+        ...{ tenant_id, sub_tenant_id, id, name, name_key: nameKey, kind, status: 'discovered' as const },
+        ...{ display_name: null, description: null, base_url: null, host: null, metadata: '{}' },
+        ...{ health: 'unknown' as const, inventory_synced_at: null, created_at: createdAt, updated_at: createdAt },
+      })),
+    ),
+);
+
+/** Deletes discovered providers of a tenant that have nothing: see findEmptiedProviders. */
+export async function deleteDiscoveredProviders(
+  db: Database,
+  { tenantId }: Pick<TenantPlace, 'tenantId'>,
+  ids: readonly string[],
+  now: Date,
+): Promise<void> {
+  const rows = ids.map((id) => ({ id }));
+  await deleteRows(db, rows, { tenantId, now: now.toISOString() });
+}
+
+const deleteRows = rowStatement(
+  (db, rows: readonly { id: string }[], { tenantId, now }: { tenantId: string; now: string }) =>
+    db
+      .updateTable('providers')
+      .set({ status: 'deleted', updated_at: now })
+      .where('tenant_id', '=', tenantId)
+      .where('status', '=', 'discovered')
+      .where(
+        'id',
+        'in',
+        rows.map(({ id }) => id),
+      ),
+);

@@ -1,0 +1,190 @@
+import type { RuntimeObservation } from '@quartermaster/contracts/runtime-observations.ts';
+import { type Selectable, sql } from 'kysely';
+import type { Database } from '../database.ts';
+import { newId } from '../ids.ts';
+import { flag, placeColumns } from '../queries.ts';
+import { rowStatement } from '../row-statement.ts';
+import type { Flag, Tables } from '../tables.ts';
+import type { TenantPlace } from '../tenancy.ts';
+import type { NewObservation } from './runtime-observations.ts';
+
+// What folding and looking again write: many observations at once.
+
+type Row = Selectable<Tables['runtime_observations']>;
+
+/** Makes an observation. Answers its id. */
+export async function insertObservation(
+  db: Database,
+  place: TenantPlace,
+  observation: NewObservation,
+  now: Date,
+): Promise<string> {
+  const id = newId('obs', now);
+  await insertObservations(db, place, [{ ...observation, id }], now);
+  return id;
+}
+
+/** Makes observations, whose ids are given. */
+export async function insertObservations(
+  db: Database,
+  place: TenantPlace,
+  observations: readonly (NewObservation & { id: string })[],
+  now: Date,
+): Promise<void> {
+  const rows = observations.map(({ id, providerId, kind, name, nameKey, drift, ...seen }) => ({
+    ...{ id, providerId, kind, name, nameKey, drift: drift && JSON.stringify(drift) },
+    ...seenColumns(seen),
+  }));
+  await insertRows(db, rows, { ...placeColumns(place), now: now.toISOString() });
+}
+
+type SeenColumns = ReturnType<typeof seenColumns>;
+type InsertedRow = SeenColumns &
+  Pick<NewObservation, 'providerId' | 'kind' | 'name' | 'nameKey'> & { id: string; drift: string | null };
+
+const insertRows = rowStatement(
+  (
+    db,
+    rows: readonly InsertedRow[],
+    { tenant_id, sub_tenant_id, now }: ReturnType<typeof placeColumns> & { now: string },
+  ) =>
+    db.insertInto('runtime_observations').values(
+      rows.map((row) => ({
+        ...{ tenant_id, sub_tenant_id, id: row.id, provider_id: row.providerId, kind: row.kind },
+        ...{ name: row.name, name_key: row.nameKey, unknown: row.unknown, status: row.status },
+        ...{ occurrences: row.occurrences, first_seen_at: row.firstSeenAt, last_seen_at: row.lastSeenAt },
+        ...{ last_trace_id: row.lastTraceId, last_span_id: row.lastSpanId, evidence: row.evidence, risk: row.risk },
+        ...{ inventory_item_id: row.inventoryItemId, review: null, drift: row.drift },
+        ...{ created_at: now, updated_at: now },
+      })),
+    ),
+);
+
+/** What an observation is once spans reported it. */
+export type SeenObservation = Pick<
+  RuntimeObservation,
+  | 'unknown'
+  | 'status'
+  | 'inventoryItemId'
+  | 'occurrences'
+  | 'firstSeenAt'
+  | 'lastSeenAt'
+  | 'lastTraceId'
+  | 'lastSpanId'
+  | 'evidence'
+  | 'risk'
+>;
+
+/** Writes down what observations of a tenant are now that they were seen again. */
+export async function updateSeenObservations(
+  db: Database,
+  { tenantId }: Pick<TenantPlace, 'tenantId'>,
+  observations: readonly (SeenObservation & {
+    id: string;
+    /** Whether its review says nothing any more. */
+    isReviewSpent: boolean;
+  })[],
+  now: Date,
+): Promise<void> {
+  const rows = observations.map(({ id, isReviewSpent, ...seen }) => ({
+    ...{ id, spent: flag(isReviewSpent) },
+    ...seenColumns(seen),
+  }));
+  await updateSeenRows(db, rows, { tenantId, now: now.toISOString() });
+}
+
+const updateSeenRows = rowStatement(
+  (
+    db,
+    rows: readonly (SeenColumns & { id: string; spent: Flag })[],
+    { tenantId, now }: { tenantId: string; now: string },
+  ) => {
+    const values = rows.map((row) => {
+      const times = [row.firstSeenAt, row.lastSeenAt, row.lastTraceId, row.lastSpanId];
+      const texts = [row.id, row.status, row.inventoryItemId, ...times, row.evidence, row.risk];
+      const numbers = [row.occurrences, row.unknown, row.spent].map((number) => sql`cast(${number} as integer)`);
+      return sql`(${sql.join([...texts, ...numbers])})`;
+    });
+    type Seen = Omit<Row, 'name' | 'name_key' | 'review' | 'drift' | 'created_at' | 'updated_at'> & { spent: Flag };
+    return db
+      .with(
+        'seen(id, status, inventory_item_id, first_seen_at, last_seen_at, last_trace_id, last_span_id, evidence, risk, occurrences, unknown, spent)',
+        () => sql<Seen>`(values ${sql.join(values)})`,
+      )
+      .updateTable('runtime_observations')
+      .from('seen')
+      .set(({ ref }) => ({
+        ...{ status: ref('seen.status'), inventory_item_id: ref('seen.inventory_item_id') },
+        ...{ first_seen_at: ref('seen.first_seen_at'), last_seen_at: ref('seen.last_seen_at') },
+        ...{ last_trace_id: ref('seen.last_trace_id'), last_span_id: ref('seen.last_span_id') },
+        ...{ evidence: ref('seen.evidence'), risk: ref('seen.risk') },
+        ...{ occurrences: ref('seen.occurrences'), unknown: ref('seen.unknown') },
+        review: sql<string | null>`case when seen.spent = 1 then null else runtime_observations.review end`,
+        updated_at: now,
+      }))
+      .where('runtime_observations.tenant_id', '=', tenantId)
+      .whereRef('runtime_observations.id', '=', 'seen.id');
+  },
+);
+
+function seenColumns(seen: SeenObservation) {
+  return {
+    ...{ unknown: flag(seen.unknown), status: seen.status, inventoryItemId: seen.inventoryItemId },
+    ...{ occurrences: seen.occurrences, firstSeenAt: seen.firstSeenAt, lastSeenAt: seen.lastSeenAt },
+    ...{ lastTraceId: seen.lastTraceId ?? '', lastSpanId: seen.lastSpanId ?? '' },
+    ...{ evidence: JSON.stringify(seen.evidence), risk: JSON.stringify(seen.risk) },
+  };
+}
+
+/** What an observation becomes when it is looked at again. */
+export type ObservationState = Pick<
+  RuntimeObservation,
+  'id' | 'unknown' | 'status' | 'inventoryItemId' | 'drift' | 'risk'
+> & {
+  /** Whether its review says nothing any more. */
+  isReviewSpent: boolean;
+};
+
+/** Writes what observations of a tenant become. */
+export async function updateObservationStates(
+  db: Database,
+  { tenantId }: Pick<TenantPlace, 'tenantId'>,
+  states: readonly ObservationState[],
+  now: Date,
+): Promise<void> {
+  const rows = states.map(({ id, unknown, status, inventoryItemId, drift, risk, isReviewSpent }) => ({
+    ...{ id, status, inventoryItemId, drift: drift && JSON.stringify(drift), risk: JSON.stringify(risk) },
+    ...{ unknown: flag(unknown), spent: flag(isReviewSpent) },
+  }));
+  await updateStateRows(db, rows, { tenantId, now: now.toISOString() });
+}
+
+type StateRow = Pick<Row, 'id' | 'status' | 'drift' | 'risk' | 'unknown'> & {
+  inventoryItemId: string | null;
+  spent: Flag;
+};
+
+const updateStateRows = rowStatement(
+  (db, rows: readonly StateRow[], { tenantId, now }: { tenantId: string; now: string }) => {
+    const values = rows.map(({ id, status, inventoryItemId, drift, risk, unknown, spent }) => {
+      const texts = sql.join([id, status, inventoryItemId, drift, risk]);
+      return sql`(${texts}, cast(${unknown} as integer), cast(${spent} as integer))`;
+    });
+    type State = Pick<Row, 'id' | 'status' | 'inventory_item_id' | 'drift' | 'risk' | 'unknown'> & { spent: Flag };
+    return db
+      .with(
+        'state(id, status, inventory_item_id, drift, risk, unknown, spent)',
+        () => sql<State>`(values ${sql.join(values)})`,
+      )
+      .updateTable('runtime_observations')
+      .from('state')
+      .set(({ ref }) => ({
+        ...{ unknown: ref('state.unknown'), status: ref('state.status') },
+        ...{ inventory_item_id: ref('state.inventory_item_id'), drift: ref('state.drift'), risk: ref('state.risk') },
+        review: sql<string | null>`case when state.spent = 1 then null else runtime_observations.review end`,
+        updated_at: now,
+      }))
+      .where('runtime_observations.tenant_id', '=', tenantId)
+      .whereRef('runtime_observations.id', '=', 'state.id');
+  },
+);

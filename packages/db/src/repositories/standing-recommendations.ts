@@ -1,0 +1,226 @@
+import type { RecommendationKind } from '@quartermaster/contracts/recommendations.ts';
+import type { Database } from '../database.ts';
+import { newId } from '../ids.ts';
+import { within } from '../queries.ts';
+import { among, rowStatement } from '../row-statement.ts';
+import type { TenantPlace, TenantScope } from '../tenancy.ts';
+import { type NewRecommendation, OPEN, type StoredDismissal, type Subject } from './recommendations.ts';
+
+// What rules do with many recommendations of a tenant at once.
+
+type InTenant = Pick<TenantPlace, 'tenantId'>;
+type About = Subject & { kind: RecommendationKind };
+
+/** A recommendation and an observation that it rests on. */
+export type Link = { recommendationId: string; observationId: string };
+
+/** What were the causes of the recommendations of a kind about a subject that somebody dismissed last. */
+export async function findDismissedCauses(
+  db: Database,
+  { tenantId }: InTenant,
+  abouts: readonly About[],
+): Promise<(about: About) => string | undefined> {
+  const rows = await selectDismissed(db, abouts, { tenantId });
+  const last = new Map<string, (typeof rows)[number]>();
+  for (const row of rows) {
+    const known = last.get(keyOf(row));
+    const isLater = !known || `${row.createdAt} ${row.id}` > `${known.createdAt} ${known.id}`;
+    if (isLater) last.set(keyOf(row), row);
+  }
+  return (about) => {
+    const dismissal = last.get(keyOf(about))?.dismissal;
+    return dismissal == null ? undefined : (JSON.parse(dismissal) as StoredDismissal).cause;
+  };
+}
+
+const selectDismissed = rowStatement((db, rows: readonly About[], { tenantId }: { tenantId: string }) =>
+  db
+    .selectFrom('recommendations')
+    .select(['id', 'provider_id as providerId', 'kind', 'subject', 'dismissal', 'created_at as createdAt'])
+    .where('tenant_id', '=', tenantId)
+    .where(
+      among(
+        ['provider_id', 'kind', 'subject'],
+        rows.map(({ providerId, kind, subject }) => [providerId, kind, subject]),
+      ),
+    )
+    .where('dismissal', 'is not', null),
+);
+
+function keyOf({ providerId, kind, subject }: About): string {
+  return `${providerId} ${kind} ${subject}`;
+}
+
+/** Makes a recommendation. @param place the provider's. @throws DuplicateKeyError where one of its kind and subject is open */
+export async function insertRecommendation(
+  db: Database,
+  place: TenantPlace,
+  recommendation: NewRecommendation,
+  now: Date,
+): Promise<string> {
+  const [id = ''] = await insertRecommendations(
+    db,
+    place,
+    [{ ...recommendation, subTenantId: place.subTenantId }],
+    now,
+  );
+  return id;
+}
+
+/** The same for many, each in the sub-tenant of its provider. Answers their ids in this order. */
+export async function insertRecommendations(
+  db: Database,
+  { tenantId }: InTenant,
+  recommendations: readonly (NewRecommendation & Pick<TenantPlace, 'subTenantId'>)[],
+  now: Date,
+): Promise<string[]> {
+  const rows = recommendations.map(({ providerId, kind, subject, reason, change, subTenantId }) => ({
+    ...{ id: newId('rec', now), providerId, kind, subject, reason },
+    ...{ change: JSON.stringify(change), subTenant: subTenantId ?? '' },
+  }));
+  await insertRows(db, rows, { tenantId, now: now.toISOString() });
+  return rows.map(({ id }) => id);
+}
+
+type InsertedRow = About & { id: string; reason: string; change: string; subTenant: string };
+
+const insertRows = rowStatement(
+  (db, rows: readonly InsertedRow[], { tenantId, now }: { tenantId: string; now: string }) =>
+    db.insertInto('recommendations').values(
+      rows.map(({ id, providerId, kind, subject, reason, change, subTenant }) => ({
+        ...{
+          tenant_id: tenantId,
+          sub_tenant_id: subTenant,
+          id,
+          provider_id: providerId,
+          kind,
+          status: 'open' as const,
+        },
+        ...{ subject, reason, change, applied_by: null, applied_at: null, created_at: now, updated_at: now },
+      })),
+    ),
+);
+
+/** Says anew why an open recommendation is made. */
+export async function updateReason(
+  db: Database,
+  scope: TenantScope,
+  id: string,
+  reason: string,
+  now: Date,
+): Promise<void> {
+  await db
+    .updateTable('recommendations')
+    .set({ reason, updated_at: now.toISOString() })
+    .where('id', '=', id)
+    .where(OPEN)
+    .where(within(scope))
+    .execute();
+}
+
+/** Ends open recommendations, by what changed around them or by what somebody decided about their observations. */
+export async function closeRecommendations(
+  db: Database,
+  { tenantId }: InTenant,
+  ids: readonly string[],
+  status: 'dismissed' | 'superseded',
+  now: Date,
+): Promise<void> {
+  const rows = ids.map((id) => ({ id }));
+  await closeRows(db, rows, { tenantId, status, now: now.toISOString() });
+}
+
+type Ending = { tenantId: string; status: 'dismissed' | 'superseded'; now: string };
+
+const closeRows = rowStatement((db, rows: readonly { id: string }[], { tenantId, status, now }: Ending) =>
+  db
+    .updateTable('recommendations')
+    .set({ status, updated_at: now })
+    .where('tenant_id', '=', tenantId)
+    .where(
+      'id',
+      'in',
+      rows.map(({ id }) => id),
+    )
+    .where(OPEN),
+);
+
+/** Ends all open recommendations of some providers of a tenant. */
+export async function supersedeOfProviders(
+  db: Database,
+  { tenantId }: InTenant,
+  providerIds: readonly string[],
+  now: Date,
+): Promise<void> {
+  const rows = providerIds.map((id) => ({ id }));
+  await supersedeRows(db, rows, { tenantId, now: now.toISOString() });
+}
+
+const supersedeRows = rowStatement(
+  (db, rows: readonly { id: string }[], { tenantId, now }: { tenantId: string; now: string }) =>
+    db
+      .updateTable('recommendations')
+      .set({ status: 'superseded', updated_at: now })
+      .where('tenant_id', '=', tenantId)
+      .where(
+        'provider_id',
+        'in',
+        rows.map(({ id }) => id),
+      )
+      .where(OPEN),
+);
+
+/** What some recommendations of a tenant rest on. */
+export async function findLinks(
+  db: Database,
+  { tenantId }: InTenant,
+  recommendationIds: readonly string[],
+): Promise<Link[]> {
+  const rows = recommendationIds.map((id) => ({ id }));
+  return selectLinks(db, rows, { tenantId });
+}
+
+const selectLinks = rowStatement((db, rows: readonly { id: string }[], { tenantId }: { tenantId: string }) =>
+  db
+    .selectFrom('recommendation_observations')
+    .select(['recommendation_id as recommendationId', 'observation_id as observationId'])
+    .where('tenant_id', '=', tenantId)
+    .where(
+      'recommendation_id',
+      'in',
+      rows.map(({ id }) => id),
+    ),
+);
+
+/** Lets recommendations of a tenant rest on these observations as well. */
+export async function insertLinks(db: Database, { tenantId }: InTenant, links: readonly Link[]): Promise<void> {
+  await insertLinkRows(db, links, { tenantId });
+}
+
+const insertLinkRows = rowStatement((db, rows: readonly Link[], { tenantId }: { tenantId: string }) =>
+  db
+    .insertInto('recommendation_observations')
+    .values(
+      rows.map(({ recommendationId, observationId }) => ({
+        ...{ tenant_id: tenantId, recommendation_id: recommendationId, observation_id: observationId },
+      })),
+    )
+    .onConflict((conflict) => conflict.columns(['tenant_id', 'recommendation_id', 'observation_id']).doNothing()),
+);
+
+/** Lets recommendations of a tenant rest on these observations no more. */
+export async function deleteLinks(db: Database, { tenantId }: InTenant, links: readonly Link[]): Promise<void> {
+  await deleteLinkRows(db, links, { tenantId });
+}
+
+const deleteLinkRows = rowStatement((db, rows: readonly Link[], { tenantId }: { tenantId: string }) =>
+  db
+    .deleteFrom('recommendation_observations')
+    .where('tenant_id', '=', tenantId)
+    .where(
+      among(
+        ['recommendation_id', 'observation_id'],
+        rows.map(({ recommendationId, observationId }) => [recommendationId, observationId]),
+      ),
+    ),
+);
