@@ -38,6 +38,18 @@ export async function findNewestSigningKey(db: Database): Promise<SigningKey | u
   return row && toSigningKey(row);
 }
 
+/** The sealed private half of a key, whether or not it still signs or is published. '' where there is none any more. */
+export async function findSealedKey(db: Database, id: string): Promise<string | undefined> {
+  const row = await db
+    .selectFrom('credentials')
+    .select('secret')
+    .where('tenant_id', '=', '')
+    .where('kind', '=', 'signing_key')
+    .where('id', '=', id)
+    .executeTakeFirst();
+  return row && (row.secret ?? '');
+}
+
 /** The public keys that tokens may still be signed by, newest first. */
 export async function listPublishedKeys(db: Database, now: Date): Promise<PublicJwk[]> {
   const rows = await db
