@@ -7,10 +7,12 @@ import type { Config } from './config.ts';
 enableCompileCache(join(import.meta.dirname, '../../../node_modules/.cache/quartermaster'));
 const { DatabaseUnavailableError } = await import('@quartermaster/db/errors.ts');
 const { ConfigError, readConfig } = await import('./config.ts');
+const { giveBackMemory } = await import('./server/give-back-memory.ts');
 const { startServer } = await import('./server/start.ts');
 
 try {
   const config = readConfig(process.env);
+  giveBackMemory();
   const server = await startServer(config);
   let stopping = false;
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {
