@@ -1,8 +1,10 @@
 import { randomUUID } from 'node:crypto';
 
-/** Stands for a stored text while what is around it is written. Nobody outside of this process can know it. */
-const PLACE = `stored JSON ${randomUUID()}`;
-const QUOTED_PLACE = JSON.stringify(PLACE);
+/**
+ * Stands for a stored text while what is around it is written. Nobody outside of this process can know it. It begins with
+ * a character that is rare, and needs no escape: so it is found in a third of the time.
+ */
+const PLACE = `\x7F${randomUUID()}`;
 
 /** The texts that were met since writing began; null while nothing is written. */
 let met: string[] | null = null;
@@ -29,12 +31,15 @@ export function jsonOf(value: unknown): string {
     met = null;
   }
   if (json === undefined) throw new TypeError(`${typeof value} is no JSON`);
-  if (texts.length === 0) return json;
-  const around = json.split(QUOTED_PLACE);
-  const parts: string[] = [];
-  for (const [index, text] of texts.entries()) parts.push(around[index] ?? '', text);
-  parts.push(around.at(-1) ?? '');
-  return parts.join('');
+  let written = '';
+  let from = 0;
+  for (const text of texts) {
+    const place = json.indexOf(PLACE, from);
+    // With the quotes around it.
+    written += json.slice(from, place - 1) + text;
+    from = place + PLACE.length + 1;
+  }
+  return from === 0 ? json : written + json.slice(from);
 }
 
 /** A value with what is stored in it, as whoever reads the answer has it. */
