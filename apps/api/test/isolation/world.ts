@@ -36,11 +36,14 @@ export async function makeStrangers(server: TestServer): Promise<Strangers> {
   };
 }
 
-const keys = new Map<string, string>();
+/** Of each server its own: suites may share this module. */
+const keysOf = new WeakMap<TestServer, Map<string, string>>();
 
 /** A key in a place with exactly these scopes; the same for the same question. */
 export async function keyWith(server: TestServer, place: Place, scopes: Scope[]) {
   const name = JSON.stringify([place, scopes]);
+  const keys = keysOf.get(server) ?? new Map<string, string>();
+  keysOf.set(server, keys);
   const key = keys.get(name) ?? (await accountWithKey(server, place, scopes)).key;
   keys.set(name, key);
   return key;
