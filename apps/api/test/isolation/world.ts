@@ -36,6 +36,7 @@ export async function makeStrangers(server: TestServer): Promise<Strangers> {
   };
 }
 
+/** Of each server its own: suites may share this module. */
 const keysOf = new WeakMap<TestServer, Map<string, string>>();
 
 /** A key in a place with exactly these scopes; the same for the same question. */
