@@ -18,6 +18,8 @@ let stage: Stage;
 beforeAll(async () => {
   const server = await startTestServer(LOOPBACK, { noHousekeeping: true });
   const agent = new Agent({ keepAlive: true });
+  // Or whoever asks for a session first, allowed or not, would have the first signing key made.
+  await server.ok('GET', '/.well-known/jwks.json');
   const records = await Records.make(server);
   stage = { server, agent, records, changes: await noteChanges(server) };
 });

@@ -18,7 +18,9 @@ test('spans that wait while the partition of their day is attached are stored in
   await other.query(`create table late partition of spans for values from ('${day}') to ('${next}')`);
   const sent = sendSpans(server, server.admin, [chat('gpt-5')]);
   const waiting = `select count(*)::int as count from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`;
-  await expect.poll(async () => (await other.query(waiting)).rows[0].count).toBeGreaterThan(0);
+  await expect
+    .poll(async () => (await other.query(waiting)).rows[0].count, { timeout: 10_000, interval: 20 })
+    .toBeGreaterThan(0);
   await other.query('commit');
   await sent;
   expect((await other.query('select count(*)::int as count from late')).rows).toEqual([{ count: 1 }]);
