@@ -52,7 +52,7 @@ export async function keyWith(server: TestServer, place: Place, scopes: Scope[])
 
 /** Last use is written beside the first request, and so would be a commit that a later one is blamed for. */
 async function usedOnce(server: TestServer, key: string): Promise<string> {
-  await server.call('GET', '/v1/me/profile', { as: { key } });
+  await server.call('GET', '/v1/providers', { as: { key } });
   const id = /^qm_(key_[^_]+)_/.exec(key)?.[1] ?? '';
   const query = server.services.db.selectFrom('credentials').select('last_used_at').where('id', '=', id);
   await expect.poll(async () => (await query.executeTakeFirst())?.last_used_at).toEqual(expect.any(String));
