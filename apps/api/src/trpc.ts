@@ -1,4 +1,5 @@
 import type { Operation } from '@quartermaster/contracts/operation.ts';
+import { parsedJson } from '@quartermaster/db/stored-json.ts';
 import type { TenantScope } from '@quartermaster/db/tenancy.ts';
 import { initTRPC } from '@trpc/server';
 import { authorise, refuseForeignTenants } from './access/authorise.ts';
@@ -61,7 +62,7 @@ export function endpoint<I, O, R>(operation: Operation<I, O, R>) {
       return result;
     })
     .input(operation.input)
-    .output(operation.output);
+    .output(answerOf(operation));
 }
 
 /**
@@ -94,5 +95,10 @@ export function publicEndpoint<I, O, R>(operation: Operation<I, O, R>) {
       return result;
     })
     .input(operation.input)
-    .output(operation.output);
+    .output(answerOf(operation));
+}
+
+/** What typed callers get: the answer as REST has it, checked. */
+function answerOf<I, O, R>(operation: Operation<I, O, R>): (answer: unknown) => R {
+  return (answer) => operation.output.parse(parsedJson(answer));
 }

@@ -12,6 +12,7 @@ import { idempotencyAndRateLimits } from './migrations/0004-idempotency-rate-lim
 import { auditChain } from './migrations/0005-audit-chain.ts';
 import { spanPartitions } from './migrations/0006-span-partitions.ts';
 import { placeIndexes } from './migrations/0007-place-indexes.ts';
+import { tracePlaceIndex } from './migrations/0008-trace-place-index.ts';
 import type { Tables } from './tables.ts';
 
 /** A connection to the database, or a transaction on it: every repository function takes either. */
@@ -26,6 +27,7 @@ const MIGRATIONS = {
   '0005-audit-chain': auditChain,
   '0006-span-partitions': spanPartitions,
   '0007-place-indexes': placeIndexes,
+  '0008-trace-place-index': tracePlaceIndex,
 };
 
 /** Connections to Postgres that a process holds, unless told otherwise. */

@@ -1,5 +1,5 @@
 import { setImmediate as breathe } from 'node:timers/promises';
-import { type SqlBool, sql } from 'kysely';
+import { type Expression, type SqlBool, sql } from 'kysely';
 import type { Database } from './database.ts';
 import { before, type PageKey, type PageRequest, within } from './queries.ts';
 import { statement } from './statement.ts';
@@ -11,21 +11,34 @@ const ROWS_AT_ONCE = 2000;
 /** Rows that one request looks at, whatever it finds among them. */
 const ROWS_OF_PAGE = 200_000;
 
+type ListedTable =
+  | 'audit_events'
+  | 'credentials'
+  | 'gateways'
+  | 'manifests'
+  | 'operator_tasks'
+  | 'providers'
+  | 'runtime_observations'
+  | 'service_accounts'
+  | 'traces';
+
 type Keyed = { tenant_id: string; created_at: string; id: string };
 
 /** Which rows of a list are wanted: before `after`, down to `until` (itself included), at the most `rows`. */
 export type Stretch = { scope: TenantScope; after: PageKey | null; until: PageKey | null; rows: number };
 
 export type Listing<Row> = {
-  table: 'service_accounts' | 'providers' | 'runtime_observations' | 'credentials';
-  /** Whether filters leave rows out, and no index finds those that are left. */
+  table: ListedTable;
+  /** Whether filters leave rows out, and no index finds those that are left. Those in `created` are none of them. */
   isSifted: boolean;
+  /** Where the rows were made: what is newer is not looked at, nor what is older. */
+  created?: { after: string | null | undefined; before: string | null | undefined };
   /** The rows of a stretch that pass the filters, newest first. */
   rows: (stretch: Stretch) => Promise<Row[]>;
 };
 
 /**
- * One page of a list that is sorted by (created_at, id), newest first.
+ * One page of a list that is sorted by (created_at, id), newest first. The id of a trace is its {@link tracePlace}.
  *
  * Work is bounded, however large the table and however little is found: where rows are sifted, it looks at
  * {@link ROWS_AT_ONCE} of them at a time and at {@link ROWS_OF_PAGE} in all; then the page ends where it looked last, and
@@ -42,7 +55,7 @@ export async function listRows<Row extends Keyed>(
   const found: Row[] = [];
   let floor: PageKey | null = null;
   for (const place of places) {
-    const read = await listPlace(db, [place], { after: page.after, rows: page.limit + 1 }, listing);
+    const read = await listPlace(db, [place], { after: beginOf(page, listing), rows: page.limit + 1 }, listing);
     found.push(...read.rows);
     if (read.stoppedAt && (floor === null || isBefore(floor, read.stoppedAt))) floor = read.stoppedAt;
   }
@@ -58,7 +71,7 @@ async function listPlace<Row extends Keyed>(
   db: Database,
   scope: TenantScope,
   wanted: { after: PageKey | null; rows: number },
-  { table, isSifted, rows: read }: Listing<Row>,
+  { table, isSifted, created, rows: read }: Listing<Row>,
 ): Promise<{ rows: Row[]; stoppedAt: PageKey | null }> {
   if (!isSifted) return { rows: await read({ scope, ...wanted, until: null }), stoppedAt: null };
   const rows: Row[] = [];
@@ -66,7 +79,8 @@ async function listPlace<Row extends Keyed>(
   for (let looked = 0; looked < ROWS_OF_PAGE; looked += ROWS_AT_ONCE) {
     if (looked > 0) await breathe();
     const [end] = await KEY_AT[table](db, { scope, after, offset: ROWS_AT_ONCE - 1 });
-    const until: PageKey | null = end ? [end.created_at, end.id] : null;
+    const isLast = !end || (created?.after != null && end.created_at <= created.after);
+    const until: PageKey | null = isLast ? null : [end.created_at, end.id];
     rows.push(...(await read({ scope, after, until, rows: wanted.rows - rows.length })));
     if (until === null || rows.length === wanted.rows) return { rows, stoppedAt: null };
     after = until;
@@ -74,31 +88,61 @@ async function listPlace<Row extends Keyed>(
   return { rows, stoppedAt: after };
 }
 
-/** The condition of a stretch's rows. */
-export function withinStretch({ after, until }: Pick<Stretch, 'after' | 'until'>) {
-  if (until === null) return before(after, 'created_at', 'id');
-  return sql<SqlBool>`${before(after, 'created_at', 'id')} and (created_at, id) >= (${until[0]}, ${until[1]})`;
+/** The condition of a stretch's rows. @param id what the list is sorted by, after the time */
+export function withinStretch(
+  { after, until }: Pick<Stretch, 'after' | 'until'>,
+  id: Expression<string> = ID,
+): Expression<SqlBool> {
+  if (until === null) return olderThan(after, id);
+  const isReached = sql<SqlBool>`(created_at, ${id}) >= (${until[0]}, ${until[1]})`;
+  return id === ID
+    ? sql<SqlBool>`${olderThan(after, id)} and ${isReached}`
+    : sql<SqlBool>`${olderThan(after, id)} and created_at >= ${until[0]} and ${isReached}`;
+}
+
+/** What tells traces of one time apart: one trace may stand in several places. */
+export const tracePlace = sql<string>`trace_id || '/' || tenant_id || '/' || sub_tenant_id`;
+
+const ID: Expression<string> = sql.ref('id');
+
+function olderThan(key: PageKey | null, id: Expression<string>): Expression<SqlBool> {
+  if (id === ID || key === null) return before(key, 'created_at', 'id');
+  // The first condition says nothing new, but an index serves it.
+  return sql<SqlBool>`created_at <= ${key[0]} and (created_at, ${id}) < (${key[0]}, ${key[1]})`;
+}
+
+/** Where the page begins: after the one before it, and before what is too new. */
+function beginOf({ after }: PageRequest, { created }: Pick<Listing<never>, 'created'>): PageKey | null {
+  if (created?.before == null) return after;
+  // No id comes before the empty text.
+  const newest: PageKey = [created.before, ''];
+  return after !== null && isBefore(after, newest) ? after : newest;
 }
 
 type At = { scope: TenantScope; after: PageKey | null; offset: number };
 
 /** The key some rows further down a list, whatever its filters: read from an index alone. */
 const KEY_AT = {
-  service_accounts: keyAt('service_accounts'),
+  audit_events: keyAt('audit_events'),
+  credentials: keyAt('credentials'),
+  gateways: keyAt('gateways'),
+  manifests: keyAt('manifests'),
+  operator_tasks: keyAt('operator_tasks'),
   providers: keyAt('providers'),
   runtime_observations: keyAt('runtime_observations'),
-  credentials: keyAt('credentials'),
-} satisfies Record<Listing<unknown>['table'], unknown>;
+  service_accounts: keyAt('service_accounts'),
+  traces: keyAt('traces', tracePlace),
+} satisfies Record<ListedTable, unknown>;
 
-function keyAt(table: Listing<unknown>['table']) {
+function keyAt(table: ListedTable, id = ID) {
   return statement((db, { scope, after, offset }: At) =>
     db
       .selectFrom(table)
-      .select(['created_at', 'id'])
+      .select(['created_at', sql<string>`${id}`.as('id')])
       .where(within(scope))
-      .where(before(after, 'created_at', 'id'))
+      .where(olderThan(after, id))
       .orderBy('created_at', 'desc')
-      .orderBy('id', 'desc')
+      .orderBy(id, 'desc')
       .limit(1)
       .offset(offset),
   );

@@ -82,6 +82,7 @@ test('two that start at once do not get in each other’s way', async () => {
     { name: '0005-audit-chain' },
     { name: '0006-span-partitions' },
     { name: '0007-place-indexes' },
+    { name: '0008-trace-place-index' },
   ]);
 });
 

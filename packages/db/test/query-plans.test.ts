@@ -1,6 +1,7 @@
 import { CompiledQuery, createQueryId, type KyselyPlugin, type RootOperationNode } from 'kysely';
 import { expect, test } from 'vitest';
 import type { Database } from '../src/database.ts';
+import { listAuditEvents } from '../src/repositories/audit-events.ts';
 import { listEndingCredentials, listSettledRotations } from '../src/repositories/credential-expiry.ts';
 import { revokeSessionsOfItems } from '../src/repositories/gateway-sessions.ts';
 import { findInventoryItemsByKeys } from '../src/repositories/inventory.ts';
@@ -13,10 +14,13 @@ import { supersedeRecommendationsOf } from '../src/repositories/recommendation-s
 import { findRecommendation } from '../src/repositories/recommendations.ts';
 import { type ObservationState, updateObservationStates } from '../src/repositories/seen-observations.ts';
 import { insertRecommendation } from '../src/repositories/standing-recommendations.ts';
+import { listTraces } from '../src/repositories/traces.ts';
 import { EVERYWHERE } from '../src/tenancy.ts';
 import { NOW, temporaryDatabase } from './temporary-database.ts';
 
 const ACME = { tenantId: 'acme', subTenantId: null };
+const ACME_EU = { tenantId: 'acme', subTenantId: 'eu' };
+const PAGE_KEY = [NOW.toISOString(), 'x'] as const;
 const PROVIDER = { id: 'prov_1', name: 'openai' };
 const SUBJECT = { ...ACME, provider: PROVIDER, providerId: 'prov_1', kind: 'model', nameKey: 'gpt-5' } as const;
 const TASK = { kind: 'review_observation', subject: { type: 'runtime_observation', id: 'obs_1' } } as const;
@@ -120,6 +124,42 @@ test.each<[string, (db: Database) => Promise<unknown>, string[]]>([
     'the sessions that began within a day',
     (db) => revokeSessionsOfItems(db, [ACME], SESSIONS_OF, NOW),
     ['gateway_sessions (tenant_id=? AND id>?)'],
+  ],
+  [
+    'a page of the audit, and of what was done by one',
+    async (db) => {
+      const page = { limit: 25, after: PAGE_KEY };
+      await listAuditEvents(db, [ACME], { createdAfter: NOW.toISOString() }, page);
+      await listAuditEvents(db, [ACME], { actorId: 'sa_1' }, page);
+      await listAuditEvents(db, EVERYWHERE, { actorId: 'sa_1' }, page);
+      await listAuditEvents(db, [ACME_EU], { actorId: 'sa_1' }, page);
+      await listAuditEvents(db, [ACME_EU], {}, page);
+    },
+    [
+      'audit_events_by_tenant (tenant_id=? AND created_at>? AND (created_at,id)<(?,?))',
+      'audit_events_by_tenant (tenant_id=? AND (created_at,id)<(?,?))',
+      'audit_events_by_tenant (tenant_id=? AND (created_at,id)<(?,?))',
+      'audit_events_by_time ((created_at,id)<(?,?))',
+      'audit_events_by_time ((created_at,id)<(?,?))',
+      'audit_events_by_place (tenant_id=? AND sub_tenant_id=? AND (created_at,id)<(?,?))',
+      'audit_events_by_place (tenant_id=? AND sub_tenant_id=? AND (created_at,id)<(?,?))',
+      'audit_events_by_place (tenant_id=? AND sub_tenant_id=? AND (created_at,id)<(?,?))',
+    ],
+  ],
+  [
+    'a page of traces',
+    async (db) => {
+      const page = { limit: 25, after: PAGE_KEY };
+      await listTraces(db, [ACME], { serviceName: 'shop' }, page);
+      await listTraces(db, EVERYWHERE, {}, page);
+      await listTraces(db, [ACME_EU], {}, page);
+    },
+    [
+      'traces_by_tenant (tenant_id=? AND created_at<?)',
+      'traces_by_tenant (tenant_id=? AND created_at<?)',
+      'traces_by_time (created_at<?)',
+      'traces_by_place (tenant_id=? AND sub_tenant_id=? AND created_at<?)',
+    ],
   ],
 ])('searched by an index: %s', async (_what, ask, indexes) => {
   expect(await planOf(ask)).toEqual(indexes);

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { isOperation, type Operation } from '@quartermaster/contracts/operation.ts';
+import { jsonOf } from '@quartermaster/db/stored-json.ts';
 import { type AnyTRPCProcedure, initTRPC } from '@trpc/server';
 import { createOpenApiNodeHttpHandler, type OpenApiMeta } from 'trpc-to-openapi';
 import { z } from 'zod';
@@ -64,6 +65,8 @@ type Call = {
   refuse: (error: unknown) => Answer;
   /** Set where the call failed. */
   refused: Answer | null;
+  /** The answer's JSON, where it did not. */
+  json: string;
   /** Whether the caller has the record already, as it is. */
   notModified: boolean;
 };
@@ -119,7 +122,7 @@ export function restHandler(
       const raw = { path: match.path, query, body, [QUERY_TEXT]: text };
       const context = await options.createContext(req, res, principal, requestId);
       refuseUnusableIfMatch(operation, context.ifMatch);
-      await target.run({ req, res, context, raw, refuse, refused: null, notModified: false });
+      await target.run({ req, res, context, raw, refuse, refused: null, json: '', notModified: false });
     } catch (error) {
       sendAnswer(req, res, refuse(error));
     }
@@ -159,7 +162,7 @@ function targetOf(req: IncomingMessage): { pathname: string; search: string } {
  * trpc-to-openapi's way from a REST call to a procedure, kept clear of what it does to inputs: it coerces the schemas
  * it sees, merges path, query and body, and decodes nothing. So it sees a stand-in procedure with the path's parameters
  * alone, and a request that says the same at every call. Its caller is ours: it calls the real procedure with the
- * nested input, and turns errors into answers, so that the library never words one.
+ * nested input, turns errors into answers, so that the library never words one, and writes the JSON.
  */
 function bridge(operation: Operation, procedure: Procedure): (call: Call) => Promise<void> {
   let handle: Handler | undefined;
@@ -187,22 +190,16 @@ function handlerOf(operation: Operation, procedure: Procedure) {
   return createOpenApiNodeHttpHandler({
     router: { ...router, createCaller } as unknown as typeof router,
     createContext: async ({ res }) => (res as unknown as LightResponse).call,
-    responseMeta: ({ ctx, errors }) => {
-      // Only an output that is no JSON gets here with an error: what the library would say of it is not sent.
-      if (ctx && errors[0]) ctx.refused = ctx.refuse(errors[0]);
-      return { status: ctx?.refused?.status ?? 200 };
-    },
   });
 }
 
-async function invoke(operation: Operation, procedure: Procedure, call: Call): Promise<unknown> {
+async function invoke(operation: Operation, procedure: Procedure, call: Call): Promise<void> {
   try {
     const output = await perform(operation, procedure, call);
     call.notModified = tagAnswer({ operation, req: call.req, res: call.res }, output);
-    return output;
+    call.json = jsonOf(output);
   } catch (error) {
     call.refused = call.refuse(error);
-    return call.refused.body;
   }
 }
 
@@ -248,8 +245,8 @@ class LightResponse {
     this.call.res.setHeader(name, value);
   }
 
-  end(text: string): void {
-    const { req, res, refused, notModified } = this.call;
+  end(): void {
+    const { req, res, refused, json, notModified } = this.call;
     if (refused) sendAnswer(req, res, refused);
     else if (notModified) {
       res.removeHeader('Content-Type');
@@ -257,7 +254,7 @@ class LightResponse {
       res.end();
     } else {
       res.statusCode = this.statusCode;
-      sendText(req, res, text);
+      sendText(req, res, json);
     }
   }
 }

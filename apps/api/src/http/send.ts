@@ -28,10 +28,13 @@ export function sendAnswer(req: IncomingMessage, res: ServerResponse, answer: An
  * sent {@link LINGER_BYTES} more, or after {@link LINGER_MS}. What is left of a small body Node itself takes in.
  */
 export function sendText(req: IncomingMessage, res: ServerResponse, text: string | Uint8Array): void {
-  res.setHeader('Content-Length', typeof text === 'string' ? Buffer.byteLength(text) : text.length);
+  const bytes = typeof text === 'string' ? Buffer.byteLength(text) : text.length;
+  // The same bytes where all of them are ASCII, and Node writes them in half the time.
+  const encoding = bytes === text.length ? 'latin1' : 'utf8';
+  res.setHeader('Content-Length', bytes);
   const length = Number(req.headers['content-length'] ?? Number.POSITIVE_INFINITY);
   if (req.complete || req.destroyed || !hasBody(req) || length <= BODY_LIMIT || req.method === 'HEAD') {
-    res.end(text);
+    res.end(text, encoding);
     return;
   }
   res.setHeader('Connection', 'close');

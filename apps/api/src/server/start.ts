@@ -65,10 +65,10 @@ const IDLE_CHECK_MS = 50;
 
 /**
  * Log lines are written some at a time, without blocking: a write of its own for each costs a tenth of a short request.
- * They wait for 4 KiB or 100 ms, and are written at every exit that the process sees; only kill -9 loses those that wait.
+ * They wait for 12 KiB or 100 ms, and are written at every exit that the process sees; only kill -9 loses those that wait.
  * Whoever reads standard output too slowly loses lines beyond 16 MiB, and does not stop the service.
  */
-const LOG_WRITING = { sync: false, minLength: 4096, periodicFlush: 100, maxLength: 16 * 1024 * 1024 } as const;
+const LOG_WRITING = { sync: false, minLength: 12 * 1024, periodicFlush: 100, maxLength: 16 * 1024 * 1024 } as const;
 
 /** Opens the database, brings it up to date, and listens. @param parts what tests replace */
 export async function startServer(config: Config, parts: Parts = {}): Promise<RunningServer> {

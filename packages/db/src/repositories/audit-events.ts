@@ -2,7 +2,8 @@ import type { AuditEvent } from '@quartermaster/contracts/audit-events.ts';
 import type { Insertable, Selectable } from 'kysely';
 import type { Database } from '../database.ts';
 import { newAuditEventId } from '../ids.ts';
-import { newestFirst, type Page, type PageRequest, pageOf, placeColumns, timeKey, within } from '../queries.ts';
+import { listRows, type Stretch, withinStretch } from '../listing.ts';
+import { type Page, type PageRequest, placeColumns, within } from '../queries.ts';
 import { statement } from '../statement.ts';
 import type { Tables } from '../tables.ts';
 import type { TenantPlace, TenantScope } from '../tenancy.ts';
@@ -64,21 +65,31 @@ async function insertBatch(db: Database, events: readonly NewAuditEvent[], now: 
   await newUnsealed(db, { rows: rows.map(({ tenant_id, id }) => ({ tenant_id, event_id: id })) });
 }
 
+/** Newest first. */
 export async function listAuditEvents(
   db: Database,
   scope: TenantScope,
   filter: AuditEventFilter,
   page: PageRequest,
 ): Promise<Page<AuditEvent>> {
-  let query = db.selectFrom('audit_events').selectAll().where(within(scope));
+  const { actorId, operation, targetId, outcome, createdAfter, createdBefore } = filter;
+  const { rows, next } = await listRows(db, scope, page, {
+    table: 'audit_events',
+    isSifted: [actorId, operation, targetId, outcome].some((one) => one != null),
+    created: { after: createdAfter, before: createdBefore },
+    rows: (stretch) => eventRows(db, filter, stretch).execute(),
+  });
+  return { items: rows.map(toAuditEvent), next };
+}
+
+function eventRows(db: Database, filter: AuditEventFilter, stretch: Stretch) {
+  let query = db.selectFrom('audit_events').selectAll().where(within(stretch.scope));
   if (filter.actorId != null) query = query.where('actor_id', '=', filter.actorId);
   if (filter.operation != null) query = query.where('operation', '=', filter.operation);
   if (filter.targetId != null) query = query.where('target_id', '=', filter.targetId);
   if (filter.outcome != null) query = query.where('outcome', '=', filter.outcome as AuditEvent['outcome']);
   if (filter.createdAfter != null) query = query.where('created_at', '>', filter.createdAfter);
-  if (filter.createdBefore != null) query = query.where('created_at', '<', filter.createdBefore);
-  const rows = await query.$call(newestFirst(page)).execute();
-  return pageOf(rows, page.limit, toAuditEvent, timeKey);
+  return query.where(withinStretch(stretch)).orderBy('created_at', 'desc').orderBy('id', 'desc').limit(stretch.rows);
 }
 
 export function toAuditEvent(row: Selectable<Tables['audit_events']>): AuditEvent {

@@ -2,18 +2,8 @@ import type { Gateway } from '@quartermaster/contracts/gateways.ts';
 import type { Selectable } from 'kysely';
 import type { Database } from '../database.ts';
 import { newId } from '../ids.ts';
-import {
-  folded,
-  newestFirst,
-  type Page,
-  type PageRequest,
-  pageOf,
-  placeColumns,
-  placeOf,
-  timeKey,
-  timesOf,
-  within,
-} from '../queries.ts';
+import { listRows, type Stretch, withinStretch } from '../listing.ts';
+import { folded, type Page, type PageRequest, placeColumns, placeOf, timesOf, within } from '../queries.ts';
 import { statement } from '../statement.ts';
 import type { Tables } from '../tables.ts';
 import type { TenantPlace, TenantScope } from '../tenancy.ts';
@@ -47,14 +37,25 @@ export async function listGateways(
   filter: GatewayFilter,
   page: PageRequest,
 ): Promise<Page<Gateway>> {
-  let query = db.selectFrom('gateways').selectAll().where(within(scope));
-  query =
-    filter.status == null
-      ? query.where('status', '<>', 'deleted')
-      : query.where('status', '=', filter.status as Gateway['status']);
-  const rows = await query.$call(newestFirst(page)).execute();
+  const { status = null } = filter;
+  const { rows, next } = await listRows(db, scope, page, {
+    table: 'gateways',
+    isSifted: status !== null,
+    rows: (stretch) => gatewayRows(db, status, stretch).execute(),
+  });
   const providers = await providersOf(db, rows);
-  return pageOf(rows, page.limit, (row) => toGateway(row, providers), timeKey);
+  return { items: rows.map((row) => toGateway(row, providers)), next };
+}
+
+function gatewayRows(db: Database, status: string | null, stretch: Stretch) {
+  const query = db.selectFrom('gateways').selectAll().where(within(stretch.scope));
+  return (
+    status === null ? query.where('status', '<>', 'deleted') : query.where('status', '=', status as Gateway['status'])
+  )
+    .where(withinStretch(stretch))
+    .orderBy('created_at', 'desc')
+    .orderBy('id', 'desc')
+    .limit(stretch.rows);
 }
 
 /**

@@ -3,19 +3,9 @@ import type { Manifest, ManifestSpec } from '@quartermaster/contracts/manifests.
 import type { Selectable } from 'kysely';
 import type { Database } from '../database.ts';
 import { newId } from '../ids.ts';
+import { listRows, type Stretch, withinStretch } from '../listing.ts';
 import { nameKey } from '../name-key.ts';
-import {
-  folded,
-  newestFirst,
-  type Page,
-  type PageRequest,
-  pageOf,
-  placeColumns,
-  placeOf,
-  timeKey,
-  timesOf,
-  within,
-} from '../queries.ts';
+import { folded, type Page, type PageRequest, placeColumns, placeOf, timesOf, within } from '../queries.ts';
 import { statement } from '../statement.ts';
 import type { Tables } from '../tables.ts';
 import type { TenantPlace, TenantScope } from '../tenancy.ts';
@@ -86,15 +76,23 @@ export async function listManifests(
   filter: ManifestFilter,
   page: PageRequest,
 ): Promise<Page<Manifest>> {
-  let query = db.selectFrom('manifests').selectAll().where(within(scope));
+  const { rows, next } = await listRows(db, scope, page, {
+    table: 'manifests',
+    isSifted: [filter.status, filter.kind, filter.name].some((one) => one != null),
+    rows: (stretch) => manifestRows(db, filter, stretch).execute(),
+  });
+  return { items: rows.map(toManifest), next };
+}
+
+function manifestRows(db: Database, filter: ManifestFilter, stretch: Stretch) {
+  let query = db.selectFrom('manifests').selectAll().where(within(stretch.scope));
   query =
     filter.status == null
       ? query.where('status', '<>', 'deleted')
       : query.where('status', '=', filter.status as Manifest['status']);
   if (filter.kind != null) query = query.where('kind', '=', filter.kind as Manifest['kind']);
   if (filter.name != null) query = query.where('name', '=', filter.name);
-  const rows = await query.$call(newestFirst(page)).execute();
-  return pageOf(rows, page.limit, toManifest, timeKey);
+  return query.where(withinStretch(stretch)).orderBy('created_at', 'desc').orderBy('id', 'desc').limit(stretch.rows);
 }
 
 /**

@@ -2,7 +2,8 @@ import type { OperatorTask } from '@quartermaster/contracts/operator-tasks.ts';
 import { type Expression, type Selectable, type SqlBool, sql } from 'kysely';
 import type { Database } from '../database.ts';
 import { newId } from '../ids.ts';
-import { newestFirst, type Page, type PageRequest, pageOf, placeOf, timeKey, timesOf, within } from '../queries.ts';
+import { listRows, type Stretch, withinStretch } from '../listing.ts';
+import { type Page, type PageRequest, placeOf, timesOf, within } from '../queries.ts';
 import { rowStatement } from '../row-statement.ts';
 import type { Tables } from '../tables.ts';
 import type { TenantPlace, TenantScope } from '../tenancy.ts';
@@ -11,6 +12,13 @@ type Row = Selectable<Tables['operator_tasks']>;
 
 export type NewOperatorTask = Pick<OperatorTask, 'kind' | 'title' | 'subject' | 'priority'> &
   Partial<Pick<OperatorTask, 'dueAt'>>;
+
+type TaskFilter = {
+  status?: string | null | undefined;
+  kind?: string | null | undefined;
+  assignee?: string | null | undefined;
+  subject_id?: string | null | undefined;
+};
 
 /** Tasks of one kind, about subjects of one type. */
 type TasksAbout = { kind: OperatorTask['kind']; subjectType: OperatorTask['subject']['type'] };
@@ -37,24 +45,27 @@ export async function findOperatorTask(
 export async function listOperatorTasks(
   db: Database,
   scope: TenantScope,
-  filter: {
-    status?: string | null | undefined;
-    kind?: string | null | undefined;
-    assignee?: string | null | undefined;
-    subject_id?: string | null | undefined;
-  },
+  filter: TaskFilter,
   page: PageRequest,
   now: Date,
 ): Promise<Page<OperatorTask>> {
-  let query = db.selectFrom('operator_tasks').selectAll().where(within(scope));
+  const { rows, next } = await listRows(db, scope, page, {
+    table: 'operator_tasks',
+    isSifted: [filter.status, filter.kind, filter.assignee, filter.subject_id].some((one) => one != null),
+    rows: (stretch) => taskRows(db, filter, stretch, now).execute(),
+  });
+  return { items: rows.map((row) => toOperatorTask(row, now)), next };
+}
+
+function taskRows(db: Database, filter: TaskFilter, stretch: Stretch, now: Date) {
+  let query = db.selectFrom('operator_tasks').selectAll().where(within(stretch.scope));
   if (filter.status === 'open') query = query.where((eb) => eb.or([eb('status', '=', 'open'), isLapsed(now)]));
   else if (filter.status != null) query = query.where('status', '=', filter.status as Row['status']);
   if (filter.status === 'claimed' || filter.assignee != null) query = query.where((eb) => eb.not(isLapsed(now)));
   if (filter.kind != null) query = query.where('kind', '=', filter.kind as Row['kind']);
   if (filter.assignee != null) query = query.where('assignee', '=', filter.assignee);
   if (filter.subject_id != null) query = query.where('subject_id', '=', filter.subject_id);
-  const rows = await query.$call(newestFirst(page)).execute();
-  return pageOf(rows, page.limit, (row) => toOperatorTask(row, now), timeKey);
+  return query.where(withinStretch(stretch)).orderBy('created_at', 'desc').orderBy('id', 'desc').limit(stretch.rows);
 }
 
 /**

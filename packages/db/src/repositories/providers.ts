@@ -5,6 +5,7 @@ import { newId } from '../ids.ts';
 import { listRows, type Stretch, withinStretch } from '../listing.ts';
 import { folded, type Page, type PageRequest, placeColumns, placeOf, timesOf, within } from '../queries.ts';
 import { statement } from '../statement.ts';
+import { storedJson } from '../stored-json.ts';
 import type { Tables } from '../tables.ts';
 import type { TenantPlace, TenantScope } from '../tenancy.ts';
 
@@ -54,7 +55,7 @@ const providerRows = statement((db, { scope, kind, status, nameKey, after, until
   return query.where(withinStretch({ after, until })).orderBy('created_at', 'desc').orderBy('id', 'desc').limit(rows);
 });
 
-/** Newest first. Deleted ones are listed by their status alone. */
+/** Newest first, for an answer: metadata is {@link storedJson}. Deleted ones are listed by their status alone. */
 export async function listProviders(
   db: Database,
   scope: TenantScope,
@@ -68,7 +69,7 @@ export async function listProviders(
     isSifted: kind !== null || status !== null || nameKey !== null,
     rows: (stretch) => providerRows(db, { kind, status, nameKey, ...stretch }),
   });
-  return { items: rows.map(toProvider), next };
+  return { items: rows.map(toListed), next };
 }
 
 /**
@@ -266,7 +267,17 @@ function columns(change: ProviderChange, now: Date) {
   };
 }
 
-function toProvider(row: Selectable<Tables['providers']>): Provider {
+type ProviderRow = Selectable<Tables['providers']>;
+
+function toProvider(row: ProviderRow): Provider {
+  return withMetadata(row, JSON.parse(row.metadata) as Provider['metadata']);
+}
+
+function toListed(row: ProviderRow): Provider {
+  return withMetadata(row, storedJson(row.metadata));
+}
+
+function withMetadata(row: ProviderRow, metadata: Provider['metadata']): Provider {
   return {
     id: row.id,
     ...placeOf(row),
@@ -279,7 +290,7 @@ function toProvider(row: Selectable<Tables['providers']>): Provider {
     health: row.health,
     inventorySyncedAt: row.inventory_synced_at,
     syncIntervalSeconds: row.sync_interval_seconds,
-    metadata: JSON.parse(row.metadata) as Provider['metadata'],
+    metadata,
     ...timesOf(row),
   };
 }

@@ -56,11 +56,12 @@ export async function searchServiceAccounts(
   now: Date,
 ): Promise<Page<ServiceAccount>> {
   const { ids, name, query, status, metadata, createdAfter, createdBefore } = filter;
-  const sifting = [name, query, status, metadata, createdAfter, createdBefore];
+  const sifting = [name, query, status, metadata];
   const { rows, next } = await listRows(db, scope, page, {
     table: 'service_accounts',
     // Ids have an index of their own, and are few.
     isSifted: ids == null && sifting.some((one) => one != null),
+    created: { after: createdAfter, before: createdBefore },
     rows: (stretch) => accountRows(db, filter, stretch).execute(),
   });
   return { items: await withKeys(db, rows, now), next };
@@ -76,7 +77,6 @@ function accountRows(db: Database, filter: ServiceAccountFilter, stretch: Stretc
   if (filter.name != null) query = query.where('name', '=', filter.name);
   if (filter.query != null) query = query.where(contains('search_text', filter.query));
   if (filter.createdAfter != null) query = query.where('created_at', '>', filter.createdAfter);
-  if (filter.createdBefore != null) query = query.where('created_at', '<', filter.createdBefore);
   for (const [key, value] of Object.entries(filter.metadata ?? {})) {
     query = query.where((eb) =>
       eb.exists(

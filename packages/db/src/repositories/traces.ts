@@ -4,6 +4,7 @@ import { type Expression, type Selectable, type SqlBool, sql } from 'kysely';
 import type { Database } from '../database.ts';
 import { isPostgres } from '../dialects/postgres.ts';
 import { onDaysOf } from '../dialects/postgres-spans.ts';
+import { listRows, type Stretch, tracePlace, withinStretch } from '../listing.ts';
 import {
   type Page,
   type PageRequest,
@@ -162,23 +163,23 @@ export async function listTraces(
   filter: { serviceName?: string | null | undefined },
   page: PageRequest,
 ): Promise<Page<Trace>> {
-  let query = db.selectFrom('traces').selectAll().where(within(scope));
-  if (filter.serviceName != null) query = query.where('service_name', '=', filter.serviceName);
-  // One trace may stand in several places; the place is the last part of the key, and of its uniqueness.
-  const place = sql<string>`trace_id || '/' || tenant_id || '/' || sub_tenant_id`;
-  const rows = await query
-    .select(place.as('place_key'))
-    .$if(page.after !== null, (pages) =>
-      // The first condition says nothing new, but an index serves it.
-      pages
-        .where('created_at', '<=', page.after?.[0] ?? '')
-        .where(sql<boolean>`(created_at, ${place}) < (${page.after?.[0]}, ${page.after?.[1]})`),
-    )
+  const { serviceName = null } = filter;
+  const { rows, next } = await listRows(db, scope, page, {
+    table: 'traces',
+    isSifted: serviceName !== null,
+    rows: (stretch) => traceRows(db, serviceName, stretch).execute(),
+  });
+  return { items: rows.map(toTrace), next };
+}
+
+function traceRows(db: Database, serviceName: string | null, stretch: Stretch) {
+  let query = db.selectFrom('traces').selectAll().select(tracePlace.as('id')).where(within(stretch.scope));
+  if (serviceName !== null) query = query.where('service_name', '=', serviceName);
+  return query
+    .where(withinStretch(stretch, tracePlace))
     .orderBy('created_at', 'desc')
-    .orderBy(place, 'desc')
-    .limit(page.limit + 1)
-    .execute();
-  return pageOf(rows, page.limit, toTrace, (row) => [row.created_at, row.place_key]);
+    .orderBy(tracePlace, 'desc')
+    .limit(stretch.rows);
 }
 
 type SpanRows = PageRows & { scope: TenantScope; traceId: string };
