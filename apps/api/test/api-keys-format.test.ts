@@ -40,7 +40,7 @@ test('a key with any character changed to any other is refused without asking th
   }
   expect(uses).toEqual([]);
   await expect(principalOfApiKey(services, key)).rejects.toThrow('the database was asked');
-  expect(uses).toEqual(['selectFrom']);
+  expect(uses).toHaveLength(1);
 });
 
 test('two neighbouring characters that were swapped are noticed as well', () => {

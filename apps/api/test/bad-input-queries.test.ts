@@ -122,8 +122,12 @@ const LIMITS: [string, string][] = [
   ['٣', 'int_parsing'],
 ];
 
+/** What is read whole, or only looked at. */
+const MOST: Record<string, number> = { list_trace_spans: 1000, verify_audit_events: 100_000 };
+
 test.each(LIMITS)('limit=%s is 422 %s for every list', async (limit, type) => {
   for (const { operation } of LISTS) {
+    if (Number(limit) <= (MOST[operation.operationId] ?? 100) && Number(limit) > 0) continue;
     const answer = await get(`${pathWith(operation, records)}?limit=${encodeURIComponent(limit)}`);
     expect(answer.status, operation.operationId).toBe(422);
     expect(locs(answer.body)).toEqual([`${type} ["query","limit"]`]);
@@ -131,9 +135,9 @@ test.each(LIMITS)('limit=%s is 422 %s for every list', async (limit, type) => {
   }
 });
 
-test('limit goes to 100, and to 1,000 for the spans of a trace', async () => {
+test('limit goes to 100, or as far as the operation says', async () => {
   for (const { operation } of LISTS) {
-    const most = operation.operationId === 'list_trace_spans' ? 1000 : 100;
+    const most = MOST[operation.operationId] ?? 100;
     const path = pathWith(operation, records);
     expect((await get(`${path}?limit=${most}`)).status).toBe(200);
     expect(locs((await get(`${path}?limit=${most + 1}`)).body)).toEqual(['less_than_equal ["query","limit"]']);

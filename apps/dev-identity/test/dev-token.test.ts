@@ -28,14 +28,14 @@ function run(env: Record<string, string>, ...args: string[]) {
 
 const portOf = ({ origin }: DevServer) => new URL(origin).port;
 
-test('dev-token prints the access token of the administrator and nothing else', async () => {
+test('dev-token prints the access token of the administrator and nothing else', { timeout: 30_000 }, async () => {
   const { code, stdout, stderr } = await run({ PORT: portOf(server) });
   expect([code, stderr]).toEqual([0, '']);
   expect(stdout).toMatch(/^[\w-]+\.[\w-]+\.[\w-]+\n$/);
   expect(decodeJwt(stdout.trim())['email']).toBe('admin@example.com');
 });
 
-test('dev-token takes an email', async () => {
+test('dev-token takes an email', { timeout: 30_000 }, async () => {
   const { stdout } = await run({ PORT: portOf(server) }, 'viewer@example.com');
   expect(decodeJwt(stdout.trim())['email']).toBe('viewer@example.com');
 });

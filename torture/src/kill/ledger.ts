@@ -1,7 +1,7 @@
 import { type Answered, StatusError } from '../connection.ts';
 
 /** What a write leaves a record as. A null state: gone. */
-export type Effect = { record: string; state: string | null };
+type Effect = { record: string; state: string | null };
 
 /** One write of a tenant's administration: what it is called in the audit, and what it leaves. */
 export type Write = { operation: string; effects: readonly Effect[] };

@@ -3,7 +3,7 @@ import { between } from '../random.ts';
 import type { Ledger } from './ledger.ts';
 
 /** What a writer works with: a connection of its own, and records that are there before. */
-export type Desk = { connection: Connection; ledger: Ledger; world: World; random: () => number };
+type Desk = { connection: Connection; ledger: Ledger; world: World; random: () => number };
 
 /** The records that all writers of a loop need. */
 export type World = { providerId: string; providerName: string; gatewayId: string; holder: string };

@@ -1,5 +1,5 @@
 import type { RequestListener, Server } from 'node:http';
-import { type AddressInfo, Server as NetServer } from 'node:net';
+import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { migrate, openDatabase } from '@quartermaster/db/database.ts';
 import pino, { type Logger } from 'pino';
@@ -165,8 +165,7 @@ function listen(server: Server, port: number, host: string): Promise<number> {
 
 /** Takes no new connections, and waits until the requests in flight are answered. */
 async function drained(server: Server): Promise<void> {
-  // The close() of http ends idle connections at once, and with them those whose first request came in and is unread.
-  const closed = new Promise<void>((resolve) => NetServer.prototype.close.call(server, () => resolve()));
+  const closed = new Promise<void>((resolve) => server.close(() => resolve()));
   // Clients keep their connections for the next request: each is closed once its last one is answered.
   const idle = setInterval(() => server.closeIdleConnections(), IDLE_CHECK_MS);
   const timer = setTimeout(() => server.closeAllConnections(), GRACE_MS);

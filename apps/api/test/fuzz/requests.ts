@@ -9,7 +9,7 @@ import { type Schema, valuesOf } from './schema-values.ts';
 export type Caller = 'owner' | 'nobody' | 'stranger' | 'powerless' | 'garbage';
 
 /** The value of a path parameter: of a record that is there, of one that was deleted, or any text. */
-export type PathValue = 'live' | 'dead' | { text: string };
+type PathValue = 'live' | 'dead' | { text: string };
 
 /** One request, as data: which records its ids stand for is settled when it is sent. */
 export type Request = {

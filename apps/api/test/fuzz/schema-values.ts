@@ -112,7 +112,7 @@ function resolved(reference: string): Schema {
 }
 
 /** Stands in a value for the id of a record that is there when the request is sent. */
-export type Known = `@${string}#${number}`;
+type Known = `@${string}#${number}`;
 
 const KNOWN = /^@(\w+)#(\d+)$/;
 

@@ -167,10 +167,15 @@ describe('bounds', () => {
     const tenant = await newTenant(server);
     const tools = (prefix: string, count: number) =>
       Array.from({ length: count }, (_, index) => toolRun(`${prefix}-${index}`));
+    // The least of some: what others have the machine do meanwhile says nothing of the service.
     const millisecondsFor = async (prefix: string) => {
-      const since = performance.now();
-      await sendSpans(server, tenant.sender, tools(prefix, 500));
-      return performance.now() - since;
+      let least = Number.POSITIVE_INFINITY;
+      for (const time of ['a', 'b', 'c']) {
+        const since = performance.now();
+        await sendSpans(server, tenant.sender, tools(`${prefix}-${time}`, 200));
+        least = Math.min(least, performance.now() - since);
+      }
+      return least;
     };
     await millisecondsFor('warm');
     const early = await millisecondsFor('early');

@@ -1,4 +1,5 @@
 import { type Scope, ScopeSchema } from '@quartermaster/contracts/scopes.ts';
+import { expect } from 'vitest';
 import { accountWithKey, memberWithToken, type Place, unique } from '../support/people.ts';
 import type { Credential, TestServer } from '../support/server.ts';
 
@@ -36,6 +37,7 @@ export async function makeStrangers(server: TestServer): Promise<Strangers> {
   };
 }
 
+/** Of each server its own: suites may share this module. */
 const keysOf = new WeakMap<TestServer, Map<string, string>>();
 
 /** A key in a place with exactly these scopes; the same for the same question. */
@@ -43,8 +45,17 @@ export async function keyWith(server: TestServer, place: Place, scopes: Scope[])
   const name = JSON.stringify([place, scopes]);
   const keys = keysOf.get(server) ?? new Map<string, string>();
   keysOf.set(server, keys);
-  const key = keys.get(name) ?? (await accountWithKey(server, place, scopes)).key;
+  const key = keys.get(name) ?? (await usedOnce(server, (await accountWithKey(server, place, scopes)).key));
   keys.set(name, key);
+  return key;
+}
+
+/** Last use is written beside the first request, and so would be a commit that a later one is blamed for. */
+async function usedOnce(server: TestServer, key: string): Promise<string> {
+  await server.call('GET', '/v1/providers', { as: { key } });
+  const id = /^qm_(key_[^_]+)_/.exec(key)?.[1] ?? '';
+  const query = server.services.db.selectFrom('credentials').select('last_used_at').where('id', '=', id);
+  await expect.poll(async () => (await query.executeTakeFirst())?.last_used_at).toEqual(expect.any(String));
   return key;
 }
 
