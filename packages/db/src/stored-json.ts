@@ -16,8 +16,8 @@ let met: string[] | null = null;
  *
  * @param text as JSON.stringify wrote it
  */
-export function storedJson<Value extends object>(text: string): Value {
-  return new StoredJson(text) as unknown as Value;
+export function storedJson(text: string): Record<string, unknown> {
+  return new StoredJson(text) as unknown as Record<string, unknown>;
 }
 
 /** JSON.stringify, to the byte. @throws TypeError for what is no JSON */
