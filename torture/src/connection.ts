@@ -3,8 +3,14 @@ import { Agent, type IncomingHttpHeaders, request } from 'node:http';
 // The body of an answer; each caller knows what it asked for.
 // oxlint-disable-next-line typescript/no-explicit-any
 export type Body = any;
-export type Answered = { status: number; headers: IncomingHttpHeaders; body: Body };
-type Sent = { key?: string; body?: unknown; headers?: Record<string, string> };
+export type Answered = {
+  status: number;
+  headers: IncomingHttpHeaders;
+  body: Body;
+  /** The body as it came. */
+  text: string;
+};
+type Sent = { key?: string | null; body?: unknown; headers?: Record<string, string> };
 
 /** How long an answer may take, in milliseconds: longer than anything here should. */
 const ANSWER_TIMEOUT_MS = 30_000;
@@ -12,10 +18,11 @@ const ANSWER_TIMEOUT_MS = 30_000;
 /** One kept-alive connection: requests go over it one after the other. */
 export class Connection {
   readonly #url: string;
-  readonly #key: string;
+  readonly #key: string | null;
   readonly #agent = new Agent({ keepAlive: true, maxSockets: 1 });
 
-  constructor(url: string, key: string) {
+  /** @param key null: requests come without credentials */
+  constructor(url: string, key: string | null) {
     this.#url = url;
     this.#key = key;
   }
@@ -28,7 +35,7 @@ export class Connection {
   send(method: string, path: string, { key = this.#key, body, headers = {} }: Sent = {}): Promise<Answered> {
     const payload = body === undefined ? undefined : JSON.stringify(body);
     const sent = {
-      'x-api-key': key,
+      ...(key !== null && { 'x-api-key': key }),
       ...(payload !== undefined && {
         'content-type': 'application/json',
         'content-length': Buffer.byteLength(payload),
@@ -44,7 +51,7 @@ export class Connection {
         res.on('end', () => {
           const text = Buffer.concat(chunks).toString();
           const json = /json/.test(res.headers['content-type'] ?? '') && text !== '';
-          resolve({ status: res.statusCode ?? 0, headers: res.headers, body: json ? JSON.parse(text) : text });
+          resolve({ status: res.statusCode ?? 0, headers: res.headers, body: json ? JSON.parse(text) : text, text });
         });
       });
       asked.on('timeout', () => asked.destroy(new Error(`${method} ${path} had no answer in ${ANSWER_TIMEOUT_MS} ms`)));

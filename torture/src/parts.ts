@@ -1,7 +1,10 @@
+import { backup } from './backup.ts';
 import { fuzz } from './fuzz.ts';
+import { idempotency } from './idempotency.ts';
 import { killLoops } from './kill/loops.ts';
 import type { Part } from './part.ts';
 import { powerLoss } from './power-loss.ts';
+import { rateLimits } from './rate-limits.ts';
 import { shutdown } from './shutdown.ts';
 import { sockets } from './sockets/sockets.ts';
 import { storage } from './storage.ts';
@@ -11,8 +14,11 @@ import { openPostgresStore, openSqliteStore } from './stores.ts';
 export const PARTS: readonly Part[] = [
   killLoops('kill-sqlite', openSqliteStore),
   killLoops('kill-postgres', openPostgresStore),
+  idempotency,
+  rateLimits,
   powerLoss,
   storage,
+  backup,
   shutdown,
   sockets,
   fuzz,

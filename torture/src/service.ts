@@ -87,3 +87,9 @@ export async function stopService({ process: child, ended }: Service): Promise<n
   child.kill('SIGTERM');
   return (await ended).code;
 }
+
+/** Ends a service as nothing that it could prepare for. */
+export async function killService({ process: child, ended }: Service): Promise<void> {
+  child.kill('SIGKILL');
+  await ended;
+}

@@ -13,10 +13,12 @@ export type Store = {
   /** What it is checked by, and what it finds wrong with what it holds. */
   checks: string;
   integrityFaults: () => Promise<string[]>;
+  /** Where all of its files stand. */
+  folder: () => Promise<string>;
   /** Removes it. */
   close: () => Promise<void>;
   /** Where the database is a server: kills it, all of its processes at once, and starts it again. */
-  server?: { kill: () => Promise<void>; resume: () => Promise<void> };
+  server?: { processes: () => Promise<number[]>; kill: () => Promise<void>; resume: () => Promise<void> };
 };
 
 /** A folder of its own for one part of the suite. */
@@ -33,6 +35,7 @@ export async function openSqliteStore(): Promise<Store> {
     url: `sqlite:${file}`,
     checks: 'integrity_check, foreign_key_check',
     integrityFaults: async () => sqliteFaults(file),
+    folder: async () => folder,
     close: () => rm(folder, { recursive: true }),
   };
 }
@@ -52,10 +55,24 @@ export function sqliteFaults(file: string): string[] {
   }
 }
 
-/** A new database on a PostgreSQL server of its own, which syncs as it does where people run it. */
-export async function openPostgresStore(): Promise<Store> {
-  const server = await startPostgres({ durable: true });
+/** What a server has to be set to, or a kill that it survives says nothing of the machine's. */
+const DURABLE = { fsync: 'on', synchronous_commit: 'on' };
+
+/**
+ * A new database on a PostgreSQL server of its own, which syncs as it does where people run it.
+ *
+ * @throws where the server says that it does not
+ */
+export async function openPostgresStore({ settings = [] as string[] } = {}): Promise<Store> {
+  const server = await startPostgres({ durable: true, settings });
   const admin = server.urlOf('postgres');
+  for (const [name, wanted] of Object.entries(DURABLE)) {
+    const [row] = await administer(admin, `show ${name}`);
+    if (row?.[name] === wanted) continue;
+    await server.stop();
+    throw new Error(`PostgreSQL runs with ${name} ${String(row?.[name])}`);
+  }
+  const folder = async () => String((await administer(admin, 'show data_directory'))[0]?.['data_directory']);
   await createDatabase(admin, 'torture');
   const url = server.urlOf('torture');
   // Whether indexes agree with their tables is an extension's to say; not every build has it.
@@ -66,16 +83,14 @@ export async function openPostgresStore(): Promise<Store> {
   return {
     name: 'PostgreSQL',
     url,
-    checks: checked ? 'amcheck' : 'no amcheck in this build',
+    checks: `${checked ? 'amcheck' : 'no amcheck in this build'}; fsync and synchronous_commit on`,
     integrityFaults: async () => (checked ? postgresFaults(url) : []),
+    folder,
     close: () => server.stop(),
     server: {
+      processes: async () => processesOf(await folder()),
       async kill() {
-        const [row] = await administer(admin, 'show data_directory');
-        const [pid = ''] = (await readFile(join(String(row?.['data_directory']), 'postmaster.pid'), 'utf8')).split(
-          '\n',
-        );
-        const processes = [Number(pid), ...(await childrenOf(Number(pid)))];
+        const processes = await processesOf(await folder());
         for (const each of processes) process.kill(each, 'SIGKILL');
         for (const each of processes) await until(() => isGone(each), 'PostgreSQL to be gone');
       },
@@ -96,6 +111,12 @@ async function postgresFaults(url: string): Promise<string[]> {
     );
   }
   return faults;
+}
+
+/** The processes of the server that has its data in a folder, the first one before those that it started. */
+async function processesOf(folder: string): Promise<number[]> {
+  const [pid = ''] = (await readFile(join(folder, 'postmaster.pid'), 'utf8')).split('\n');
+  return [Number(pid), ...(await childrenOf(Number(pid)))];
 }
 
 /** The processes that a process started, as Linux lists them. */

@@ -2,6 +2,7 @@ import { sql } from 'kysely';
 import { expect, test } from 'vitest';
 import type { Database } from '../src/database.ts';
 import { makeSpanPartitions, removeExpiredSpans } from '../src/dialects/postgres-spans.ts';
+import { DatabaseUnavailableError } from '../src/errors.ts';
 import { updateTenant } from '../src/repositories/tenants.ts';
 import { deleteTracesBefore } from '../src/repositories/trace-retention.ts';
 import type { TenantPlace } from '../src/tenancy.ts';
@@ -47,6 +48,26 @@ test('what came in before its day was made moves to it', async () => {
   expect(await rowsByDay(db)).toEqual({ spans_rest: 2 });
   await makeSpanPartitions(db, NOW);
   expect(await rowsByDay(db)).toEqual({ spans_20260301: 1, spans_20260302: 1 });
+});
+
+test('what comes in while its day is made moves to it, too', async () => {
+  const db = await temporaryDatabase(ACME);
+  const waits = sql<{ count: number }>`select count(*)::int as count from pg_stat_activity
+    where wait_event_type = 'Lock' and datname = current_database()`;
+  // Whoever makes the days waits for a while only: on a busy machine more than once.
+  for (let attempt = 1; (await partitions(db)).length === 0; attempt += 1) {
+    let making: Promise<unknown> = Promise.resolve();
+    await db.transaction().execute(async (trx) => {
+      await storeTrace(trx, ACME, String(attempt), 0);
+      making = makeSpanPartitions(db, NOW).catch((error: unknown) => error);
+      await expect.poll(async () => (await waits.execute(db)).rows[0]?.count, { interval: 5 }).toBeGreaterThan(0);
+    });
+    const error = await making;
+    if (error !== undefined) expect(error).toBeInstanceOf(DatabaseUnavailableError);
+    if (attempt === 20) throw new Error('the days were not made');
+  }
+  const rows = await rowsByDay(db);
+  expect(Object.keys(rows)).toEqual(['spans_20260301']);
 });
 
 test('a day of which no trace is left is dropped; of a day that somebody keeps the others’ rows are deleted', async () => {

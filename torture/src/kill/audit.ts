@@ -7,35 +7,38 @@ import { ADMIN, type Service } from '../service.ts';
  * changed behind the service's back, that one is not.
  */
 export async function chainFaults(service: Service, db: Database, tenantIds: readonly string[]): Promise<string[]> {
+  const kindsOf = async (tenantId: string) => (await verifiedFaults(service, tenantId)).map(({ kind }) => kind);
+  const faults: string[] = [];
+  for (const tenantId of tenantIds) {
+    const found = await kindsOf(tenantId);
+    if (found.length > 0) faults.push(`${tenantId}: the audit is broken: ${found.join(', ')}`);
+  }
+  const [first = ''] = tenantIds;
+  await tamper(db, first);
+  if (!(await kindsOf(first)).includes('changed')) faults.push(`${first}: a changed audit event was not found`);
+  return faults;
+}
+
+/** What the verification of a tenant's chain finds, to its end. */
+export async function verifiedFaults(
+  service: Service,
+  tenantId: string,
+): Promise<{ kind: string; position: number | null }[]> {
   const connection = new Connection(service.url, ADMIN);
   try {
-    const faults: string[] = [];
-    for (const tenantId of tenantIds) {
-      const found = await verified(connection, tenantId);
-      if (found.length > 0) faults.push(`${tenantId}: the audit is broken: ${found.join(', ')}`);
+    const faults = [];
+    for (let cursor: string | null = null; ; ) {
+      const query: URLSearchParams = new URLSearchParams({ tenant_id: tenantId, ...(cursor !== null && { cursor }) });
+      const page = await connection.ok('GET', `/v1/audit-events/verify?${query.toString()}`);
+      faults.push(...page.faults);
+      cursor = page.nextCursor;
+      if (cursor === null) return faults;
     }
-    const [first = ''] = tenantIds;
-    await tamper(db, first);
-    if (!(await verified(connection, first)).includes('changed')) {
-      faults.push(`${first}: a changed audit event was not found`);
-    }
-    return faults;
   } finally {
     connection.close();
   }
 }
 
-/** The kinds of the faults of a tenant's chain. */
-async function verified(connection: Connection, tenantId: string): Promise<string[]> {
-  const kinds: string[] = [];
-  for (let cursor: string | null = null; ; ) {
-    const query: URLSearchParams = new URLSearchParams({ tenant_id: tenantId, ...(cursor !== null && { cursor }) });
-    const page = await connection.ok('GET', `/v1/audit-events/verify?${query.toString()}`);
-    for (const fault of page.faults as { kind: string }[]) kinds.push(fault.kind);
-    cursor = page.nextCursor;
-    if (cursor === null) return kinds;
-  }
-}
 
 async function tamper(db: Database, tenantId: string): Promise<void> {
   const { id } = await db

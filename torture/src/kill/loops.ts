@@ -2,7 +2,7 @@ import { openDatabase } from '@quartermaster/db/database.ts';
 import { Connection } from '../connection.ts';
 import { type Finding, finding, type Options, type Part } from '../part.ts';
 import { randomOf } from '../random.ts';
-import { ADMIN, type Service, startService, stopService } from '../service.ts';
+import { ADMIN, killService, type Service, startService, stopService } from '../service.ts';
 import type { Store } from '../stores.ts';
 import { until } from '../until.ts';
 import { chainFaults } from './audit.ts';
@@ -99,11 +99,6 @@ async function runLoops(store: Store, options: Options): Promise<Finding> {
   ];
   const promise = `${store.name}: what is acknowledged survives kill -9, whole, counted, and audited in a chain`;
   return finding({ promise, measured: parts.join('; '), figures, faults });
-}
-
-async function killService(service: Service): Promise<void> {
-  service.process.kill('SIGKILL');
-  await service.ended;
 }
 
 /** How long it takes until a write succeeds. */

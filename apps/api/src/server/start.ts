@@ -21,6 +21,7 @@ import { replaceLostKey } from '../signing-keys/service.ts';
 import { createApp } from './app.ts';
 import { bootstrap } from './bootstrap.ts';
 import { seedDevAdministrator, startDevIdentity } from './dev-identity.ts';
+import { drained } from './drain.ts';
 import { startHousekeeping } from './housekeeping.ts';
 import { createHttpServer } from './http-server.ts';
 import { openSecretBox } from './secret-key.ts';
@@ -56,12 +57,6 @@ export type Parts = {
   /** Leaves undone what the service does without being asked: whatever happens, a request did it. */
   noHousekeeping?: boolean;
 };
-
-/** Requests in flight get so long to finish, in milliseconds. */
-const GRACE_MS = 10_000;
-
-/** How often connections without a request are looked for meanwhile, in milliseconds. */
-const IDLE_CHECK_MS = 50;
 
 /**
  * Log lines are written some at a time, without blocking: a write of its own for each costs a tenth of a short request.
@@ -161,17 +156,6 @@ function listen(server: Server, port: number, host: string): Promise<number> {
       resolve((server.address() as AddressInfo).port);
     });
   });
-}
-
-/** Takes no new connections, and waits until the requests in flight are answered. */
-async function drained(server: Server): Promise<void> {
-  const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-  // Clients keep their connections for the next request: each is closed once its last one is answered.
-  const idle = setInterval(() => server.closeIdleConnections(), IDLE_CHECK_MS);
-  const timer = setTimeout(() => server.closeAllConnections(), GRACE_MS);
-  await closed;
-  clearInterval(idle);
-  clearTimeout(timer);
 }
 
 /** Metrics on loopback alone, on a port of their own. A port that is taken costs the metrics, not the service. */

@@ -48,6 +48,9 @@ export async function makeSpanPartitions(db: Database, now: Date): Promise<void>
 async function makePartition(trx: Database, { partition, from, to }: Day): Promise<void> {
   const [table, rest] = [sql.table(partition), sql.table(REST)];
   await sql`create table ${table} (like spans including all)`.execute(trx);
+  // A row of that day that came to the rest after the move would not let the day be attached. Attaching takes this lock
+  // anyway; one that is less would have to be raised to it, across those who read and then write.
+  await sql`lock table ${rest} in access exclusive mode`.execute(trx);
   await sql`
     with moved as (delete from ${rest} where created_at >= ${from} and created_at < ${to} returning *)
     insert into ${table} select * from moved`.execute(trx);
