@@ -17,7 +17,7 @@ class Slot {
 }
 
 /** Rows of one statement at the most: SQLite takes 32,766 parameters. */
-const MOST_ROWS = 512;
+const MOST_ROWS = 64;
 
 /**
  * A statement over any number of rows, which is compiled once for each power of two of them and split accordingly: to build
