@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import { OtlpDecodeError } from '../otlp/span.ts';
 import type { PreparedSpan } from './prepare.ts';
-import { type BodyEncoding, decodeBody, type PreparedTraces, prepareDecoded } from './prepare-body.ts';
+import { type BodyEncoding, type PreparedTraces, prepareBytes } from './prepare-body.ts';
 import type { FromThread, ToThread } from './prepare-thread.ts';
 
 /** A larger body would hold the event loop for longer than everybody else should wait: a thread takes it apart. */
@@ -21,7 +21,7 @@ export async function prepareBody(
   encoding: BodyEncoding,
   options: { keepContent: boolean },
 ): Promise<PreparedTraces> {
-  if (bytes.length <= LARGE_BYTES) return prepareDecoded(decodeBody(bytes, encoding), options);
+  if (bytes.length <= LARGE_BYTES) return prepareBytes(bytes, encoding, options);
   const turn = last.then(() => prepareInThread(bytes, encoding, options));
   last = turn.catch(() => {});
   return turn;
