@@ -16,7 +16,7 @@ class Slot {
   }
 }
 
-/** Rows of one statement at the most: SQLite takes 32,766 parameters. */
+/** Rows of one statement at the most: SQLite runs several of some rows sooner than one of hundreds. */
 const MOST_ROWS = 64;
 
 /**
