@@ -70,6 +70,7 @@ export const ERRORS = {
   internal_error: { status: 500, title: 'Internal error' },
   sync_failed: { status: 502, title: 'Sync failed' },
   database_unavailable: { status: 503, title: 'Database unavailable' },
+  service_unavailable: { status: 503, title: 'Service unavailable' },
   outcome_unknown: { status: 503, title: 'Outcome unknown' },
   identity_provider_unavailable: { status: 503, title: 'Identity provider unavailable' },
 } as const satisfies Record<string, { status: number; title: string }>;

@@ -16,8 +16,8 @@ class Slot {
   }
 }
 
-/** Rows of one statement at the most: SQLite takes 32,766 parameters. */
-const MOST_ROWS = 512;
+/** Rows of one statement at the most: SQLite runs several of some rows sooner than one of hundreds. */
+const MOST_ROWS = 64;
 
 /**
  * A statement over any number of rows, which is compiled once for each power of two of them and split accordingly: to build

@@ -89,21 +89,22 @@ export function newRawSpan(): RawSpan {
   };
 }
 
-export type Collector = {
-  /** Keeps the span, or counts it as rejected. */
+export type Collector<Kept> = {
+  /** Keeps what is made of the span, or counts it as rejected. Scope and resource are read by then. */
   add(raw: RawSpan, scope: OtlpSpan['scope'], resource: Attributes): void;
-  done(): DecodedTraces;
+  done(): DecodedTraces<Kept>;
 };
 
-export function collectSpans(): Collector {
-  const spans: OtlpSpan[] = [];
+/** @param take makes what is kept of a span: at once, so that the span itself is soon garbage, and cheaply collected */
+export function collectSpans<Kept>(take: (span: OtlpSpan) => Kept): Collector<Kept> {
+  const spans: Kept[] = [];
   const reasons = new Set<string>();
   let rejected = 0;
   return {
     add(raw, scope, resource) {
       const reason = refusalOf(raw);
       if (reason === null) {
-        spans.push(assemble(raw, scope, resource));
+        spans.push(take(assemble(raw, scope, resource)));
       } else {
         rejected += 1;
         reasons.add(reason);

@@ -16,6 +16,7 @@ import {
   type AttributeValue,
   type DecodedTraces,
   OtlpDecodeError,
+  type OtlpSpan,
   type PartialSuccess,
 } from './span.ts';
 import { storable } from './text.ts';
@@ -26,9 +27,13 @@ import { storable } from './text.ts';
  *
  * Enum names are taken too. Absent and null are the same, as in proto3 JSON. Unknown fields are ignored. Throws
  * OtlpDecodeError, naming the place, where a known field has another shape than it should.
+ *
+ * @param take makes what is kept of a span; all of it, if there is none
  */
-export function decodeJson(body: unknown): DecodedTraces {
-  const collector = collectSpans();
+export function decodeJson(body: unknown): DecodedTraces;
+export function decodeJson<Kept>(body: unknown, take: (span: OtlpSpan) => Kept): DecodedTraces<Kept>;
+export function decodeJson(body: unknown, take: (span: OtlpSpan) => unknown = (span) => span): DecodedTraces<unknown> {
+  const collector = collectSpans(take);
   const request = object(body, 'The body');
   for (const [resourceSpans, path] of list(request.resourceSpans, 'resourceSpans')) {
     const resourcePath = `${path}.resource`;

@@ -26,9 +26,16 @@ import { type Attributes, type DecodedTraces, OtlpDecodeError, type OtlpSpan, ty
  * another wire type, are skipped, as every protobuf parser does.
  *
  * Throws OtlpDecodeError where the bytes are no such message.
+ *
+ * @param take makes what is kept of a span; all of it, if there is none
  */
-export function decodeProtobuf(bytes: Uint8Array): DecodedTraces {
-  const collector = collectSpans();
+export function decodeProtobuf(bytes: Uint8Array): DecodedTraces;
+export function decodeProtobuf<Kept>(bytes: Uint8Array, take: (span: OtlpSpan) => Kept): DecodedTraces<Kept>;
+export function decodeProtobuf(
+  bytes: Uint8Array,
+  take: (span: OtlpSpan) => unknown = (span) => span,
+): DecodedTraces<unknown> {
+  const collector = collectSpans(take);
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const source = { reader: protobuf.Reader.create(buffer), texts: new Texts(buffer) };
   const { reader } = source;
@@ -91,38 +98,42 @@ const EVENT = { timeUnixNano: fixed64(1), name: text(2), attributes: message(3) 
 const LINK = { traceId: bytes(1), spanId: bytes(2), attributes: message(4) };
 const STATUS = { message: text(2), code: varint(3) };
 
-function readResourceSpans(source: Source, collector: Collector): void {
+// The wire allows spans to stand before their resource and scope. What is made of a span says both: they are read first,
+// and the message then once more.
+
+function readResourceSpans(source: Source, collector: Collector<unknown>): void {
   const resource: Attributes = {};
   const attributes = new Entries(resource);
-  // The wire allows the spans to stand before their resource: the object is shared, and complete when the message ends.
-  readMessage(source.reader, (tag) => {
-    switch (tag) {
-      case RESOURCE_SPANS.resource:
-        readMessage(source.reader, (inner) => inner === RESOURCE.attributes && attributes.read(source));
-        return true;
-      case RESOURCE_SPANS.scopeSpans:
-        readScopeSpans(source, resource, collector);
-        return true;
-      default:
-        return false;
-    }
+  const { reader } = source;
+  const start = reader.pos;
+  readMessage(reader, (tag) => {
+    if (tag !== RESOURCE_SPANS.resource) return false;
+    readMessage(reader, (inner) => inner === RESOURCE.attributes && attributes.read(source));
+    return true;
+  });
+  reader.pos = start;
+  readMessage(reader, (tag) => {
+    if (tag !== RESOURCE_SPANS.scopeSpans) return false;
+    readScopeSpans(source, resource, collector);
+    return true;
   });
 }
 
-function readScopeSpans(source: Source, resource: Attributes, collector: Collector): void {
+function readScopeSpans(source: Source, resource: Attributes, collector: Collector<unknown>): void {
   const scope = scopeOf('', '', {});
   const attributes = new Entries(scope.attributes);
-  readMessage(source.reader, (tag) => {
-    switch (tag) {
-      case SCOPE_SPANS.scope:
-        readScope(source, scope, attributes);
-        return true;
-      case SCOPE_SPANS.spans:
-        collector.add(readSpan(source), scope, resource);
-        return true;
-      default:
-        return false;
-    }
+  const { reader } = source;
+  const start = reader.pos;
+  readMessage(reader, (tag) => {
+    if (tag !== SCOPE_SPANS.scope) return false;
+    readScope(source, scope, attributes);
+    return true;
+  });
+  reader.pos = start;
+  readMessage(reader, (tag) => {
+    if (tag !== SCOPE_SPANS.spans) return false;
+    collector.add(readSpan(source), scope, resource);
+    return true;
   });
 }
 

@@ -29,8 +29,9 @@ export type OtlpSpan = {
   links: { traceId: string; spanId: string; attributes: Attributes }[];
 };
 
-export type DecodedTraces = {
-  spans: OtlpSpan[];
+/** @template Kept what is made of a span once it is read */
+export type DecodedTraces<Kept = OtlpSpan> = {
+  spans: Kept[];
   /** How many spans were refused; the others of the request are kept. */
   rejected: number;
   /** Why, in a few distinct sentences that quote nothing of the request. */

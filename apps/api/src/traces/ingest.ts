@@ -19,6 +19,9 @@ import type { PreparedTraces } from './prepare-body.ts';
  */
 const SPANS_OF_TRANSACTION = 2000;
 
+/** Names in one transaction that the request says for the first time: each may be new, and what is new takes the longest. */
+const NAMES_OF_TRANSACTION = 500;
+
 /**
  * Stores spans, and folds each into observations in the transaction that stores it. The tenant is the credential's
  * alone: nothing in the spans can say otherwise.
@@ -38,8 +41,7 @@ export async function ingestSpans(
   const limit = ctx.services.maxObservations;
   let stored = 0;
   let unobserved = 0;
-  for (let start = 0; start < spans.length; start += SPANS_OF_TRANSACTION) {
-    const batch = spans.slice(start, start + SPANS_OF_TRANSACTION);
+  for (const batch of inTransactions(spans)) {
     // Batches of one tenant fold into the same observations.
     const done = await inTurn(db, `ingest ${place.tenantId}`, () =>
       inTransaction(db, (trx) => store(trx, { place, sender, batch, limit }, clock())),
@@ -53,6 +55,21 @@ export async function ingestSpans(
   metrics.unobserved.inc(unobserved);
   if (rejected === 0) return null;
   return { rejectedSpans: rejected, errorMessage: reasons.join('; ') };
+}
+
+/** The spans of each transaction, in their order. */
+function* inTransactions(spans: readonly PreparedSpan[]): Generator<PreparedSpan[]> {
+  const names = new Set<string>();
+  let start = 0;
+  let namesBefore = 0;
+  for (const [index, { folded }] of spans.entries()) {
+    for (const { kind, name } of folded?.subjects ?? []) names.add(`${kind} ${name}`);
+    const isFull = index + 1 - start === SPANS_OF_TRANSACTION || names.size - namesBefore >= NAMES_OF_TRANSACTION;
+    if (!isFull && index + 1 < spans.length) continue;
+    yield spans.slice(start, index + 1);
+    start = index + 1;
+    namesBefore = names.size;
+  }
 }
 
 /** Stores what is new of a batch, and folds it. Answers how many spans were new, and how many subjects not observed. */

@@ -1,4 +1,3 @@
-import { setImmediate as breathe } from 'node:timers/promises';
 import { decodeJson } from '../otlp/json.ts';
 import { decodeProtobuf } from '../otlp/protobuf.ts';
 import { type DecodedTraces, OtlpDecodeError } from '../otlp/span.ts';
@@ -7,27 +6,17 @@ import { type PreparedSpan, spanPreparer } from './prepare.ts';
 export type BodyEncoding = 'protobuf' | 'json';
 
 /** What came in, ready to be stored, and what of it was refused. */
-export type PreparedTraces = Omit<DecodedTraces, 'spans'> & { spans: PreparedSpan[] };
-
-/** Spans prepared before the event loop gets a turn. */
-export const SPANS_OF_TURN = 500;
+export type PreparedTraces = DecodedTraces<PreparedSpan>;
 
 /** @throws OtlpDecodeError where the bytes are no request */
-export function decodeBody(bytes: Uint8Array, encoding: BodyEncoding): DecodedTraces {
-  return encoding === 'protobuf' ? decodeProtobuf(bytes) : decodeJson(parsed(bytes));
-}
-
-export async function prepareDecoded(
-  { spans, ...rest }: DecodedTraces,
+export function prepareBytes(
+  bytes: Uint8Array,
+  encoding: BodyEncoding,
   options: { keepContent: boolean },
-): Promise<PreparedTraces> {
-  const prepareSpan = spanPreparer(options);
-  const prepared: PreparedSpan[] = [];
-  for (const span of spans) {
-    prepared.push(prepareSpan(span));
-    if (prepared.length % SPANS_OF_TURN === 0) await breathe();
-  }
-  return { ...rest, spans: prepared };
+): PreparedTraces {
+  return encoding === 'protobuf'
+    ? decodeProtobuf(bytes, spanPreparer(options))
+    : decodeJson(parsed(bytes), spanPreparer(options));
 }
 
 function parsed(bytes: Uint8Array): unknown {

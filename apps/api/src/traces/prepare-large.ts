@@ -1,8 +1,9 @@
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
+import { ApiError } from '../errors.ts';
 import { OtlpDecodeError } from '../otlp/span.ts';
 import type { PreparedSpan } from './prepare.ts';
-import { type BodyEncoding, decodeBody, type PreparedTraces, prepareDecoded } from './prepare-body.ts';
+import { type BodyEncoding, type PreparedTraces, prepareBytes } from './prepare-body.ts';
 import type { FromThread, ToThread } from './prepare-thread.ts';
 
 /** A larger body would hold the event loop for longer than everybody else should wait: a thread takes it apart. */
@@ -15,13 +16,18 @@ const IDLE_MS = 30_000;
 let last: Promise<unknown> = Promise.resolve();
 let running: { thread: Worker; idle: NodeJS.Timeout } | undefined;
 
-/** Reads a request and prepares its spans to be stored. @throws OtlpDecodeError where the bytes are no request */
+/**
+ * Reads a request and prepares its spans to be stored.
+ *
+ * @throws OtlpDecodeError where the bytes are no request
+ * @throws ApiError `service_unavailable` where the thread ended over it: the next large request starts another
+ */
 export async function prepareBody(
   bytes: Buffer,
   encoding: BodyEncoding,
   options: { keepContent: boolean },
 ): Promise<PreparedTraces> {
-  if (bytes.length <= LARGE_BYTES) return prepareDecoded(decodeBody(bytes, encoding), options);
+  if (bytes.length <= LARGE_BYTES) return prepareBytes(bytes, encoding, options);
   const turn = last.then(() => prepareInThread(bytes, encoding, options));
   last = turn.catch(() => {});
   return turn;
@@ -65,13 +71,16 @@ function started(): Worker {
   return thread;
 }
 
-/** @throws what the thread dies of meanwhile */
+/** @throws ApiError where the thread ends meanwhile, killed or out of memory: the sender may try again */
 async function ask(thread: Worker, message: ToThread): Promise<FromThread> {
   const ended = new AbortController();
-  const gone = once(thread, 'exit', { signal: ended.signal }).then(() => {
-    throw new Error('the thread that reads large requests ended');
-  });
-  const answered = once(thread, 'message', { signal: ended.signal }) as Promise<[FromThread]>;
+  const gone = once(thread, 'exit', { signal: ended.signal }).then(
+    () => Promise.reject(threadEnded()),
+    (cause: unknown) => Promise.reject(threadEnded(cause)),
+  );
+  const answered = once(thread, 'message', { signal: ended.signal }).catch((cause: unknown) => {
+    throw threadEnded(cause);
+  }) as Promise<[FromThread]>;
   try {
     // A thread's port, not a window's: it has no origin.
     // oxlint-disable-next-line unicorn/require-post-message-target-origin
@@ -82,6 +91,10 @@ async function ask(thread: Worker, message: ToThread): Promise<FromThread> {
     ended.abort();
     await Promise.allSettled([answered, gone]);
   }
+}
+
+function threadEnded(cause?: unknown): ApiError {
+  return new ApiError('service_unavailable', 'The request could not be read now. Send it again.', { cause });
 }
 
 function failure(answer: FromThread): Error {

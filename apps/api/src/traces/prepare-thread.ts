@@ -1,14 +1,17 @@
 import { parentPort } from 'node:worker_threads';
-import { type DecodedTraces, OtlpDecodeError } from '../otlp/span.ts';
-import { type PreparedSpan, spanPreparer } from './prepare.ts';
-import { type BodyEncoding, decodeBody, SPANS_OF_TURN } from './prepare-body.ts';
+import { OtlpDecodeError } from '../otlp/span.ts';
+import type { PreparedSpan } from './prepare.ts';
+import { type BodyEncoding, type PreparedTraces, prepareBytes } from './prepare-body.ts';
+
+/** Spans that the other side takes in within one turn of its event loop. */
+const SPANS_OF_TURN = 500;
 
 /** To the thread: a body, then, once for each of its batches, that the next one is wanted. */
 export type ToThread = { body: Uint8Array; encoding: BodyEncoding; keepContent: boolean } | 'next';
 
 /** From the thread, for each message: what of the body is refused, or why all of it is; a batch, empty at the end. */
 export type FromThread =
-  | { refused: Omit<DecodedTraces, 'spans'> }
+  | { refused: Omit<PreparedTraces, 'spans'> }
   | { malformed: string }
   | { failed: unknown }
   | { batch: PreparedSpan[] };
@@ -25,18 +28,18 @@ port?.on('message', (message: ToThread) => {
 function answerTo(message: ToThread): FromThread {
   try {
     if (message === 'next') return { batch: batches?.next().value ?? [] };
-    const { spans, ...refused } = decodeBody(message.body, message.encoding);
-    batches = inBatches(spans, message.keepContent);
+    const { body, encoding, keepContent } = message;
+    const { spans, ...refused } = prepareBytes(body, encoding, { keepContent });
+    batches = inBatches(spans);
     return { refused };
   } catch (error) {
     return error instanceof OtlpDecodeError ? { malformed: error.message } : { failed: error };
   }
 }
 
-function* inBatches(spans: DecodedTraces['spans'], keepContent: boolean): Generator<PreparedSpan[]> {
-  const prepareSpan = spanPreparer({ keepContent });
+function* inBatches(spans: PreparedSpan[]): Generator<PreparedSpan[]> {
   for (let start = 0; start < spans.length; start += SPANS_OF_TURN) {
-    yield spans.slice(start, start + SPANS_OF_TURN).map(prepareSpan);
+    yield spans.slice(start, start + SPANS_OF_TURN);
   }
   batches = undefined;
 }

@@ -3,16 +3,17 @@ import { listSpans, listTraces } from '@quartermaster/db/repositories/traces.ts'
 import { scopeOfQuery } from '../access/places.ts';
 import { ApiError, valueError } from '../errors.ts';
 import { decodeJson } from '../otlp/json.ts';
-import { type DecodedTraces, OtlpDecodeError } from '../otlp/span.ts';
+import { OtlpDecodeError } from '../otlp/span.ts';
 import { answerPage } from '../pages.ts';
 import { endpoint, router } from '../trpc.ts';
 import { ingestSpans } from './ingest.ts';
-import { prepareDecoded } from './prepare-body.ts';
+import { spanPreparer } from './prepare.ts';
+import type { PreparedTraces } from './prepare-body.ts';
 
 export const tracesRouter = router({
   /** OTLP over HTTP comes in through otlp/receiver.ts, which decodes by itself; this is the way of typed callers. */
   ingest: endpoint(contract.ingestTraces).mutation(async ({ ctx, input }) => {
-    const refused = await ingestSpans(ctx, (options) => prepareDecoded(decoded(input.body), options));
+    const refused = await ingestSpans(ctx, async (options) => decoded(input.body, options));
     if (refused === null) return {};
     const { rejectedSpans, errorMessage } = refused;
     return { partialSuccess: { rejectedSpans: String(rejectedSpans), errorMessage } };
@@ -35,9 +36,9 @@ export const tracesRouter = router({
   }),
 });
 
-function decoded(body: unknown): DecodedTraces {
+function decoded(body: unknown, options: { keepContent: boolean }): PreparedTraces {
   try {
-    return decodeJson(body);
+    return decodeJson(body, spanPreparer(options));
   } catch (error) {
     throw error instanceof OtlpDecodeError ? valueError(['body'], error.message) : error;
   }

@@ -15,7 +15,7 @@ import {
   rowsOf,
   within,
 } from '../queries.ts';
-import { rowStatement } from '../row-statement.ts';
+import { among, rowStatement } from '../row-statement.ts';
 import type { SpanDocument, SpanRow } from '../span-document.ts';
 import { statement } from '../statement.ts';
 import type { Tables } from '../tables.ts';
@@ -26,8 +26,8 @@ const SPANS_OF_TURN = 256;
 
 /**
  * Stores the spans that are not stored yet: the first write of a span wins. Answers those that were new; of a span that
- * stands there twice, the first. In the transaction that adds them to their traces: on Postgres no unique key spans the
- * days, and the traces' rows are what two that store the same span conflict on.
+ * stands there twice, the first. In the transaction that adds them to their traces: that what is looked up first is not
+ * stored by another meanwhile, its isolation sees to.
  */
 export async function insertSpans<Row extends SpanRow>(
   db: Database,
@@ -37,16 +37,20 @@ export async function insertSpans<Row extends SpanRow>(
   now: Date,
 ): Promise<Row[]> {
   const common = { ...placeColumns(place), received_from: receivedFrom, created_at: now.toISOString() };
-  const stored: Row[] = [];
-  for (let start = 0; start < spans.length; start += SPANS_OF_TURN) {
-    const batch = await notStored(db, place, spans.slice(start, start + SPANS_OF_TURN));
-    const rows = await insertSpanRows(db, batch, common);
-    const inserted = new Set(rows.map((row) => row.trace_id + row.span_id));
-    for (const span of batch) if (inserted.delete(span.traceId + span.spanId)) stored.push(span);
+  const stored = await storedOf(db, place, spans);
+  const keys = new Set<string>();
+  const fresh = spans.filter((span) => {
+    const key = keyOf(span);
+    if (stored.has(key) || keys.has(key)) return false;
+    keys.add(key);
+    return true;
+  });
+  for (let start = 0; start < fresh.length; start += SPANS_OF_TURN) {
+    await insertSpanRows(db, fresh.slice(start, start + SPANS_OF_TURN), common);
     // An embedded database answers without giving the event loop a turn.
     await breathe();
   }
-  return stored;
+  return fresh;
 }
 
 type BatchColumns = ReturnType<typeof placeColumns> & { received_from: string; created_at: string };
@@ -61,46 +65,69 @@ const insertSpanRows = rowStatement(
           ...{ start_time: startTime, document, created_at, received_from },
         })),
       )
-      .onConflict((conflict) => conflict.doNothing())
-      .returning(['trace_id', 'span_id']),
+      .onConflict((conflict) => conflict.doNothing()),
 );
 
-/** Leaves out what is stored, where the insert cannot do it by itself. */
-async function notStored<Row extends SpanRow>(
-  db: Database,
-  place: TenantPlace,
-  spans: readonly Row[],
-): Promise<readonly Row[]> {
-  if (!isPostgres(db)) return spans;
-  const { tenant_id, sub_tenant_id } = placeColumns(place);
-  const known = await db
-    .selectFrom('traces')
-    .select(['trace_id', 'created_at', 'updated_at'])
-    .where('tenant_id', '=', tenant_id)
-    .where('sub_tenant_id', '=', sub_tenant_id)
-    .where('trace_id', 'in', [...new Set(spans.map(({ traceId }) => traceId))])
-    .execute();
+/**
+ * The keys of those of some spans that are stored. Traces are asked first, which are few: one that has spans has a row, and
+ * most come in whole.
+ */
+async function storedOf(db: Database, place: TenantPlace, spans: readonly SpanRow[]): Promise<ReadonlySet<string>> {
+  const ids = [...new Set(spans.map(({ traceId }) => traceId))].map((traceId) => ({ traceId }));
+  const columns = placeColumns(place);
+  const known = await selectTraceTimes(db, ids, columns);
   const times = timesOfTraces(known);
-  if (times === null) return spans;
+  if (times === null) return new Set();
   const traceIds = new Set(known.map((trace) => trace.trace_id));
   const suspects = spans.filter(({ traceId }) => traceIds.has(traceId));
-  const stored = await db
-    .selectFrom('spans')
-    .select(['trace_id', 'span_id'])
-    .where('tenant_id', '=', tenant_id)
-    .where('sub_tenant_id', '=', sub_tenant_id)
-    .where(({ eb, refTuple, tuple }) =>
-      eb(
-        refTuple('trace_id', 'span_id'),
-        'in',
-        suspects.map(({ traceId, spanId }) => tuple(traceId, spanId)),
-      ),
-    )
-    .where(onDaysOf(times))
-    .execute();
-  const keys = new Set(stored.map((row) => row.trace_id + row.span_id));
-  return spans.filter(({ traceId, spanId }) => !keys.has(traceId + spanId));
+  const stored = new Set<string>();
+  for (let start = 0; start < suspects.length; start += SPANS_OF_TURN) {
+    const some = suspects.slice(start, start + SPANS_OF_TURN);
+    const found = isPostgres(db)
+      ? await spansOf(db, some, columns).where(onDaysOf(times)).execute()
+      : await selectSpanKeys(db, some, columns);
+    for (const { traceId, spanId } of found) stored.add(keyOf({ traceId, spanId }));
+    await breathe();
+  }
+  return stored;
 }
+
+function keyOf({ traceId, spanId }: Pick<SpanRow, 'traceId' | 'spanId'>): string {
+  return traceId + spanId;
+}
+
+type PlaceColumns = ReturnType<typeof placeColumns>;
+
+const selectTraceTimes = rowStatement((db, rows: readonly { traceId: string }[], place: PlaceColumns) =>
+  db
+    .selectFrom('traces')
+    .select(['trace_id', 'created_at', 'updated_at'])
+    .where('tenant_id', '=', place.tenant_id)
+    .where('sub_tenant_id', '=', place.sub_tenant_id)
+    .where(
+      'trace_id',
+      'in',
+      rows.map(({ traceId }) => traceId),
+    ),
+);
+
+function spansOf(
+  db: Database,
+  spans: readonly Pick<SpanRow, 'traceId' | 'spanId'>[],
+  { tenant_id, sub_tenant_id }: PlaceColumns,
+) {
+  return db
+    .selectFrom('spans')
+    .select(['trace_id as traceId', 'span_id as spanId'])
+    .where(
+      among(
+        ['tenant_id', 'sub_tenant_id', 'trace_id', 'span_id'],
+        spans.map(({ traceId, spanId }) => [tenant_id, sub_tenant_id, traceId, spanId]),
+      ),
+    );
+}
+
+const selectSpanKeys = rowStatement(spansOf);
 
 /** From when to when traces got spans; null where there is none. */
 function timesOfTraces(traces: readonly { created_at: string; updated_at: string }[]) {
