@@ -58,9 +58,7 @@ export function validRequest({ path, body }: Operation, record: number): Request
   return {
     ...{ caller: 'owner', record, query: { own: true, more: [] }, headers: {} },
     path: Array.from(path.matchAll(/\{\w+\}/g), () => 'live' as const),
-    body: body
-      ? { as: 'json', value: { own: true }, mutations: [], contentType: JSON_TYPE }
-      : { as: 'none' },
+    body: body ? { as: 'json', value: { own: true }, mutations: [], contentType: JSON_TYPE } : { as: 'none' },
   };
 }
 
