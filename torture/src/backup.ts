@@ -10,7 +10,7 @@ import { createAccounts, Load, listProviders } from './load.ts';
 import { type Finding, finding, type Options, type Part } from './part.ts';
 import { randomOf } from './random.ts';
 import { killService, type Service, startService, stopService } from './service.ts';
-import { openSqliteStore, sqliteFaults, type Store } from './stores.ts';
+import { openSqliteStore, type Store, sqliteFaults } from './stores.ts';
 import { until } from './until.ts';
 
 const COMMAND = fileURLToPath(new URL('../../apps/api/src/commands/backup.ts', import.meta.url));

@@ -6,8 +6,9 @@ import { temporaryFolder } from './stores.ts';
 
 const API = join(import.meta.dirname, '../../apps/api');
 
-/** Requests in all, shared out among the operations; `npm test` has its own number. */
-const REQUESTS = { long: 100_000, short: 2_000 };
+/** Requests in all, shared out among the operations on each dialect; `npm test` has its own number. */
+const REQUESTS = { long: 100_000, short: 4_000 };
+const DIALECTS = 2;
 
 type Report = {
   testResults: { assertionResults: { status: string; title: string; failureMessages: string[] }[] }[];
@@ -21,7 +22,7 @@ export const fuzz: Part = {
     try {
       const requests = short ? REQUESTS.short : REQUESTS.long;
       const operations = await operationCount();
-      const each = Math.ceil(requests / operations);
+      const each = Math.ceil(requests / operations / DIALECTS);
       const file = join(folder, 'report.json');
       const said = await vitest(file, { FUZZ_CASES: String(each), FUZZ_SEED: String(seed % 2 ** 31) });
       const { testResults } = JSON.parse(

@@ -169,7 +169,8 @@ async function askAgain({ service, db, world, asked, waits }: Again): Promise<{ 
       let answer = await ask(connection, world, one);
       const taken = async () => (answer = await ask(connection, world, one)).status !== 409;
       if (answer.status === 409 && waits) await until(taken, `the lease of ${one.name} to be over`, LEASE_ENDS_MS);
-      if (answer.status !== 200) faults.push(`${one.name} was answered ${answer.status} after its lease: ${answer.text}`);
+      if (answer.status !== 200)
+        faults.push(`${one.name} was answered ${answer.status} after its lease: ${answer.text}`);
       else one.first = answer.text;
       outcome.takenOver += 1;
     }
@@ -188,7 +189,11 @@ async function askAgain({ service, db, world, asked, waits }: Again): Promise<{ 
 async function effectFaults(db: Database, { tenantId, holder }: World, asked: readonly Asked[]): Promise<string[]> {
   const accounts = await db.selectFrom('service_accounts').select('name').where('tenant_id', '=', tenantId).execute();
   const keys = await db.selectFrom('credentials').select('name').where('tenant_id', '=', tenantId).execute();
-  const sessions = await db.selectFrom('gateway_sessions').select('metadata').where('tenant_id', '=', tenantId).execute();
+  const sessions = await db
+    .selectFrom('gateway_sessions')
+    .select('metadata')
+    .where('tenant_id', '=', tenantId)
+    .execute();
   const made = [
     ...accounts.map(({ name }) => name),
     ...keys.map(({ name }) => name),
@@ -229,7 +234,8 @@ async function plainFaults(folder: string, secrets: readonly string[]): Promise<
     const bytes = await readFile(join(entry.parentPath, entry.name));
     for (const text of ['holder-of-keys-1', ...sought]) if (bytes.includes(text)) found.add(text);
   }
-  if (!found.delete('holder-of-keys-1')) return [`the files in ${folder} were searched in vain: nothing is found there`];
+  if (!found.delete('holder-of-keys-1'))
+    return [`the files in ${folder} were searched in vain: nothing is found there`];
   if (sought.length === 0) return ['no answer held a secret'];
   return [...found].map((secret) => `a secret of an answer stands in a file: ${secret.slice(0, 12)}...`);
 }

@@ -1,3 +1,4 @@
+import { audit } from './audit.ts';
 import { backup } from './backup.ts';
 import { fuzz } from './fuzz.ts';
 import { idempotency } from './idempotency.ts';
@@ -14,6 +15,7 @@ import { openPostgresStore, openSqliteStore } from './stores.ts';
 export const PARTS: readonly Part[] = [
   killLoops('kill-sqlite', openSqliteStore),
   killLoops('kill-postgres', openPostgresStore),
+  audit,
   idempotency,
   rateLimits,
   powerLoss,

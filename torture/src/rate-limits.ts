@@ -49,7 +49,10 @@ export const rateLimits: Part = {
       findings.push(await killedMeanwhile(services, await listsOfNewAccount(one)));
       services[1] = await startService(starting);
       // Last: an address that has used up its own is refused before a credential is looked up that was not seen since.
-      const strangers = [['address', listOfStranger], ...(short ? [] : [['registration', registration] as const])] as const;
+      const strangers = [
+        ['address', listOfStranger],
+        ...(short ? [] : [['registration', registration] as const]),
+      ] as const;
       for (const [name, ask] of strangers) {
         findings.push(await limited(services, { name, limit: LIMITS[name], asking: async () => ask }));
       }

@@ -39,7 +39,6 @@ export async function verifiedFaults(
   }
 }
 
-
 async function tamper(db: Database, tenantId: string): Promise<void> {
   const { id } = await db
     .selectFrom('audit_events')

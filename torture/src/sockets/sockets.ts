@@ -10,11 +10,11 @@ import { until } from '../until.ts';
 
 const DRIPPER = join(import.meta.dirname, 'dripper.ts');
 
-/** Rounds without and with the sockets follow each other, so that what else the machine does meets both alike. */
+/** Short rounds without and with the sockets follow each other, so that what else the machine does meets both alike. */
 const SETTINGS = {
-  long: { sockets: 5000, rounds: 5, roundMs: 4000, noiseMs: 10 },
+  long: { sockets: 5000, rounds: 20, roundMs: 1000, noiseMs: 10 },
   // Beside other suites on the same cores: only what blocks the service stands out there.
-  short: { sockets: 600, rounds: 2, roundMs: 1000, noiseMs: 250 },
+  short: { sockets: 600, rounds: 3, roundMs: 700, noiseMs: 250 },
 };
 const CLIENTS = 4;
 
@@ -23,6 +23,9 @@ const TIMES = 2;
 
 /** What a socket may cost the service, in KiB: Node's own share of one is about a third of it. */
 const KIB_OF_SOCKET = 60;
+
+/** What the service's memory goes up and down by anyway, in KiB. */
+const KIB_OF_HEAP = 32 * 1024;
 
 /** After so long no socket is left that does not send whole requests: 60 s for a request, and Node's look every 30 s. */
 const LIMIT_MS = 95_000;
@@ -34,18 +37,18 @@ export const sockets: Part = {
     const folder = await temporaryFolder();
     const service = await startService({ databaseUrl: `sqlite:${join(folder, 'torture.db')}` });
     try {
-      const p99 = { without: [] as number[], with: [] as number[] };
-      await healthyP99(service, setting.roundMs);
+      const rounds: Rounds = { without: [], with: [] };
+      await healthy(service, setting.roundMs);
       const before = await memoryOf(service);
       let peak = before;
       for (let round = 0; round < setting.rounds; round += 1) {
-        p99.without.push(await healthyP99(service, setting.roundMs));
+        rounds.without.push(await healthy(service, setting.roundMs));
         const dripper = await drip(service, setting.sockets);
-        p99.with.push(await healthyP99(service, setting.roundMs));
+        rounds.with.push(await healthy(service, setting.roundMs));
         peak = Math.max(peak, await memoryOf(service));
         await dripper.end();
       }
-      const findings = [latencyFinding(setting, p99), memoryFinding(setting.sockets, before, peak)];
+      const findings = [latencyFinding(setting, rounds), memoryFinding(setting.sockets, before, peak)];
       if (!short) findings.push(await limitsFinding(service, setting.sockets));
       await stopService(service);
       return findings;
@@ -57,23 +60,38 @@ export const sockets: Part = {
   },
 };
 
-type P99 = { without: number[]; with: number[] };
+/** What healthy clients saw in a round, and what it cost the service. */
+type Round = { p99Ms: number; cpuMsOfRequest: number };
+type Rounds = { without: Round[]; with: Round[] };
 
-function latencyFinding({ sockets: count, noiseMs }: { sockets: number; noiseMs: number }, p99: P99) {
-  const [alone, beset] = [percentile(p99.without, 0.5), percentile(p99.with, 0.5)];
+function latencyFinding({ sockets: count, noiseMs }: { sockets: number; noiseMs: number }, rounds: Rounds) {
+  const median = (of: Round[], name: keyof Round) =>
+    percentile(
+      of.map((round) => round[name]),
+      0.5,
+    );
+  const [alone, beset] = [median(rounds.without, 'p99Ms'), median(rounds.with, 'p99Ms')];
+  const [cpuAlone, cpuBeset] = [median(rounds.without, 'cpuMsOfRequest'), median(rounds.with, 'cpuMsOfRequest')];
   const times = beset / alone;
   const faults = times > TIMES && beset > noiseMs ? [`the healthy p99 is ${times.toFixed(2)} times as long`] : [];
   return finding({
     promise: `${count} idle and dripping sockets: the healthy p99 stays within ${TIMES} times, or ${noiseMs} ms`,
-    measured: `p99 ${alone.toFixed(1)} ms without, ${beset.toFixed(1)} ms with: ${times.toFixed(2)} times (medians of ${p99.with.length} interleaved rounds)`,
-    figures: { sockets: count, p99WithoutMs: alone, p99WithMs: beset, times },
+    measured: `p99 ${alone.toFixed(1)} ms without, ${beset.toFixed(1)} ms with: ${times.toFixed(2)} times; ${cpuAlone.toFixed(2)} and ${cpuBeset.toFixed(2)} ms of CPU a healthy request (medians of ${rounds.with.length} interleaved rounds)`,
+    figures: {
+      sockets: count,
+      p99WithoutMs: alone,
+      p99WithMs: beset,
+      times,
+      cpuMsWithout: cpuAlone,
+      cpuMsWith: cpuBeset,
+    },
     faults,
   });
 }
 
 function memoryFinding(count: number, before: number, peak: number) {
   const grown = peak - before;
-  const most = count * KIB_OF_SOCKET;
+  const most = count * KIB_OF_SOCKET + KIB_OF_HEAP;
   return finding({
     promise: `${count} idle and dripping sockets: memory is bounded`,
     measured: `${Math.round(before / 1024)} MiB before, ${Math.round(peak / 1024)} MiB with them`,
@@ -104,17 +122,19 @@ async function limitsFinding(service: Service, count: number) {
   });
 }
 
-async function healthyP99(service: Service, roundMs: number): Promise<number> {
+async function healthy(service: Service, roundMs: number): Promise<Round> {
   const load = new Load();
+  const before = await cpuOf(service);
   for (let index = 0; index < CLIENTS; index += 1) load.add(service.url, listProviders);
   await sleep(roundMs);
   await load.stop();
   const failed = load.sent.find(({ status }) => status !== 200);
   if (failed) throw new Error(`a healthy request was answered ${failed.status ?? failed.code}`);
-  return percentile(
+  const p99Ms = percentile(
     load.sent.map(({ tookMs }) => tookMs),
     0.99,
   );
+  return { p99Ms, cpuMsOfRequest: ((await cpuOf(service)) - before) / load.sent.length };
 }
 
 type Dripper = { closed: () => { kind: string; afterMs: number }[]; end: () => Promise<void> };
@@ -144,4 +164,15 @@ async function drip(service: Service, count: number): Promise<Dripper> {
 async function memoryOf({ process: { pid } }: Service): Promise<number> {
   const status = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '');
   return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1] ?? 0);
+}
+
+/** Clock ticks of a second, as Linux tells them to programs. */
+const TICKS = 100;
+
+/** The processor time that the service has had, in milliseconds; 0 where the system does not say. */
+async function cpuOf({ process: { pid } }: Service): Promise<number> {
+  const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '');
+  // Behind the program's name, which may hold anything: proc(5), fields 14 and 15.
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  return ((Number(fields[11]) + Number(fields[12])) * 1000) / TICKS || 0;
 }

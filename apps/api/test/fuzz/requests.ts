@@ -53,6 +53,15 @@ export function requestsFor({ operationId, method, path }: Operation): Arbitrary
   });
 }
 
+/** A request without any fault, with one of the records that were made for the operation. */
+export function validRequest({ path, body }: Operation, record: number): Request {
+  return {
+    ...{ caller: 'owner', record, query: { own: true, more: [] }, headers: {} },
+    path: Array.from(path.matchAll(/\{\w+\}/g), () => 'live' as const),
+    body: body ? { as: 'json', value: { own: true }, mutations: [], contentType: JSON_TYPE } : { as: 'none' },
+  };
+}
+
 const pathValues: Arbitrary<PathValue> = fc.oneof(
   { weight: 10, arbitrary: fc.constant('live' as const) },
   { weight: 1, arbitrary: fc.constant('dead' as const) },

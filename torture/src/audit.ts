@@ -1,0 +1,163 @@
+import { emptyChain, hashOf, leafOf } from '@quartermaster/api/src/audit-events/chain.ts';
+import { type Database, openDatabase } from '@quartermaster/db/database.ts';
+import type { Tables } from '@quartermaster/db/tables.ts';
+import type { Selectable } from 'kysely';
+import { Connection } from './connection.ts';
+import { verifiedFaults } from './kill/audit.ts';
+import { writeUntilKilled } from './kill/writing.ts';
+import { type Finding, finding, type Options, type Part } from './part.ts';
+import { between, randomOf } from './random.ts';
+import { ADMIN, killService, type Service, startService } from './service.ts';
+import { openPostgresStore, openSqliteStore, type Store } from './stores.ts';
+import { until } from './until.ts';
+
+/** A chain as a kill left it, and what somebody works with who can write to the database, and has no key. */
+type Chain = { service: Service; db: Database; tenantId: string; ids: readonly string[]; random: () => number };
+
+/** Does it, and says what has to be found: `kind@position`. */
+type Tampering = (chain: Chain) => Promise<string[]>;
+
+/** What is done to a tenant's audit, each in a tenant of its own that a kill left. */
+const TAMPERINGS: Record<string, Tampering> = {
+  'a changed row': async (chain) => {
+    const position = somewhere(chain);
+    await changeActor(chain, position);
+    return [`changed@${position}`];
+  },
+  'a removed row': async (chain) => {
+    const position = somewhere(chain);
+    await eventOf(chain.db.deleteFrom('audit_events'), chain, position).execute();
+    return [`removed@${position}`];
+  },
+  'a removed tail': async ({ db, tenantId, ids }) => {
+    const left = ids.length - 3;
+    const tail = ids.slice(left);
+    await db.deleteFrom('audit_events').where('tenant_id', '=', tenantId).where('id', 'in', tail).execute();
+    await db.deleteFrom('audit_chain').where('tenant_id', '=', tenantId).where('position', '>', left).execute();
+    return [`tail_removed@${left + 1}`];
+  },
+  'two rows swapped': async (chain) => {
+    const one = somewhere(chain);
+    const positions = [one, one + 1];
+    const rows: Selectable<Tables['audit_events']>[] = [];
+    for (const position of positions) {
+      const row = eventOf(chain.db.selectFrom('audit_events').selectAll(), chain, position);
+      rows.push(await row.executeTakeFirstOrThrow());
+      await eventOf(chain.db.deleteFrom('audit_events'), chain, position).execute();
+    }
+    const swapped = rows.map((row, index) => ({ ...row, id: rows[1 - index]?.id ?? row.id }));
+    await chain.db.insertInto('audit_events').values(swapped).execute();
+    return positions.map((position) => `swapped@${position}`);
+  },
+  'a chain recomputed whole': async (chain) => {
+    await changeActor(chain, somewhere(chain));
+    await recompute(chain);
+    return [`recomputed@${chain.ids.length}`];
+  },
+};
+
+/** What a kill leaves of the audit verifies; and whatever is done to it behind the service's back is found, and named. */
+export const audit: Part = {
+  name: 'audit',
+  async run(options: Options): Promise<Finding[]> {
+    const findings: Finding[] = [];
+    for (const openStore of [openSqliteStore, openPostgresStore]) {
+      const store = await openStore();
+      try {
+        findings.push(await tamperedAfterKills(store, options));
+      } finally {
+        await store.close();
+      }
+    }
+    return findings;
+  },
+};
+
+async function tamperedAfterKills(store: Store, { seed }: Options): Promise<Finding> {
+  const random = randomOf(seed);
+  const faults: string[] = [];
+  const named: string[] = [];
+  let events = 0;
+  let service = await startService({ databaseUrl: store.url });
+  const db = await openDatabase(store.url, '/');
+  try {
+    for (const [index, [what, tamper]] of Object.entries(TAMPERINGS).entries()) {
+      const tenantId = `tampered-${index}`;
+      await writeUntilKilled({ service, tenantId, random, kill: () => killService(service) });
+      service = await startService({ databaseUrl: store.url });
+      const ids = await sealedIds(service, db, tenantId);
+      events += ids.length;
+      for (const { kind } of await verifiedFaults(service, tenantId))
+        faults.push(`${tenantId}: ${kind} after the kill`);
+      const expected = await tamper({ service, db, tenantId, ids, random });
+      const found = (await verifiedFaults(service, tenantId)).map(({ kind, position }) => `${kind}@${position ?? ''}`);
+      const agrees = found.toSorted().join() === expected.toSorted().join();
+      if (!agrees) faults.push(`${what}: found ${found.join(', ') || 'nothing'} instead of ${expected.join(', ')}`);
+      named.push(what);
+    }
+  } finally {
+    await killService(service);
+    await db.destroy();
+  }
+  return finding({
+    promise: `${store.name}: what a kill leaves of the audit verifies, and tampering is named with its place`,
+    measured: `${named.length} kills, ${events} events verified; ${named.join(', ')}: each named, nothing else`,
+    figures: { kills: named.length, events },
+    faults,
+  });
+}
+
+/** Waits until all events of a tenant are sealed. @returns their ids, in the order of the chain */
+async function sealedIds(service: Service, db: Database, tenantId: string): Promise<string[]> {
+  const connection = new Connection(service.url, ADMIN);
+  const path = `/v1/audit-events/verify?tenant_id=${tenantId}`;
+  await until(async () => (await connection.ok('GET', path)).unsealed === 0, 'the events to be sealed');
+  connection.close();
+  const links = db.selectFrom('audit_chain').select('event_id').where('tenant_id', '=', tenantId);
+  return (await links.orderBy('position').execute()).map(({ event_id }) => event_id);
+}
+
+/** A position that is neither the first nor among the last. */
+function somewhere({ ids, random }: Chain): number {
+  return between(random, 2, ids.length - 3);
+}
+
+/** A query narrowed to the event at a position, from 1 on. */
+function eventOf<Q extends { where(column: 'tenant_id' | 'id', operator: '=', value: string): Q }>(
+  query: Q,
+  { tenantId, ids }: Chain,
+  position: number,
+): Q {
+  return query.where('tenant_id', '=', tenantId).where('id', '=', ids[position - 1] ?? '');
+}
+
+async function changeActor(chain: Chain, position: number): Promise<void> {
+  await eventOf(chain.db.updateTable('audit_events').set({ actor_id: 'somebody-else' }), chain, position).execute();
+}
+
+/** Computes the whole chain anew of the events as they are answered now: whoever reads them can. */
+async function recompute({ service, db, tenantId, ids }: Chain): Promise<void> {
+  const connection = new Connection(service.url, ADMIN);
+  const events = new Map<string, Parameters<typeof leafOf>[0]>();
+  for (let cursor: string | null = null; ; ) {
+    const query: URLSearchParams = new URLSearchParams({
+      ...{ tenant_id: tenantId, limit: '100' },
+      ...(cursor !== null && { cursor }),
+    });
+    const page = await connection.ok('GET', `/v1/audit-events?${query.toString()}`);
+    for (const item of page.items) events.set(item.id, item);
+    cursor = page.nextCursor;
+    if (cursor === null) break;
+  }
+  connection.close();
+  let hash = emptyChain(tenantId);
+  // Sealed in the order in which they were seen, which several writers at once make another one than that of the list.
+  for (const [index, id] of ids.entries()) {
+    const event = events.get(id);
+    if (event === undefined) throw new Error(`the event ${id} is not listed`);
+    const leaf = leafOf(event);
+    hash = hashOf(hash, leaf);
+    const link = db.updateTable('audit_chain').set({ leaf, hash }).where('tenant_id', '=', tenantId);
+    await link.where('position', '=', index + 1).execute();
+  }
+}
