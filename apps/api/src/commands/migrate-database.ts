@@ -71,7 +71,7 @@ function report(moved: readonly MovedTable[], from: string): void {
   ]);
   process.stdout.write(`${tableOf(['table', 'source', 'target', 'sha-256', 'sha-256', ''], rows)}\n\n`);
   if (!moved.every(isSame)) {
-    stop('the target differs: the source was written to between two runs. Empty the target, and move again');
+    stop('the target differs: one of the two was written to between two runs. Empty the target, and move again');
     return;
   }
   const key = isPostgresUrl(from) ? 'QM_SECRET_KEY' : `QM_SECRET_KEY, or what ${sqlitePath(from, ROOT)}.key holds`;
