@@ -1,13 +1,12 @@
 import type { RequestListener, Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Database, migrate, openDatabase } from '@quartermaster/db/database.ts';
-import { unfinishedMove } from '@quartermaster/db/database-move.ts';
+import { migrate, openDatabase } from '@quartermaster/db/database.ts';
 import pino, { type Logger } from 'pino';
 import { createTokenVerifier } from '../access/bearer.ts';
 import { refusalLog } from '../audit-events/refusal-log.ts';
 import { sealer, signLostHeads } from '../audit-events/seal.ts';
-import { type Config, ConfigError, ROOT } from '../config.ts';
+import { type Config, ROOT } from '../config.ts';
 import { resealSecrets } from '../crypto/reseal.ts';
 import { CONNECTION_LIMITS, type ConnectionLimits } from '../http/limits.ts';
 import { dropUnreadableAnswers } from '../idempotency/reseal.ts';
@@ -25,6 +24,7 @@ import { seedDevAdministrator, startDevIdentity } from './dev-identity.ts';
 import { startHousekeeping } from './housekeeping.ts';
 import { createHttpServer } from './http-server.ts';
 import { openSecretBox } from './secret-key.ts';
+import { refuseUnfinishedMove } from './unfinished-move.ts';
 
 export type RunningServer = {
   /** Where it listens. */
@@ -152,14 +152,6 @@ export async function startServer(config: Config, parts: Parts = {}): Promise<Ru
     await close(0);
     throw error;
   }
-}
-
-/** What a server wrote there would look like a difference to the move that goes on. */
-async function refuseUnfinishedMove(db: Database): Promise<void> {
-  const origin = await unfinishedMove(db);
-  if (origin === null) return;
-  const what = `the database holds an unfinished move from ${origin}`;
-  throw new ConfigError(`DATABASE_URL: ${what}: run npm run migrate-database to its end, or empty this database`);
 }
 
 function listen(server: Server, port: number, host: string): Promise<number> {
