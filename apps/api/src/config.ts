@@ -38,7 +38,8 @@ const EnvironmentSchema = z.object({
   DATABASE_URL: z
     .string()
     .refine((url) => /^sqlite:./.test(url) || isPostgresUrl(url), {
-      error: 'should be sqlite:<path> or postgres://<user>:<password>@<host>:<port>/<database>',
+      error:
+        'should be sqlite:<path> or postgres://<user>:<password>@<host>:<port>/<database>, each part percent-encoded',
     })
     .default('sqlite:data/quartermaster.db'),
   QM_DATABASE_POOL: z.coerce.number().int().min(2).max(1000).default(10),
@@ -77,19 +78,22 @@ export type Config = ReturnType<typeof readConfig>;
 export class ConfigError extends Error {}
 
 /**
- * Reads the configuration. Nothing else reads the environment. Empty variables count as unset.
+ * Reads which database is meant, and nothing else: for commands that need no more.
+ *
+ * @throws {ConfigError} where that is wrong
+ */
+export function readDatabaseUrl(environment: Record<string, string | undefined>): string {
+  return parsed(EnvironmentSchema.pick({ DATABASE_URL: true }), environment).DATABASE_URL;
+}
+
+/**
+ * Reads the configuration. Nothing else reads the environment. Empty variables count as unset, but for DATABASE_URL: a
+ * secret that did not arrive would make a new, empty database.
  *
  * @throws {ConfigError} with one line for each setting that is wrong; values are not shown, since some are secrets
  */
 export function readConfig(environment: Record<string, string | undefined>) {
-  const set = Object.fromEntries(
-    Object.entries(environment).filter(([, value]) => value !== undefined && value !== ''),
-  );
-  const parsed = EnvironmentSchema.safeParse(set);
-  if (!parsed.success) {
-    throw new ConfigError(parsed.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`).join('\n'));
-  }
-  const env = parsed.data;
+  const env = parsed(EnvironmentSchema, environment);
   const devIdentity = env.QM_DEV_IDENTITY === '1' && env.QM_OIDC_ISSUER === undefined;
   if (devIdentity && !isLoopback(env.HOST)) {
     throw new ConfigError('QM_DEV_IDENTITY: the development identity provider runs on a loopback HOST alone');
@@ -140,6 +144,16 @@ export function readConfig(environment: Record<string, string | undefined>) {
     logLevel: env.QM_LOG_LEVEL,
     devIdentity,
   };
+}
+
+function parsed<Schema extends z.ZodType>(
+  schema: Schema,
+  environment: Record<string, string | undefined>,
+): z.output<Schema> {
+  const set = Object.entries(environment).filter(([name, value]) => value || (value === '' && name === 'DATABASE_URL'));
+  const { success, data, error } = schema.safeParse(Object.fromEntries(set));
+  if (success) return data;
+  throw new ConfigError(error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`).join('\n'));
 }
 
 function isLoopback(host: string): boolean {

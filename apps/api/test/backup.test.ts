@@ -109,10 +109,21 @@ test('it overwrites nothing, leaves nothing behind where it fails, and says why 
   const refused = backup(file, taken);
   expect((await refused.ended).code).toBe(1);
   expect(refused.output()).toContain(`${taken} exists`);
+  // Regression: it copied everything before it noticed.
+  expect(refused.output()).not.toContain('pages');
   const nowhere = backup(file, join(folder, 'no-folder', 'backup.db'));
   expect((await nowhere.ended).code).toBe(1);
   expect((await readdir(folder)).filter((name) => name.includes('partial'))).toEqual([]);
   expect((await stat(taken)).size).toBe(4);
+});
+
+test('regression: a relative --to counts from where npm was called', async () => {
+  const file = await databaseFile();
+  await end(await startProcess(environmentOf(file)));
+  const environment = { ...environmentOf(file), INIT_CWD: dirname(file) };
+  const command = runProgram(environment, [COMMAND, '--to', 'relative.db']);
+  expect(await command.ended, command.output()).toEqual({ code: 0, signal: null });
+  expect((await stat(join(dirname(file), 'relative.db'))).size).toBeGreaterThan(0);
 });
 
 function idsIn(path: string): string[] {

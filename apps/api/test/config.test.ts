@@ -1,3 +1,5 @@
+import { stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import SqliteDatabase from 'better-sqlite3';
 import { describe, expect, onTestFinished, test } from 'vitest';
@@ -7,6 +9,7 @@ import { runProgram, startProcess } from './support/process.ts';
 import { startTestServer } from './support/server.ts';
 
 const ADMIN_KEY = fileURLToPath(new URL('../src/commands/admin-key.ts', import.meta.url));
+const BACKUP = fileURLToPath(new URL('../src/commands/backup.ts', import.meta.url));
 const SECRET_KEY = Buffer.alloc(32, 7).toString('base64');
 
 function refusal(environment: Record<string, string>): string {
@@ -44,8 +47,12 @@ test('with nothing set the service listens on loopback, on an embedded database,
   });
 });
 
+test('regression: an empty DATABASE_URL is refused: what should have named the database did not arrive', () => {
+  expect(refusal({ DATABASE_URL: '' })).toMatch(/^DATABASE_URL: [^\n]+$/);
+});
+
 test('an empty variable counts as unset', () => {
-  const names = ['HOST', 'PORT', 'QM_PUBLIC_URL', 'QM_TRUSTED_PROXIES', 'DATABASE_URL', 'QM_BOOTSTRAP_API_KEY'];
+  const names = ['HOST', 'PORT', 'QM_PUBLIC_URL', 'QM_TRUSTED_PROXIES', 'QM_BOOTSTRAP_API_KEY'];
   const more = ['QM_OIDC_ISSUER', 'QM_SECRET_KEY', 'QM_METRICS_PORT', 'QM_RATE_LIMITS', 'QM_DEV_IDENTITY'];
   expect(readConfig(Object.fromEntries([...names, ...more].map((name) => [name, ''])))).toEqual(readConfig({}));
 });
@@ -80,6 +87,11 @@ const BAD: [string, string][] = [
   ['QM_TRUSTED_PROXIES', '10.0.0.0/8,10.0.0.0/99'],
   ['DATABASE_URL', 'mysql://user:hunter2@localhost/qm'],
   ['DATABASE_URL', 'postgres://user:hunter2@@a host/qm'],
+  // Regression: pieces of a password that is not percent-encoded were taken for the host, and told by the error.
+  ['DATABASE_URL', 'postgres://me:pass@hunter2/rest@localhost/qm'],
+  ['DATABASE_URL', 'postgres://me:pass@localhost/hunter2@localhost/qm'],
+  ['DATABASE_URL', 'postgres://me:pass@hunter2?@localhost/qm'],
+  ['DATABASE_URL', 'postgres://me:pass@hunter2#@localhost/qm'],
   ['QM_DATABASE_POOL', '1'],
   ['QM_DATABASE_POOL', 'hunter2'],
   ['DATABASE_URL', 'sqlite:'],
@@ -172,6 +184,38 @@ describe('the program', () => {
     const { output, ended } = runProgram({ PORT: '0', ...database });
     expect(await ended).toEqual({ code: 1, signal: null });
     expect(output()).toBe('DATABASE_URL: the database cannot be used: connect ECONNREFUSED 127.0.0.1:1\n');
+  });
+
+  test('regression: a path that is no database is said in one line, by the program and by its commands', async () => {
+    const file = await databaseFile();
+    await writeFile(file, 'no database '.repeat(100));
+    for (const path of [file, '/dev/null/x.db', '/proc/nope/x.db', join(file, '..', 'none', 'none', 'x.db')]) {
+      for (const program of [undefined, ADMIN_KEY]) {
+        const { output, ended } = runProgram({ PORT: '0', DATABASE_URL: `sqlite:${path}` }, program);
+        expect(await ended, output()).toEqual({ code: 1, signal: null });
+        expect(output()).toMatch(/^DATABASE_URL: the database cannot be used: [^\n]+\n$/);
+      }
+    }
+  });
+
+  test('regression: commands say in one line what is wrong with DATABASE_URL, and ask for no other setting', async () => {
+    for (const program of [ADMIN_KEY, BACKUP]) {
+      const { output, ended } = runProgram({ DATABASE_URL: 'mysql://hunter2' }, [
+        program,
+        ...(program === BACKUP ? ['--to', 'x'] : []),
+      ]);
+      expect(await ended).toEqual({ code: 2, signal: null });
+      expect(output()).toMatch(/^DATABASE_URL: [^\n]+\n$/);
+    }
+    const { output, ended } = runProgram({ DATABASE_URL: 'postgres://me@127.0.0.1:1/qm' }, [BACKUP, '--to', 'x']);
+    expect((await ended).code).toBe(1);
+    expect(output()).toMatch(/^[^\n]+use pg_dump[^\n]+\n$/);
+  });
+
+  test('regression: the files of a database are for their owner alone', async () => {
+    const file = await databaseFile();
+    await startProcess({ DATABASE_URL: `sqlite:${file}` });
+    for (const name of [file, `${file}-wal`, `${file}-shm`]) expect((await stat(name)).mode & 0o777, name).toBe(0o600);
   });
 
   test.each(['hunter2', 'qm_hunter2', `qm_key_${'0'.repeat(26)}_${'0'.repeat(49)}`])(

@@ -165,6 +165,22 @@ test('what was written to the source between two runs is found: the target is no
   expect(different).toEqual(['providers']);
 });
 
+test('regression: a server does not start on a half-finished move, and does once it is finished', async () => {
+  const { url } = await deployment();
+  const target = await emptyUrl();
+  const [source, half] = [await opened(url), await opened(target)];
+  const stopping = new AbortController();
+  const options = { origin: 'sqlite:/the/source.db', onProgress: () => stopping.abort() };
+  await expect(moveDatabase(source, half, { ...options, signal: stopping.signal })).rejects.toThrow('aborted');
+  const environment = { DATABASE_URL: target, QM_SECRET_KEY: SECRET_KEY, QM_LOG_LEVEL: 'error' };
+  const refused = runProgram({ PORT: '0', ...environment });
+  expect((await refused.ended).code, refused.output()).toBe(2);
+  expect(refused.output()).toMatch(/^DATABASE_URL: [^\n]+ an unfinished move from sqlite:\/the\/source\.db: [^\n]+\n$/);
+  const moved = await moveDatabase(source, half, { ...options, signal: new AbortController().signal });
+  expect(moved.filter(({ from, to }) => from.checksum !== to.checksum)).toEqual([]);
+  await startProcess(environment);
+});
+
 test('it refuses what it cannot move, in one line, and changes nothing', { timeout: 60_000 }, async () => {
   const { url } = await deployment();
   const empty = await databaseFile();

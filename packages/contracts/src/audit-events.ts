@@ -78,7 +78,7 @@ export const AuditFaultSchema = z
         [
           '`changed`: the event is not as it was sealed.',
           '`removed`: the event, or its link, is gone.',
-          '`inserted`: the event was never sealed, and does not wait to be.',
+          '`inserted`: the event was never sealed, and does not wait to be; or its link stands where the chain has none.',
           "`swapped`: two rows stand in each other's place; each of them is named.",
           '`tail_removed`: the chain ends before a head that was signed.',
           '`recomputed`: the chain has another hash than the one that was signed.',

@@ -64,6 +64,12 @@ export function isSame({ from, to }: MovedTable): boolean {
   return from.rows === to.rows && from.checksum === to.checksum;
 }
 
+/** Where the unfinished move to a database comes from; null where there is none. A finished one leaves nothing behind. */
+export async function unfinishedMove(db: Database): Promise<string | null> {
+  if (!(await hasTable(db, PROGRESS))) return null;
+  return (await stepOf(db, ''))?.last_key ?? 'another database';
+}
+
 async function requireSameVersion(source: Database, target: Database): Promise<void> {
   const versions = await Promise.all([source, target].map(migrationsOf));
   const [from = [], to = []] = versions;

@@ -36,26 +36,44 @@ const POOL_SIZE = 10;
 /**
  * Opens a database.
  *
- * @param url `sqlite:<path>`, where the file and its folder are made if they are missing; or `postgres://...`
+ * @param url `sqlite:<path>`, where the file and its folder, but none above it, are made if they are missing; or
+ * `postgres://...`
  * @param root what a relative path is relative to
+ * @throws {DatabaseUnavailableError} where the folder cannot be made
  */
 export async function openDatabase(url: string, root: string, { poolSize = POOL_SIZE } = {}): Promise<Database> {
   if (isPostgresUrl(url)) return new Kysely<Tables>({ dialect: postgresDialect({ url, poolSize }) });
   const path = sqlitePath(url, root);
   if (path === null) throw new Error('DATABASE_URL should be sqlite:<path> or postgres://...');
-  await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+  await makeFolder(dirname(path));
   return new Kysely<Tables>({ dialect: sqliteDialect(path) });
 }
 
-/** Whether a URL is one of a Postgres server, and can be read. */
+/**
+ * Whether a URL is one of a Postgres server, and can be read. With an @ behind the host it is read wrong: a password that
+ * is not percent-encoded, a piece of which would be taken for the host, and told by errors.
+ */
 export function isPostgresUrl(url: string): boolean {
-  return /^postgres(ql)?:\/\//.test(url) && URL.canParse(url);
+  const parsed = /^postgres(ql)?:\/\//.test(url) ? URL.parse(url) : null;
+  return parsed !== null && !`${parsed.pathname}${parsed.search}${parsed.hash}`.includes('@');
 }
 
 /** The file of an embedded database, absolute; null where the URL names none. */
 export function sqlitePath(url: string, root: string): string | null {
   const path = /^sqlite:(?:\/\/)?(.+)$/.exec(url)?.[1];
   return path === undefined ? null : resolve(root, path);
+}
+
+/** Not those above it: a mistyped path would be built, and in some file systems Node tries for ever. */
+async function makeFolder(path: string): Promise<void> {
+  try {
+    await mkdir(path, { mode: 0o700 });
+  } catch (error) {
+    // Where it is no folder, opening the file says so.
+    if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) {
+      throw new DatabaseUnavailableError({ cause: error });
+    }
+  }
 }
 
 /**

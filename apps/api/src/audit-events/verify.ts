@@ -4,6 +4,7 @@ import {
   countUnsealed,
   findChainEnd,
   findUnknownEvents,
+  isPlaced,
   listLinks,
 } from '@quartermaster/db/repositories/audit-chain.ts';
 import { placeExists } from '@quartermaster/db/repositories/tenants.ts';
@@ -38,14 +39,19 @@ const MOST_UNSEALED = 10_000;
  * the order of their ids, each of which has to be in the chain or wait for it.
  */
 const StandingSchema = z.object({
-  position: z.int(),
-  /** The event that was looked at last; null while the links are not through. */
+  /** The link that was looked at last. The first ones may stand before position 1, where somebody put them. */
+  position: z.number().nullable(),
+  /** Whether the links are through. */
+  linked: z.boolean(),
+  /** The event that was looked at last. */
   event: z.string().nullable(),
   checked: z.int(),
   faults: z.int(),
   unverifiable: z.int(),
 });
 type Standing = z.infer<typeof StandingSchema> & { hash: string };
+
+const START = { position: null, linked: false, event: null, checked: 0, faults: 0, unverifiable: 0 };
 
 /**
  * Proves that the events of a tenant are as they were sealed. Each call does a bounded part of it, in chunks; the cursor
@@ -61,7 +67,7 @@ export async function verify(ctx: CallerContext, input: { query: Query }): Promi
   const standing = standingAt(after, tenantId);
   if (after === null) {
     await checkEnd(ctx.services, found, { tenantId, end, head });
-    if (query.head) await checkGivenHead(ctx.services, found, { tenantId, end, token: query.head });
+    if (query.head != null) await checkGivenHead(ctx.services, found, { tenantId, end, token: query.head });
   }
   const done = await goOn(ctx, {
     ...{ tenantId, standing, found, limit: query.limit },
@@ -104,18 +110,22 @@ async function goOn(
   const { db } = services;
   for (let left = limit; left > 0 && found.faults.length + found.pending() < FAULTS_OF_CALL; await breathe()) {
     const chunk = Math.min(OF_CHUNK, left);
-    if (standing.event === null) {
+    if (!standing.linked) {
       const links = await listLinks(db, tenantId, { after: standing.position, limit: chunk });
+      for (const { eventId } of links.filter((link) => !isPlaced(link))) {
+        const detail = 'a link stands where the chain has no position: it was not written by the service';
+        found.faults.push({ kind: 'inserted', position: null, eventId, detail });
+      }
       const here = links.filter(({ position }) => position <= upTo);
-      const from = { position: standing.position, hash: standing.hash };
-      checkLinks(found, from, here);
-      await checkHeads(services, found, { tenantId, after: from.position, links: here, newest });
-      const last = here.at(-1);
-      standing.position = last?.position ?? standing.position;
-      standing.hash = last?.hash ?? standing.hash;
-      standing.checked += here.length;
+      const placed = here.filter(isPlaced);
+      const from = { position: Math.max(standing.position ?? 0, 0), hash: standing.hash };
+      checkLinks(found, from, placed);
+      await checkHeads(services, found, { tenantId, after: from.position, links: placed, newest });
+      standing.position = here.at(-1)?.position ?? standing.position;
+      standing.hash = placed.at(-1)?.hash ?? standing.hash;
+      standing.checked += placed.length;
       left -= here.length;
-      if (here.length < chunk) standing.event = '';
+      standing.linked = here.length < chunk;
     } else {
       const page = { after: standing.event, limit: chunk };
       const { unknown, looked, last } = await findUnknownEvents(db, tenantId, page);
@@ -153,7 +163,7 @@ async function chainOf({ services, reach, ...ctx }: CallerContext, named: string
 
 function standingAt(after: readonly [string, string] | null, tenantId: string): Standing {
   if (after === null) {
-    return { position: 0, event: null, checked: 0, faults: 0, unverifiable: 0, hash: emptyChain(tenantId) };
+    return { ...START, hash: emptyChain(tenantId) };
   }
   return { ...StandingSchema.parse(JSON.parse(after[0])), hash: after[1] };
 }

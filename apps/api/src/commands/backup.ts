@@ -2,18 +2,23 @@ import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { sqlitePath } from '@quartermaster/db/database.ts';
 import { BackupError, backupSqlite } from '@quartermaster/db/dialects/sqlite-backup.ts';
-import { ROOT, readConfig } from '../config.ts';
+import { ROOT, readDatabaseUrl } from '../config.ts';
+import { reportFailure } from '../failures.ts';
 import { progressBar } from './progress-bar.ts';
 import { tableOf } from './text-table.ts';
 
 // Copies the embedded database that DATABASE_URL names, while servers use it: npm run backup -- --to <file>
 const { values } = parseArgs({ options: { to: { type: 'string' } } });
-const { databaseUrl } = readConfig({ ...process.env, QM_DEV_IDENTITY: '' });
-const from = sqlitePath(databaseUrl, ROOT);
 
-if (values.to === undefined) stop('usage: npm run backup -- --to <file>');
-else if (from === null) stop('DATABASE_URL names a Postgres server: use pg_dump, as docs/operations.md says');
-else await backUp(from, resolve(values.to));
+try {
+  const from = sqlitePath(readDatabaseUrl(process.env), ROOT);
+  if (values.to === undefined) stop('usage: npm run backup -- --to <file>');
+  else if (from === null) stop('DATABASE_URL names a Postgres server: use pg_dump, as docs/operations.md says');
+  // npm runs it in the folder of the repository, and says where it was called.
+  else await backUp(from, resolve(process.env['INIT_CWD'] ?? '', values.to));
+} catch (error) {
+  reportFailure(error);
+}
 
 async function backUp(from: string, to: string): Promise<void> {
   const bar = progressBar('pages');

@@ -1,6 +1,6 @@
 import { access } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
-import { isPostgresUrl, openDatabase, sqlitePath } from '@quartermaster/db/database.ts';
+import { type Database, isPostgresUrl, openDatabase, sqlitePath } from '@quartermaster/db/database.ts';
 import { isSame, type MovedTable, MoveError, moveDatabase } from '@quartermaster/db/database-move.ts';
 import { DatabaseUnavailableError } from '@quartermaster/db/errors.ts';
 import { ROOT } from '../config.ts';
@@ -25,9 +25,13 @@ async function move(from: string, to: string): Promise<void> {
   if (reason !== null) return stop(reason);
   const interrupted = new AbortController();
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => interrupted.abort());
-  const [source, target] = [await openDatabase(from, ROOT), await openDatabase(to, ROOT)];
+  const opened: Database[] = [];
   const bar = progressBar('rows');
   try {
+    const source = await openDatabase(from, ROOT);
+    opened.push(source);
+    const target = await openDatabase(to, ROOT);
+    opened.push(target);
     const moved = await moveDatabase(source, target, {
       origin: named(from),
       signal: interrupted.signal,
@@ -42,7 +46,7 @@ async function move(from: string, to: string): Promise<void> {
     else if (error instanceof DatabaseUnavailableError) stop(`a database is busy or away: ${String(error.cause)}`);
     else throw error;
   } finally {
-    await Promise.all([source.destroy(), target.destroy()]);
+    await Promise.all(opened.map((db) => db.destroy()));
   }
 }
 
@@ -71,7 +75,7 @@ function report(moved: readonly MovedTable[], from: string): void {
   ]);
   process.stdout.write(`${tableOf(['table', 'source', 'target', 'sha-256', 'sha-256', ''], rows)}\n\n`);
   if (!moved.every(isSame)) {
-    stop('the target differs: the source was written to between two runs. Empty the target, and move again');
+    stop('the target differs: one of the two was written to between two runs. Empty the target, and move again');
     return;
   }
   const key = isPostgresUrl(from) ? 'QM_SECRET_KEY' : `QM_SECRET_KEY, or what ${sqlitePath(from, ROOT)}.key holds`;

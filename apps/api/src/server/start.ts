@@ -25,6 +25,7 @@ import { drained } from './drain.ts';
 import { startHousekeeping } from './housekeeping.ts';
 import { createHttpServer } from './http-server.ts';
 import { openSecretBox } from './secret-key.ts';
+import { refuseUnfinishedMove } from './unfinished-move.ts';
 
 export type RunningServer = {
   /** Where it listens. */
@@ -79,6 +80,7 @@ export async function startServer(config: Config, parts: Parts = {}): Promise<Ru
   };
   try {
     await migrate(db);
+    await refuseUnfinishedMove(db);
     const secrets = await openSecretBox(db, config);
     if (config.formerSecretKeys.length > 0) await resealSecrets({ db, log, secrets });
 

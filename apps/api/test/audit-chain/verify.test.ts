@@ -1,3 +1,4 @@
+import { onPostgres } from '@quartermaster/db/testing/test-database.ts';
 import { decodeProtectedHeader, exportJWK, generateKeyPair, SignJWT } from 'jose';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { expectInvalid, expectProblem } from '../endpoints/harness.ts';
@@ -175,6 +176,90 @@ describe('what is done to the database is found, and named', () => {
     expectFaults(await verified(server, key), `unsigned@${size + 1}`);
   });
 
+  test.each([0, -7])(
+    'regression: a row inserted with a link before the first one, at position %i',
+    async (position) => {
+      const { tenantId, key } = await sealedTenant(server);
+      const row = await eventAt(server.services.db, tenantId, 1);
+      const id = `${row.id}z`;
+      await tamper(server, async (db) => {
+        await db
+          .insertInto('audit_events')
+          .values({ ...row, id })
+          .execute();
+        const link = { tenant_id: tenantId, position, event_id: id, leaf: '00', hash: '00' };
+        await db.insertInto('audit_chain').values(link).execute();
+      });
+      const size = (await linksOf(server.services.db, tenantId)).length - 1;
+      const answer = await verified(server, key);
+      // The link, and the event: it seals nothing.
+      expectFaults(answer, 'inserted@', 'inserted@');
+      expect(answer.faults.map(({ eventId }: Body) => eventId)).toEqual([id, id]);
+      expect(answer.checked).toBe(size);
+      const one = await verified(server, key, { limit: '1' });
+      expect([one.status, one.faults.length, one.checked]).toEqual(['broken', 1, 0]);
+      const rest = await verified(server, key, { limit: '1000', cursor: one.nextCursor });
+      expect([rest.faults.length, rest.checked, rest.nextCursor]).toEqual([1, size, null]);
+    },
+  );
+
+  test('regression: a link before the first one that names no event', async () => {
+    const { tenantId, key } = await sealedTenant(server);
+    const link = { tenant_id: tenantId, position: -1, event_id: 'none', leaf: '00', hash: '00' };
+    await tamper(server, (db) => db.insertInto('audit_chain').values(link).execute());
+    expectFaults(await verified(server, key), 'inserted@');
+  });
+
+  test('regression: a row whose id is empty, in one call and in calls of one row each', async () => {
+    const { tenantId, key } = await sealedTenant(server);
+    const row = await eventAt(server.services.db, tenantId, 1);
+    await tamper(server, (db) =>
+      db
+        .insertInto('audit_events')
+        .values({ ...row, id: '' })
+        .execute(),
+    );
+    expectFaults(await verified(server, key), 'inserted@');
+    let answer = await verified(server, key, { limit: '1' });
+    while (answer.nextCursor !== null) {
+      answer = await verified(server, key, { limit: '1', cursor: answer.nextCursor });
+    }
+    expect(answer.status).toBe('broken');
+  });
+
+  test.skipIf(onPostgres())('regression: links and heads at places that SQLite alone takes', async () => {
+    for (const [place, ...faults] of [
+      [`'x'`, 'inserted@', 'inserted@'],
+      ['2.5', 'inserted@', 'inserted@'],
+      [String(2 ** 40), 'inserted@', 'inserted@'],
+    ] as const) {
+      const { tenantId, key } = await sealedTenant(server);
+      const changed = await eventAt(server.services.db, tenantId, 3);
+      const row = await eventAt(server.services.db, tenantId, 1);
+      const id = `${row.id}z`;
+      await tamper(server, async (db) => {
+        await db
+          .insertInto('audit_events')
+          .values({ ...row, id })
+          .execute();
+        await run(db, `insert into audit_chain values (?, ${place}, ?, '00', '00')`, tenantId, id);
+      });
+      expectFaults(await verified(server, key), ...faults);
+      await tamper(server, (db) => run(db, `update audit_events set actor_id = 'other' where id = ?`, changed.id));
+      expectFaults(await verified(server, key), ...faults, 'changed@3');
+    }
+    // A head behind all others does not hide that an end is unsigned.
+    const { tenantId, key } = await sealedTenant(server);
+    const { size } = await verified(server, key);
+    await tamper(server, async (db) => {
+      await run(db, `insert into audit_heads values (?, 'x', 'x', 'x', 'x')`, tenantId);
+      const link = { tenant_id: tenantId, position: size + 1, event_id: 'more', leaf: '00', hash: '00' };
+      await db.insertInto('audit_chain').values(link).execute();
+    });
+    const { faults } = await verified(server, key);
+    expect(faults.map(({ kind }: Body) => kind)).toContain('unsigned');
+  });
+
   test('a chain recomputed whole, by the head that was signed', async () => {
     const { tenantId, key } = await sealedTenant(server);
     const { id } = await eventAt(server.services.db, tenantId, 1);
@@ -291,7 +376,8 @@ test('a head that proves nothing is refused, 422: no head, that of another chain
   const [header, payload] = own.split('.');
   const gateway = await server.ok('POST', '/v1/gateways', { as: { key: one.key }, body: { name: 'heads' } });
   const session = await server.ok('POST', `/v1/gateways/${gateway.id}/sessions`, { as: { key: one.key } });
-  for (const head of ['none', foreign, `${header}.${payload}.${'A'.repeat(86)}`, `${header}.e30.`, session.token]) {
+  // Regression: an empty one proved nothing, and was taken for none.
+  for (const head of ['', 'none', foreign, `${header}.${payload}.${'A'.repeat(86)}`, `${header}.e30.`, session.token]) {
     const answer = await server.call('GET', `${VERIFY}?head=${head}`, { as: { key: one.key } });
     expectInvalid(answer, { loc: ['query', 'head'], type: 'value_error' });
   }

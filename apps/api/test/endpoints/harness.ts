@@ -86,8 +86,9 @@ type Updates = {
  */
 export async function expectUpdatesByPresence(server: TestServer, updates: Updates): Promise<void> {
   const { path, as, operationId, target, fields } = updates;
-  const put = (body: object) => server.ok('PUT', path, { as, body });
   const events = () => auditOf(server, { operation: operationId, target_id: target });
+  // Last use is written beside the requests, whenever it comes to it.
+  const put = async (body: object) => ({ ...(await server.ok('PUT', path, { as, body })), lastUsedAt: undefined });
   let record = await put({});
   const step = async (field: string, sent: unknown, expected: unknown) => {
     const known = (await events()).length;

@@ -1,5 +1,5 @@
 import { type Scope, ScopeSchema } from '@quartermaster/contracts/scopes.ts';
-import { expect } from 'vitest';
+import { expect, vi } from 'vitest';
 import { accountWithKey, memberWithToken, type Place, unique } from '../support/people.ts';
 import type { Credential, TestServer } from '../support/server.ts';
 
@@ -55,7 +55,7 @@ async function usedOnce(server: TestServer, key: string): Promise<string> {
   await server.call('GET', '/v1/providers', { as: { key } });
   const id = /^qm_(key_[^_]+)_/.exec(key)?.[1] ?? '';
   const query = server.services.db.selectFrom('credentials').select('last_used_at').where('id', '=', id);
-  await expect.poll(async () => (await query.executeTakeFirst())?.last_used_at).toEqual(expect.any(String));
+  await vi.waitFor(async () => expect((await query.executeTakeFirst())?.last_used_at).toEqual(expect.any(String)));
   return key;
 }
 

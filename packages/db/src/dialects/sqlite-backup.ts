@@ -1,4 +1,4 @@
-import { link, open, rm } from 'node:fs/promises';
+import { link, lstat, open, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import SqliteDatabase from 'better-sqlite3';
 import { Kysely, SqliteDialect } from 'kysely';
@@ -33,6 +33,8 @@ export class BackupError extends Error {}
  * @throws {BackupError} where the copy is damaged or differs; where there is a file of that name, that stays
  */
 export async function backupSqlite({ from, to, onProgress }: BackupOptions): Promise<BackedUpTable[]> {
+  // Before all is copied; the link at the end is for whoever comes in between.
+  if (await isTaken(to)) throw new BackupError(`${to} exists`);
   const partial = `${to}.${process.pid}.partial`;
   const source = new SqliteDatabase(from, { readonly: true, fileMustExist: true });
   try {
@@ -59,6 +61,16 @@ export async function backupSqlite({ from, to, onProgress }: BackupOptions): Pro
   } finally {
     source.close();
     for (const rest of ['', '-wal', '-shm', '-journal']) await rm(`${partial}${rest}`, { force: true });
+  }
+}
+
+async function isTaken(path: string): Promise<boolean> {
+  try {
+    await lstat(path);
+    return true;
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return false;
+    throw error;
   }
 }
 

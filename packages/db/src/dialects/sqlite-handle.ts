@@ -1,3 +1,4 @@
+import { closeSync, openSync } from 'node:fs';
 import SqliteDatabase from 'better-sqlite3';
 import type { QueryResult } from 'kysely';
 import { DatabaseUnavailableError, DuplicateKeyError } from '../errors.ts';
@@ -18,13 +19,14 @@ export class SqliteHandle {
 
   constructor(path: string) {
     try {
+      makeFile(path);
       this.#db = new SqliteDatabase(path);
       this.#set('journal_mode', 'wal', 'wal');
       this.#set('synchronous', 'full', 2);
       this.#set('foreign_keys', 'on', 1);
       this.#set('busy_timeout', String(BUSY_TIMEOUT_MS), BUSY_TIMEOUT_MS);
     } catch (error) {
-      throw translated(error);
+      throw cannotOpen(path, error);
     }
   }
 
@@ -69,6 +71,21 @@ export class SqliteHandle {
       throw new Error(`SQLite's ${name} is ${String(actual)}, not ${expected}`);
     }
   }
+}
+
+/** For its owner alone; SQLite gives the files beside it the same mode. */
+function makeFile(path: string): void {
+  try {
+    closeSync(openSync(path, 'wx', 0o600));
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error;
+  }
+}
+
+/** What keeps a file from being opened, named with its path. */
+function cannotOpen(path: string, error: unknown): unknown {
+  if (!(error instanceof Error && 'code' in error)) return error;
+  return new DatabaseUnavailableError({ cause: new Error(`${path}: ${error.message}`, { cause: error }) });
 }
 
 function bindable(value: unknown): unknown {

@@ -15,6 +15,14 @@ export type Head = { size: number; hash: string; sealedAt: string; token: string
 /** An event as it stands in its table: `unreadable` where a row holds what no event of ours has. */
 export type StoredEvent = AuditEvent | 'unreadable' | 'missing';
 
+/** The last position that a link can have: SQLite would take larger numbers, and texts, which stand behind all numbers. */
+const LAST_POSITION = 2 ** 31 - 1;
+
+/** Whether a link stands where the service puts links. */
+export function isPlaced({ position }: Pick<Link, 'position'>): boolean {
+  return Number.isInteger(position) && position >= 1 && position <= LAST_POSITION;
+}
+
 /** The tenant after another one, null for the first, that has events to seal. */
 export async function findUnsealedTenant(db: Database, after: string | null): Promise<string | undefined> {
   let query = db.selectFrom('audit_unsealed').select('tenant_id');
@@ -60,12 +68,15 @@ export async function findChainEnd(
     .selectFrom('audit_chain')
     .select(['tenant_id', 'position', 'hash'])
     .where('tenant_id', '=', tenantId)
+    .where('position', '>=', 1)
+    .where('position', '<=', LAST_POSITION)
     .orderBy('position', 'desc')
     .limit(1);
   const newest = db
     .selectFrom('audit_heads')
     .selectAll()
     .where('tenant_id', '=', tenantId)
+    .where('size', '<=', LAST_POSITION)
     .orderBy('size', 'desc')
     .limit(1);
   const row = await db
@@ -118,20 +129,18 @@ export async function appendLinks(
     .execute();
 }
 
-/** Links behind a position, in their order, each with the event that it names. */
+/**
+ * Links behind a position, null for all, in their order, each with the event that it names. With them come those that
+ * were put where no link is.
+ */
 export async function listLinks(
   db: Database,
   tenantId: string,
-  { after, limit }: { after: number; limit: number },
+  { after, limit }: { after: number | null; limit: number },
 ): Promise<(Link & { event: StoredEvent })[]> {
-  const links = await db
-    .selectFrom('audit_chain')
-    .selectAll()
-    .where('tenant_id', '=', tenantId)
-    .where('position', '>', after)
-    .orderBy('position')
-    .limit(limit)
-    .execute();
+  let query = db.selectFrom('audit_chain').selectAll().where('tenant_id', '=', tenantId);
+  if (after !== null) query = query.where('position', '>', after);
+  const links = await query.orderBy('position').limit(limit).execute();
   const events = await storedEvents(
     db,
     tenantId,
@@ -190,7 +199,7 @@ export async function replaceHeadToken(db: Database, tenantId: string, head: Hea
 }
 
 /**
- * Looks at the events behind an id, in the order of their ids.
+ * Looks at the events behind an id, null for all, in the order of their ids.
  *
  * @returns `unknown`: those of them that are neither sealed nor wait to be; `last`: the last one looked at, null where
  * there are no more
@@ -198,16 +207,11 @@ export async function replaceHeadToken(db: Database, tenantId: string, head: Hea
 export async function findUnknownEvents(
   db: Database,
   tenantId: string,
-  { after, limit }: { after: string; limit: number },
+  { after, limit }: { after: string | null; limit: number },
 ): Promise<{ unknown: string[]; looked: number; last: string | null }> {
-  const events = await db
-    .selectFrom('audit_events')
-    .select('id')
-    .where('tenant_id', '=', tenantId)
-    .where('id', '>', after)
-    .orderBy('id')
-    .limit(limit)
-    .execute();
+  let query = db.selectFrom('audit_events').select('id').where('tenant_id', '=', tenantId);
+  if (after !== null) query = query.where('id', '>', after);
+  const events = await query.orderBy('id').limit(limit).execute();
   const ids = events.map(({ id }) => id);
   if (ids.length === 0) return { unknown: [], looked: 0, last: null };
   // In this order: an event that is sealed in between was seen to wait, or is seen in the chain.
@@ -217,13 +221,14 @@ export async function findUnknownEvents(
     .where('tenant_id', '=', tenantId)
     .where('event_id', 'in', ids)
     .execute();
-  const sealed = await db
+  // Links that were put where none is seal nothing. What is sealed behind the end that was checked is the next call's.
+  const links = await db
     .selectFrom('audit_chain')
-    .select('event_id')
+    .select(['event_id', 'position'])
     .where('tenant_id', '=', tenantId)
     .where('event_id', 'in', ids)
     .execute();
-  const known = new Set([...waiting, ...sealed].map(({ event_id }) => event_id));
+  const known = new Set([...waiting, ...links.filter(isPlaced)].map(({ event_id }) => event_id));
   const last = ids.length === limit ? (ids.at(-1) ?? null) : null;
   return { unknown: ids.filter((id) => !known.has(id)), looked: ids.length, last };
 }
