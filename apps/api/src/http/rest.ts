@@ -8,7 +8,7 @@ import { authorise, refuseForeignTenants } from '../access/authorise.ts';
 import type { Principal } from '../access/principal.ts';
 import { idempotencyKeyOf } from '../idempotency/key-header.ts';
 import { performOnce } from '../idempotency/once.ts';
-import { refuseUnusableIfMatch } from '../preconditions/require-match.ts';
+import { refuseUnusable } from '../preconditions/require-match.ts';
 import { tagAnswer } from '../preconditions/tag-answer.ts';
 import type { Identify } from '../rate-limits/identify.ts';
 import type { Context } from '../trpc.ts';
@@ -121,7 +121,7 @@ export function restHandler(
       const body = operation.body && (await readBody(req, bodyOptions(operation, options)));
       const raw = { path: match.path, query, body, [QUERY_TEXT]: text };
       const context = await options.createContext(req, res, principal, requestId);
-      refuseUnusableIfMatch(operation, context.ifMatch);
+      refuseUnusable(operation, context);
       await target.run({ req, res, context, raw, refuse, refused: null, json: '', notModified: false });
     } catch (error) {
       sendAnswer(req, res, refuse(error));
