@@ -137,8 +137,12 @@ export function proceduresByOperation(procedures: Procedures): [Operation, AnyTR
   });
 }
 
-/** Whether the caller may, as far as it shows before the body is read. */
-function admit(operation: Operation, principal: Principal | null, raw: { path: unknown; query: unknown }): void {
+/** Whether the caller may, as far as it shows before values are checked; a body that is not read yet is left out. */
+function admit(
+  operation: Operation,
+  principal: Principal | null,
+  raw: { path: unknown; query: unknown; body?: unknown },
+): void {
   const { reach, own } = authorise(operation, principal, raw);
   if (!own) refuseForeignTenants(reach, raw);
 }
@@ -209,6 +213,8 @@ async function perform(operation: Operation, procedure: Procedure, call: Call): 
   const key = operation.idempotency === 'none' ? undefined : idempotencyKeyOf(req);
   if (key === undefined) return procedure({ ctx: context, raw });
   const { services, principal } = context;
+  // The procedure asks it again, but a repeat never gets there.
+  if (operation.scope !== 'public') admit(operation, principal, raw);
   const { output, replayed } = await performOnce({ services, operation, principal, key, raw }, (inside) =>
     procedure({ ctx: { ...context, services: inside }, raw }),
   );
