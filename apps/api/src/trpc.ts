@@ -7,19 +7,22 @@ import type { Principal } from './access/principal.ts';
 import { errorShape } from './http/problems.ts';
 import { explained } from './http/validation.ts';
 import { checkValues } from './http/values.ts';
-import { type CurrentRecord, performIfMatch } from './preconditions/require-match.ts';
+import {
+  type CurrentRecord,
+  type Preconditions,
+  performIfMatch,
+  refuseUnusable,
+} from './preconditions/require-match.ts';
 import type { Services } from './services.ts';
 
 /** What every call has at hand, whichever way it came in. */
-export type Context = {
+export type Context = Preconditions & {
   services: Services;
   requestId: string;
   /** The caller's address, behind trusted proxies the client's. */
   address: string;
   /** Null where no credential was sent. */
   principal: Principal | null;
-  /** The header If-Match, as it was sent. */
-  ifMatch?: string | undefined;
   /** Why the call is refused whatever it asks: its credential, or a limit that was reached. */
   refused?: unknown;
 };
@@ -56,6 +59,7 @@ export function endpoint<I, O, R>(operation: Operation<I, O, R>) {
       const raw = await getRawInput();
       const { principal, reach, own } = authorise(operation, ctx.principal, raw);
       if (!own) refuseForeignTenants(reach, raw);
+      refuseUnusable(operation, ctx);
       checkValues(raw);
       const result = await next({ ctx: { ...ctx, principal, reach, operation: operation } });
       if (!result.ok) throw explained(result.error, operation, raw);

@@ -108,7 +108,9 @@ test('SIGTERM: requests in flight are answered, new ones are not taken, and the 
   service.child.kill('SIGTERM');
   await refusesConnections(service.url);
   const answers = await Promise.all(started.map(({ finish }) => finish()));
-  expect(answers).toEqual([200, 200, 200]);
+  // Regression: these were told that their connection is kept, and then it was closed.
+  const answer = { status: 200, connection: 'close' };
+  expect(answers).toEqual([answer, answer, answer]);
   // Kept-alive connections of the clients do not hold it up until they time out.
   const answered = performance.now();
   expect(await service.ended).toEqual({ code: 0, signal: null });
@@ -128,14 +130,22 @@ test('SIGINT ends it as well, with nothing left to recover', async () => {
   inFile(file, (db) => expect(db.pragma('integrity_check')).toEqual([{ integrity_check: 'ok' }]));
 });
 
+type Finished = { status: number; connection: string | undefined };
+
 /** Sends the head of a create; once the service has it in hand, the body waits for `finish`. */
-function begin(url: string, id: string, agent: Agent): Promise<{ finish: () => Promise<number> }> {
+function begin(url: string, id: string, agent: Agent): Promise<{ finish: () => Promise<Finished> }> {
   const body = JSON.stringify({ id, name: id, tenantId: 'acme' });
   const headers = { ...HEADERS, expect: '100-continue', 'content-length': body.length };
   return new Promise((resolve, reject) => {
     const sent = request(`${url}/v1/service-accounts`, { method: 'POST', headers, agent });
-    const answered = new Promise<number>((settle, fail) => {
-      sent.on('response', (res) => res.resume().on('end', () => settle(res.statusCode ?? 0)));
+    const answered = new Promise<Finished>((settle, fail) => {
+      sent.on('response', (res) => {
+        const {
+          statusCode: status = 0,
+          headers: { connection },
+        } = res;
+        res.resume().on('end', () => settle({ status, connection }));
+      });
       sent.on('error', (error) => {
         fail(error);
         reject(error);

@@ -8,7 +8,7 @@ import { authorise, refuseForeignTenants } from '../access/authorise.ts';
 import type { Principal } from '../access/principal.ts';
 import { idempotencyKeyOf } from '../idempotency/key-header.ts';
 import { performOnce } from '../idempotency/once.ts';
-import { refuseUnusableIfMatch } from '../preconditions/require-match.ts';
+import { refuseUnusable } from '../preconditions/require-match.ts';
 import { tagAnswer } from '../preconditions/tag-answer.ts';
 import type { Identify } from '../rate-limits/identify.ts';
 import type { Context } from '../trpc.ts';
@@ -121,7 +121,7 @@ export function restHandler(
       const body = operation.body && (await readBody(req, bodyOptions(operation, options)));
       const raw = { path: match.path, query, body, [QUERY_TEXT]: text };
       const context = await options.createContext(req, res, principal, requestId);
-      refuseUnusableIfMatch(operation, context.ifMatch);
+      refuseUnusable(operation, context);
       await target.run({ req, res, context, raw, refuse, refused: null, json: '', notModified: false });
     } catch (error) {
       sendAnswer(req, res, refuse(error));
@@ -137,8 +137,12 @@ export function proceduresByOperation(procedures: Procedures): [Operation, AnyTR
   });
 }
 
-/** Whether the caller may, as far as it shows before the body is read. */
-function admit(operation: Operation, principal: Principal | null, raw: { path: unknown; query: unknown }): void {
+/** Whether the caller may, as far as it shows before values are checked; a body that is not read yet is left out. */
+function admit(
+  operation: Operation,
+  principal: Principal | null,
+  raw: { path: unknown; query: unknown; body?: unknown },
+): void {
   const { reach, own } = authorise(operation, principal, raw);
   if (!own) refuseForeignTenants(reach, raw);
 }
@@ -209,6 +213,8 @@ async function perform(operation: Operation, procedure: Procedure, call: Call): 
   const key = operation.idempotency === 'none' ? undefined : idempotencyKeyOf(req);
   if (key === undefined) return procedure({ ctx: context, raw });
   const { services, principal } = context;
+  // The procedure asks it again, but a repeat never gets there.
+  if (operation.scope !== 'public') admit(operation, principal, raw);
   const { output, replayed } = await performOnce({ services, operation, principal, key, raw }, (inside) =>
     procedure({ ctx: { ...context, services: inside }, raw }),
   );

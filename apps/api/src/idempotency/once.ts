@@ -16,6 +16,7 @@ import { inOneTransaction } from '../one-transaction.ts';
 import type { Services } from '../services.ts';
 import { currentSigner } from '../signing-keys/service.ts';
 import { keyFailure } from './key-header.ts';
+import { type Standing, standingOf, stillStands } from './standing.ts';
 
 /** How long an answer is kept. */
 const KEPT_MS = 24 * 3600 * 1000;
@@ -34,6 +35,9 @@ export type KeyedWrite = {
   raw: { path: unknown; query: unknown; body: unknown };
 };
 
+/** What is sealed for a key. */
+type Kept = { output: unknown; standing: Standing | null };
+
 /**
  * Performs a write once for its key (draft-ietf-httpapi-idempotency-key-header-07), and answers the first answer to every
  * further request that asks for the same.
@@ -43,7 +47,8 @@ export type KeyedWrite = {
  * with its lease. Only successes are kept. A refusal changes nothing and releases the key.
  *
  * @param perform the procedure; it writes through the services that it is given, and may run more than once
- * @throws 409 while the first request is in flight; 422 where the key stands for another request
+ * @throws 409 while the first request is in flight; 422 where the key stands for another request; 403 where the caller has
+ *   lost since what they held where it was done
  */
 export async function performOnce(
   write: KeyedWrite,
@@ -55,8 +60,11 @@ export async function performOnce(
   const claim = claimOf(write, now);
   const claimed = await claimKey(services.db, claim, now);
   switch (claimed.outcome) {
-    case 'answered':
-      return { output: opened(services, claim, claimed.sealedAnswer), replayed: true };
+    case 'answered': {
+      const { output, standing } = opened(services, claim, claimed.sealedAnswer);
+      if (!stillStands(write.principal, standing)) throw lostStanding();
+      return { output, replayed: true };
+    }
     case 'in_flight':
       throw inFlight();
     case 'other_request':
@@ -64,7 +72,8 @@ export async function performOnce(
     case 'claimed':
   }
   const keep = async (inside: Services, output: unknown) => {
-    const sealed = services.secrets.seal(JSON.stringify(output), identityOf(claim));
+    const kept: Kept = { output, standing: standingOf(write, output) };
+    const sealed = services.secrets.seal(JSON.stringify(kept), identityOf(claim));
     // The lease was over, and another request took the key: what was done here must not be done twice.
     if (!(await keepAnswer(inside.db, claim, sealed))) throw inFlight();
     return output;
@@ -129,9 +138,9 @@ export function identityOf({ tenantId, principal, keyDigest }: KeyOwner): string
   return `idempotency_key:${JSON.stringify([tenantId, principal, keyDigest])}`;
 }
 
-function opened({ secrets }: Services, owner: KeyOwner, sealed: string): unknown {
+function opened({ secrets }: Services, owner: KeyOwner, sealed: string): Kept {
   try {
-    return JSON.parse(secrets.open(sealed, identityOf(owner)));
+    return JSON.parse(secrets.open(sealed, identityOf(owner))) as Kept;
   } catch (error) {
     if (!(error instanceof SecretUnreadableError)) throw error;
     throw new ApiError(
@@ -148,6 +157,14 @@ async function release({ db, log }: Services, claim: NewClaim): Promise<void> {
   } catch (error) {
     log.warn({ err: error }, 'an idempotency key was not released; its lease ends it');
   }
+}
+
+/** Not done anew: what the key stands for was done. */
+function lostStanding(): ApiError {
+  return new ApiError(
+    'tenant_forbidden',
+    'The key was used for a write where you hold less by now: its answer is not repeated.',
+  );
 }
 
 function inFlight(): ApiError {

@@ -9,8 +9,11 @@ export type EntityTags = '*' | readonly { weak: boolean; opaque: string }[];
 /** Half of a SHA-256 in hex: nobody gains by a collision of their own record's. */
 const TAG_LENGTH = 32;
 
-/** RFC 9110, section 8.8.3. */
-const TAG = /\s*(?:(W\/)?("[\x21\x23-\x7e\x80-\xff]*"))?\s*(?:,|$)/y;
+/**
+ * RFC 9110, section 8.8.3. Blanks stand in one place for each way to match: in two that meet, a run of them is read as
+ * often as it is long.
+ */
+const TAG = /[ \t]*(?:(W\/)?("[\x21\x23-\x7e\x80-\xff]*")[ \t]*)?(?:,|$)/y;
 const MAX_TAGS = 100;
 
 /**

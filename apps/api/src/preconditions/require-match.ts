@@ -7,10 +7,18 @@ import { entityTagOf, entityTagsIn, matchesStrongly } from './entity-tags.ts';
 /** Reads the record that a write is about to change, as it is; null where there is none yet. May refuse: 404. */
 export type CurrentRecord<Input> = (ctx: CallerContext, input: Input) => Promise<object | null>;
 
-/** Over tRPC and REST alike: a precondition that nothing would look at is worse than none. @throws 422 */
-export function refuseUnusableIfMatch({ method, ifMatch }: Operation, header: string | undefined): void {
-  if (header === undefined || method === 'GET' || ifMatch !== undefined) return;
-  throw unusable();
+/** The preconditions of a request, as they were sent. */
+export type Preconditions = { ifMatch?: string | undefined; ifNoneMatch?: string | undefined };
+
+/**
+ * A precondition that nothing would look at is worse than none: whoever sends one means to be refused where it fails (RFC
+ * 9110, sections 13.1.1 and 13.1.2). Reads take If-None-Match, some writes If-Match.
+ *
+ * @throws 422
+ */
+export function refuseUnusable({ method, ifMatch }: Operation, sent: Preconditions): void {
+  if (sent.ifMatch !== undefined && ifMatch === undefined) throw unusable('If-Match');
+  if (sent.ifNoneMatch !== undefined && method !== 'GET') throw unusable('If-None-Match');
 }
 
 /**
@@ -25,7 +33,7 @@ export function performIfMatch<Input, T>(
   perform: (ctx: CallerContext) => Promise<T>,
 ): Promise<T> {
   const { ifMatch } = ctx.operation;
-  if (ifMatch === undefined) throw unusable();
+  if (ifMatch === undefined) throw unusable('If-Match');
   const tags = entityTagsIn('If-Match', header);
   return inOneTransaction(ctx.services, async (services) => {
     const inside = { ...ctx, services };
@@ -37,6 +45,6 @@ export function performIfMatch<Input, T>(
   });
 }
 
-function unusable(): ValidationFailure {
-  return valueError(['header', 'If-Match'], 'this operation takes no If-Match');
+function unusable(name: 'If-Match' | 'If-None-Match'): ValidationFailure {
+  return valueError(['header', name], `this operation takes no ${name}`);
 }

@@ -14,6 +14,7 @@ import { restHandler } from '../http/rest.ts';
 import { sendAnswer } from '../http/send.ts';
 import { keyFailure } from '../idempotency/key-header.ts';
 import { otlpReceiver } from '../otlp/receiver.ts';
+import type { Preconditions } from '../preconditions/require-match.ts';
 import { createIdentify, type Identify } from '../rate-limits/identify.ts';
 import type { RequestLimits } from '../rate-limits/limits.ts';
 import { appRouter, procedures } from '../router.ts';
@@ -165,7 +166,7 @@ function v1Handler({ services, config, checkAnswers }: AppOptions, { identify, a
     createContext: (req, _res, principal, requestId) => ({
       ...{ services, requestId, principal },
       address: addressOf(req),
-      ifMatch: req.headers['if-match'],
+      ...preconditionsOf(req),
     }),
     requestId: requestIdOf,
     onMatched: (res, { operationId }) => noteOperation(res, operationId),
@@ -218,7 +219,11 @@ function contextOf(
   req: Request,
   { principal, requestId }: Pick<Context, 'principal' | 'requestId'>,
 ): Context {
-  return { services, requestId, principal, address: req.ip ?? '', ifMatch: req.headers['if-match'] };
+  return { services, requestId, principal, address: req.ip ?? '', ...preconditionsOf(req) };
+}
+
+function preconditionsOf({ headers }: IncomingMessage): Preconditions {
+  return { ifMatch: headers['if-match'], ifNoneMatch: headers['if-none-match'] };
 }
 
 function requestIdOf(res: ServerResponse): string {

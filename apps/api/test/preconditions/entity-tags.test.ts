@@ -173,6 +173,7 @@ test.each([
   ['W/"a"', false, true],
   ['"b", "a"', true, true],
   ['"b",,"a",', true, true],
+  [' "b" ,\t, "a" ', true, true],
   ['"b" , W/"a"', false, true],
   ['"b"', false, false],
   ['"A"', false, false],
@@ -198,4 +199,17 @@ test.each([
   [Array.from({ length: 101 }, () => '"a"').join()],
 ])('%s is no list of entity tags', (header) => {
   expect(() => entityTagsIn('If-None-Match', header)).toThrow('entity tags');
+});
+
+// Regression: two runs of blanks met in the expression, so a head of 16 KiB cost a second of everybody's time.
+test.each([
+  ['between tags', `"a",${' '.repeat(16_000)}x`],
+  ['after a tag', `"a"${' '.repeat(16_000)}x`],
+  ['tabs', `"a",${'\t'.repeat(16_000)}x`],
+  ['a quote that stays open', `"a", "${'b'.repeat(16_000)}`],
+])('what is no list is refused in time that grows with its length alone: %s', (_, header) => {
+  const before = process.cpuUsage();
+  expect(() => entityTagsIn('If-Match', header)).toThrow('entity tags');
+  const { user, system } = process.cpuUsage(before);
+  expect((user + system) / 1000).toBeLessThan(50);
 });

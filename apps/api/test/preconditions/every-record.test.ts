@@ -129,3 +129,27 @@ test.each(UNCONDITIONAL)('%s refuses an If-Match that nothing would look at', as
   expect(answer.status, answer.text).toBe(422);
   expect(answer.body.detail[0].loc).toEqual(['header', 'If-Match']);
 });
+
+// Regression: both were ignored, so `If-None-Match: *` overwrote what was there, and a read went on under a stale If-Match.
+test.each(operations)('$id refuses the precondition of the other kind', async ({ operation }) => {
+  if (operation.transport === 'otlp') return;
+  const as = await ownersCredential(server, operation);
+  const input = await validInput(server, operation);
+  const name = operation.method === 'GET' ? 'If-Match' : 'If-None-Match';
+  const before = await committed();
+  for (const value of ['*', '"some"']) {
+    const answer = await send(operation, input, { as, headers: { [name]: value } });
+    expect(answer.status, answer.text).toBe(422);
+    expect(answer.body.detail).toEqual([expect.objectContaining({ loc: ['header', name], type: 'value_error' })]);
+  }
+  expect(await committed()).toEqual(before);
+});
+
+test.each([
+  ['If-Match', 'GET', '/trpc/providers.list?input=%7B%7D', undefined],
+  ['If-Match', 'POST', '/trpc/providers.create', { body: { name: 'x', kind: 'llm' } }],
+  ['If-None-Match', 'POST', '/trpc/providers.create', { body: { name: 'x', kind: 'llm' } }],
+])('over tRPC as well: %s of %s %s', async (name, method, path, body) => {
+  const answer = await server.call(method, path, { as: server.admin, headers: { [name]: '*' }, body });
+  expect([answer.status, answer.body.error.data.detail[0].loc]).toEqual([422, ['header', name]]);
+});
