@@ -174,9 +174,10 @@ function headerFaults(seen: readonly Seen[], { name, limit }: { name: string; li
     const [, remaining, reset] = /^"[\w-]+";r=(\d+);t=(\d+)$/.exec(String(headers['ratelimit'])) ?? [];
     const policy = String(headers['ratelimit-policy']);
     if (!new RegExp(`^"[\\w-]+";q=${limit};w=60$`).test(policy)) return [`${name}: RateLimit-Policy: ${policy}`];
-    if (remaining === undefined || Number(remaining) >= limit) return [`${name}: RateLimit: ${headers['ratelimit']}`];
+    if (remaining === undefined || Number(remaining) >= limit)
+      return [`${name}: RateLimit: ${String(headers['ratelimit'])}`];
     if (status !== 429) return [];
     const agrees = remaining === '0' && headers['retry-after'] === reset;
-    return agrees ? [] : [`${name}: 429 with ${headers['ratelimit']}, Retry-After ${headers['retry-after']}`];
+    return agrees ? [] : [`${name}: 429 with ${String(headers['ratelimit'])}, Retry-After ${headers['retry-after']}`];
   });
 }
