@@ -3,8 +3,8 @@ import type { QueryResult } from 'kysely';
 import { DatabaseUnavailableError } from '../errors.ts';
 import { BUSY_TIMEOUT_MS, type SqliteHandle } from './sqlite-handle.ts';
 
-/** How often a transaction asks again for another process's lock, without blocking anyone. */
-const BEGIN_ATTEMPTS = 20;
+/** How often a write asks again for another process's lock, without blocking anyone. */
+const LOCK_ATTEMPTS = 20;
 
 /** How long a write waits for the writes of this process before it is refused, in milliseconds. */
 const WRITER_WAIT_MS = 5000;
@@ -42,7 +42,8 @@ export class SqliteWriter {
     const group = this.#group;
     let result: QueryResult<never>;
     try {
-      result = this.#handle.run(sql, parameters);
+      const write = () => this.#handle.run(sql, parameters);
+      result = group === null ? await whenUnlocked(write) : write();
     } catch (error) {
       // A statement that failed has undone itself; some failures undo everything.
       if (group && !this.#handle.inTransaction) this.#lose(group, error);
@@ -63,7 +64,8 @@ export class SqliteWriter {
     await this.#turn();
     try {
       const isFirst = this.#group === null;
-      if (isFirst) await this.#beginGroup();
+      // `immediate`: a transaction that read first and wrote later would fail with SQLITE_BUSY_SNAPSHOT.
+      if (isFirst) await whenUnlocked(() => this.#handle.run('begin immediate', []));
       else this.#handle.run('savepoint member', []);
       const group = (this.#group ??= { since: performance.now(), done: [], lost: null });
       return new SqliteTransaction({
@@ -82,19 +84,6 @@ export class SqliteWriter {
     if (this.#busy) await this.#turn();
     this.#end();
     this.#handle.close();
-  }
-
-  /** Begins `immediate`: a transaction that read first and wrote later would fail with SQLITE_BUSY_SNAPSHOT. */
-  async #beginGroup(): Promise<void> {
-    for (let attempt = 1; ; attempt += 1) {
-      try {
-        this.#handle.run('begin immediate', []);
-        return;
-      } catch (error) {
-        if (!(error instanceof DatabaseUnavailableError) || attempt === BEGIN_ATTEMPTS) throw error;
-        await sleep(BUSY_TIMEOUT_MS);
-      }
-    }
   }
 
   #runWithin(group: Group, sql: string, parameters: readonly unknown[]): QueryResult<never> {
@@ -207,6 +196,22 @@ export class SqliteWriter {
     if (next) next();
     else this.#busy = false;
   }
+}
+
+/** Does what needs the lock of the file as soon as other processes let it go; not for ever, and without blocking anyone. */
+async function whenUnlocked<T>(write: () => T): Promise<T> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return write();
+    } catch (error) {
+      if (!(error instanceof DatabaseUnavailableError) || !isLocked(error) || attempt === LOCK_ATTEMPTS) throw error;
+      await sleep(BUSY_TIMEOUT_MS);
+    }
+  }
+}
+
+function isLocked({ cause }: DatabaseUnavailableError): boolean {
+  return cause instanceof Error && 'code' in cause && String(cause.code).startsWith('SQLITE_BUSY');
 }
 
 type Steps = {
