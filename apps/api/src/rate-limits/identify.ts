@@ -42,9 +42,9 @@ function limited(
   const known = new KnownCredentials();
   return async (req, res, asked) => {
     const address = callerAt(addressOf(req));
-    // Most addresses have nothing against them: all the rest is for those that do.
-    const isNoted = ofAddress.hasCounted(address);
-    if (isNoted && ofAddress.isExhausted(address) && !known.has(req)) await counted(ofAddress, address, res);
+    if (ofAddress.hasCounted(address) && ofAddress.isExhausted(address) && !known.has(req)) {
+      await counted(ofAddress, address, res);
+    }
     let principal: Principal | null;
     try {
       principal = await authenticated(req, res, asked);
@@ -59,7 +59,7 @@ function limited(
       await counted(ofAddress, address, res);
       return null;
     }
-    if (isNoted) known.remember(req);
+    known.remember(req, principal.keyId);
     const limit = asked.operation?.transport === 'otlp' ? ingest : ofPrincipal;
     await counted(limit, callerOf(principal), res);
     return principal;

@@ -9,24 +9,34 @@ const KNOWN = 10_000;
  * limit of refused ones: behind one address there may be an attacker, and many who are none.
  */
 export class KnownCredentials {
-  readonly #digests = new Set<string>();
+  /** Which API key each is; null for a token. */
+  readonly #keys = new Map<string, string | null>();
+  readonly #digests = new Map<string, string>();
 
-  remember(req: IncomingMessage): void {
-    const digest = digestOf(req);
-    this.#digests.delete(digest);
-    if (this.#digests.size >= KNOWN) {
-      const [first] = this.#digests;
-      if (first !== undefined) this.#digests.delete(first);
+  /** @param keyId of an API key: what is known already costs no digest */
+  remember(req: IncomingMessage, keyId: string | null): void {
+    if (keyId !== null && this.#digests.has(keyId)) return;
+    if (this.#keys.size >= KNOWN) {
+      const [first] = this.#keys.keys();
+      if (first !== undefined) this.#forget(first);
     }
-    this.#digests.add(digest);
+    const digest = digestOf(req);
+    this.#keys.set(digest, keyId);
+    if (keyId !== null) this.#digests.set(keyId, digest);
   }
 
   forget(req: IncomingMessage): void {
-    this.#digests.delete(digestOf(req));
+    this.#forget(digestOf(req));
   }
 
   has(req: IncomingMessage): boolean {
-    return this.#digests.has(digestOf(req));
+    return this.#keys.has(digestOf(req));
+  }
+
+  #forget(digest: string): void {
+    const keyId = this.#keys.get(digest);
+    if (keyId != null) this.#digests.delete(keyId);
+    this.#keys.delete(digest);
   }
 }
 
