@@ -16,7 +16,15 @@ const lastTurns = new WeakMap<Database, Map<string, Promise<void>>>();
  * @throws {DatabaseUnavailableError} where its turn does not come in time
  */
 export async function inTurn<T>(db: Database, key: string, work: () => Promise<T>): Promise<T> {
-  if (!isPostgres(db)) return work();
+  return isPostgres(db) ? oneAtATime(db, key, work) : work();
+}
+
+/**
+ * The same on any database: for work that is dear to the process itself.
+ *
+ * @throws {DatabaseUnavailableError} where its turn does not come in time
+ */
+export async function oneAtATime<T>(db: Database, key: string, work: () => Promise<T>): Promise<T> {
   const turns = lastTurns.get(db) ?? new Map<string, Promise<void>>();
   lastTurns.set(db, turns);
   const before = turns.get(key) ?? Promise.resolve();

@@ -1,5 +1,6 @@
 import { setImmediate as breathe } from 'node:timers/promises';
 import type { AuditVerification } from '@quartermaster/contracts/audit-events.ts';
+import { oneAtATime } from '@quartermaster/db/in-turn.ts';
 import {
   countUnsealed,
   findChainEnd,
@@ -69,10 +70,9 @@ export async function verify(ctx: CallerContext, input: { query: Query }): Promi
     await checkEnd(ctx.services, found, { tenantId, end, head });
     if (query.head != null) await checkGivenHead(ctx.services, found, { tenantId, end, token: query.head });
   }
-  const done = await goOn(ctx, {
-    ...{ tenantId, standing, found, limit: query.limit },
-    ...{ upTo: end?.position ?? 0, newest: head?.size ?? 0 },
-  });
+  const walk = { tenantId, standing, found, limit: query.limit, upTo: end?.position ?? 0, newest: head?.size ?? 0 };
+  // Many at once would leave no time for other requests.
+  const done = await oneAtATime(db, `verify ${tenantId}`, () => goOn(ctx, walk));
   const faults = settle(found);
   standing.faults += faults.length;
   standing.unverifiable += found.unverifiable;

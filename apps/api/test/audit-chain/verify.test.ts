@@ -1,3 +1,4 @@
+import { oneAtATime } from '@quartermaster/db/in-turn.ts';
 import { onPostgres } from '@quartermaster/db/testing/test-database.ts';
 import { decodeProtectedHeader, exportJWK, generateKeyPair, SignJWT } from 'jose';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
@@ -357,6 +358,19 @@ test('an answer holds a bounded number of faults, and the next call goes on', as
   }
   expect(found).toBe(1500);
   expect(calls).toBeGreaterThan(1);
+});
+
+test('regression: verifications of a tenant run one at a time, and one whose turn does not come answers 503', async () => {
+  const [{ tenantId, key }, other] = [await sealedTenant(server), await sealedTenant(server)];
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const held = oneAtATime(server.services.db, `verify ${tenantId}`, () => promise);
+  const refused = await server.call('GET', VERIFY, { as: { key } });
+  expectProblem(refused, 503, 'database_unavailable');
+  expect(refused.headers.get('retry-after')).toBe('1');
+  expectFaults(await verified(server, other.key));
+  resolve();
+  await held;
+  for (const answer of await Promise.all(Array.from({ length: 10 }, () => verified(server, key)))) expectFaults(answer);
 });
 
 test('the cursor is for this chain and caller alone', async () => {

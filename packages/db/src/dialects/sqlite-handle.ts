@@ -75,6 +75,8 @@ export class SqliteHandle {
 
 /** For its owner alone; SQLite gives the files beside it the same mode. */
 function makeFile(path: string): void {
+  // SQLite's name for no file at all.
+  if (path === ':memory:') return;
   try {
     closeSync(openSync(path, 'wx', 0o600));
   } catch (error) {
