@@ -183,7 +183,8 @@ test('headers of any length and characters are no failure', async () => {
   for (const name of ['x-request-id', 'accept', 'content-type', 'if-match', 'range', 'origin', 'x-forwarded-for']) {
     for (const value of odd) {
       const answer = await send('GET', '/v1/providers', { headers: { [name]: value } });
-      expect(answer.status, `${name}: ${value}`).toBe(200);
+      // A precondition that nothing would look at is refused.
+      expect(answer.status, `${name}: ${value}`).toBe(name === 'if-match' ? 422 : 200);
     }
   }
   const long = await send('GET', '/v1/providers', { headers: { 'x-long': 'a'.repeat(20_000) } });
