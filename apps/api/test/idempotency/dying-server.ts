@@ -7,7 +7,8 @@ import { createRequire } from 'node:module';
 
 const moment = process.env['DIE_AT'];
 let armed = false;
-let commits = 0;
+/** Whether what the request asks for is part of the open transaction. */
+let isDone = false;
 
 type Emitting = (this: Server, event: string | symbol, ...args: unknown[]) => boolean;
 const emit = Server.prototype.emit as Emitting;
@@ -28,13 +29,17 @@ const SqliteDatabase = createRequire(import.meta.url)('better-sqlite3');
 const prepare = SqliteDatabase.prototype.prepare;
 SqliteDatabase.prototype.prepare = function (sql: string) {
   const statement = prepare.call(this, sql);
-  if (sql !== 'commit') return statement;
-  const run = statement.run.bind(statement);
-  statement.run = (...args: unknown[]) => {
-    // The first one is that of the claim.
-    if (armed && moment === 'commit' && (commits += 1) === 2) process.kill(process.pid, 'SIGKILL');
-    return run(...args);
-  };
+  const isEffect = sql.startsWith('insert into "service_accounts"');
+  if (sql !== 'commit' && !isEffect) return statement;
+  for (const method of ['run', 'all'] as const) {
+    const execute = statement[method].bind(statement);
+    statement[method] = (...args: unknown[]) => {
+      // Commits before it are those of the claim, and of what the service does by itself.
+      if (isDone && moment === 'commit') process.kill(process.pid, 'SIGKILL');
+      isDone ||= armed && isEffect;
+      return execute(...args);
+    };
+  }
   return statement;
 };
 
