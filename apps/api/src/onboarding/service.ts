@@ -5,6 +5,7 @@ import { insertAuditEvents } from '@quartermaster/db/repositories/audit-events.t
 import { deleteUnclaimedUsers, insertUser, type NewUser } from '@quartermaster/db/repositories/users.ts';
 import { inTransaction } from '@quartermaster/db/transaction.ts';
 import { write } from '../audit-events/write.ts';
+import { removeInBatches } from '../remove-in-batches.ts';
 import type { Services } from '../services.ts';
 import type { Context } from '../trpc.ts';
 
@@ -63,20 +64,17 @@ export async function registerUser(ctx: RegistrationContext, body: RegisterInput
 export async function removeUnclaimedUsers(services: Pick<Services, 'db' | 'now'>): Promise<number> {
   const now = services.now();
   const createdBefore = new Date(now.getTime() - UNCLAIMED_AFTER_MS).toISOString();
-  for (let removed = 0; ; ) {
-    // In batches, since each holds the only writer.
-    const batch = await inTransaction(services.db, async (trx) => {
-      const ids = await deleteUnclaimedUsers(trx, createdBefore, REMOVED_AT_ONCE);
+  return removeInBatches(REMOVED_AT_ONCE, (most) =>
+    inTransaction(services.db, async (trx) => {
+      const ids = await deleteUnclaimedUsers(trx, createdBefore, most);
       await insertAuditEvents(
         trx,
         ids.map((id) => ({ ...REMOVAL, target: { type: 'user', id } })),
         now,
       );
       return ids.length;
-    });
-    removed += batch;
-    if (batch < REMOVED_AT_ONCE) return removed;
-  }
+    }),
+  );
 }
 
 const REMOVAL = {

@@ -1,6 +1,7 @@
 import { createHmac } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { deleteWindows, reservePoints } from '@quartermaster/db/repositories/rate-limits.ts';
+import { removeInBatches } from '../remove-in-batches.ts';
 import type { Services } from '../services.ts';
 import { type TakePoints, WINDOW_MS } from './rate-limit.ts';
 
@@ -47,9 +48,5 @@ export function sharedPoints({ db, log, secrets }: Needs, waitMs: number): TakeP
 export async function removePastWindows({ db, now }: Pick<Services, 'db' | 'now'>): Promise<number> {
   // The clocks of processes differ a little.
   const startedBefore = new Date(now().getTime() - 2 * WINDOW_MS).toISOString();
-  for (let removed = 0; ; ) {
-    const batch = await deleteWindows(db, startedBefore, REMOVED_AT_ONCE);
-    removed += batch;
-    if (batch < REMOVED_AT_ONCE) return removed;
-  }
+  return removeInBatches(REMOVED_AT_ONCE, (most) => deleteWindows(db, startedBefore, most));
 }

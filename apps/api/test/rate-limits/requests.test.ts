@@ -1,6 +1,3 @@
-import { openDatabase } from '@quartermaster/db/database.ts';
-import { onPostgres } from '@quartermaster/db/testing/test-database.ts';
-import { sql } from 'kysely';
 import pino from 'pino';
 import { expect, onTestFinished, test } from 'vitest';
 import { mintApiKey } from '../../src/access/api-key-format.ts';
@@ -8,6 +5,7 @@ import { readConfig } from '../../src/config.ts';
 import { removePastWindows } from '../../src/rate-limits/shared-points.ts';
 import { startServer } from '../../src/server/start.ts';
 import { expectProblem } from '../endpoints/harness.ts';
+import { lockTable } from '../support/locked-table.ts';
 import { accountWithKey, registeredUser } from '../support/people.ts';
 import { type Answered, type Credential, startTestServer, type TestServer } from '../support/server.ts';
 
@@ -233,7 +231,7 @@ test('while the database is away the limits hold, process by process, and nobody
   const log = pino({ level: 'warn' }, { write: (line: string) => void lines.push(line) });
   const server = await startTestServer({ ...ON, QM_RATE_LIMIT_ADDRESS: '5' }, { sharedLimits: true, log });
   server.freeze();
-  const release = await lockLimits(server.databaseUrl);
+  const release = await lockTable(server.databaseUrl, 'rate_limit_windows');
   const started = performance.now();
   expect(await times(7, () => list(server, null))).toEqual(repeated([5, 401], [2, 429]));
   expect(performance.now() - started).toBeLessThan(4000);
@@ -241,21 +239,3 @@ test('while the database is away the limits hold, process by process, and nobody
   expect(lines.filter((line) => line.includes('counted by this process alone'))).toHaveLength(1);
   await server.stop();
 });
-
-/** Takes the lock that counting needs, as another process would. Answers what gives it back. */
-async function lockLimits(databaseUrl: string): Promise<() => Promise<void>> {
-  const [taken, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-  const other = await openDatabase(databaseUrl, '/');
-  const holding = other.transaction().execute(async (trx) => {
-    // On SQLite each transaction has it from the beginning.
-    if (onPostgres()) await sql`lock table rate_limit_windows in exclusive mode`.execute(trx);
-    taken.resolve();
-    await released.promise;
-  });
-  await taken.promise;
-  return async () => {
-    released.resolve();
-    await holding;
-    await other.destroy();
-  };
-}

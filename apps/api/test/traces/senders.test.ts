@@ -2,14 +2,12 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import { ingestTraces } from '@quartermaster/contracts/traces.ts';
-import { openDatabase } from '@quartermaster/db/database.ts';
-import { onPostgres } from '@quartermaster/db/testing/test-database.ts';
-import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Answer } from '../../src/http/problems.ts';
 import { otlpReceiver } from '../../src/otlp/receiver.ts';
 import { createIdentify } from '../../src/rate-limits/identify.ts';
 import { fromProtobuf, toProtobuf } from '../otlp/wire.ts';
+import { lockTable } from '../support/locked-table.ts';
 import { accountWithKey, joinPlace, memberWithToken } from '../support/people.ts';
 import { startTestServer, type TestServer } from '../support/server.ts';
 import { chat, exportRequest, newTraceId, sendSpans } from './sending.ts';
@@ -78,7 +76,7 @@ test('503 with Retry-After while the database is locked, and the retry is taken'
   const traceId = newTraceId();
   const request = exportRequest([{ traceId, ...chat('gpt-5') }]);
   await sendSpans(server, sender, [chat('gpt-5')]);
-  const release = await lockDatabase();
+  const release = await lockTable(server.databaseUrl, 'traces');
   try {
     const json = await server.call('POST', '/v1/traces', { as: sender, body: request });
     expect(json.status).toBe(503);
@@ -103,29 +101,11 @@ test('503 with Retry-After while the database is locked, and the retry is taken'
 
 test('a lock that is released in time is waited for', async () => {
   const sender = await accountWithKey(server, { tenantId: 'locked' }, ['traces:write']);
-  const release = await lockDatabase();
+  const release = await lockTable(server.databaseUrl, 'traces');
   const sending = sendSpans(server, sender, [chat('gpt-5')]);
   setTimeout(release, 300);
   await sending;
 });
-
-/** Takes the lock that writing spans needs, as another process would. Answers what gives it back. */
-async function lockDatabase(): Promise<() => Promise<void>> {
-  const [taken, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-  const other = await openDatabase(server.databaseUrl, '/');
-  const holding = other.transaction().execute(async (trx) => {
-    // On SQLite each transaction has it from the beginning.
-    if (onPostgres()) await sql`lock table traces in exclusive mode`.execute(trx);
-    taken.resolve();
-    await released.promise;
-  });
-  await taken.promise;
-  return async () => {
-    released.resolve();
-    await holding;
-    await other.destroy();
-  };
-}
 
 describe('uploads that do not end', () => {
   /** The receiver on a server of its own, with a short patience. Tells of each refusal. */
