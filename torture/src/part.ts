@@ -6,6 +6,8 @@ export type Options = {
   loops: number | null;
   /** What chance is made of: the same number, the same choices. */
   seed: number;
+  /** Told now and then how far a long part is, and at once what it finds wrong. */
+  progress?: (line: string) => void;
 };
 
 /** What became of one promise. */

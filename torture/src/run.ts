@@ -22,14 +22,15 @@ if (unknown.length > 0 || (loops !== null && !(Number.isInteger(loops) && loops 
   process.exit(2);
 }
 
+const progress = (line: string) => process.stdout.write(`\n  ${line}`);
 const findings = [];
 process.stdout.write(`seed ${seed}\n`);
 for (const part of PARTS.filter(({ name }) => chosen?.includes(name) ?? true)) {
   const started = performance.now();
-  process.stdout.write(`${part.name} ... `);
-  for (const found of await part.run({ short: values.short, loops, seed }))
+  process.stdout.write(`${part.name} ...`);
+  for (const found of await part.run({ short: values.short, loops, seed, progress }))
     findings.push({ part: part.name, ...found });
-  process.stdout.write(`${((performance.now() - started) / 1000).toFixed(1)} s\n`);
+  process.stdout.write(` ${((performance.now() - started) / 1000).toFixed(1)} s\n`);
 }
 printTable(findings);
 await writeReport(findings, { seed, short: values.short });

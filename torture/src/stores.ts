@@ -91,7 +91,7 @@ export async function openPostgresStore({ settings = [] as string[] } = {}): Pro
       processes: async () => processesOf(await folder()),
       async kill() {
         const processes = await processesOf(await folder());
-        for (const each of processes) process.kill(each, 'SIGKILL');
+        for (const each of processes) killIfThere(each);
         for (const each of processes) await until(() => isGone(each), 'PostgreSQL to be gone');
       },
       resume: () => server.resume(),
@@ -123,6 +123,15 @@ async function processesOf(folder: string): Promise<number[]> {
 export async function childrenOf(pid: number): Promise<number[]> {
   const text = await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8').catch(() => '');
   return text.split(' ').filter(Boolean).map(Number);
+}
+
+/** Without the first of them, the others may end before it is their turn. */
+function killIfThere(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'ESRCH')) throw error;
+  }
 }
 
 /** Gone is also what nobody has asked after yet: a zombie holds nothing any more. */

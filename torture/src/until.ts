@@ -16,3 +16,20 @@ export async function until(holds: () => boolean | Promise<boolean>, what: strin
   }
   return performance.now() - started;
 }
+
+/**
+ * Waits for something, but not for ever.
+ *
+ * @throws where it takes longer; what was waited for goes on
+ */
+export async function within<T>(mostMs: number, what: string, waitedFor: Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`${mostMs} ms were too short for ${what}`)), mostMs);
+  });
+  try {
+    return await Promise.race([waitedFor, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

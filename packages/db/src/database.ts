@@ -13,6 +13,7 @@ import { auditChain } from './migrations/0005-audit-chain.ts';
 import { spanPartitions } from './migrations/0006-span-partitions.ts';
 import { placeIndexes } from './migrations/0007-place-indexes.ts';
 import { tracePlaceIndex } from './migrations/0008-trace-place-index.ts';
+import { foldedTenantIds } from './migrations/0009-folded-tenant-ids.ts';
 import type { Tables } from './tables.ts';
 
 /** A connection to the database, or a transaction on it: every repository function takes either. */
@@ -28,6 +29,7 @@ const MIGRATIONS = {
   '0006-span-partitions': spanPartitions,
   '0007-place-indexes': placeIndexes,
   '0008-trace-place-index': tracePlaceIndex,
+  '0009-folded-tenant-ids': foldedTenantIds,
 };
 
 /** Connections to Postgres that a process holds, unless told otherwise. */

@@ -126,6 +126,7 @@ test('100 increments that read first and write later are all there: others’ wo
   expect(runs).toBeGreaterThan(100);
 });
 
+// By a key, as every rule here is asked: Postgres may miss it where an index that never held anything is read whole.
 test('what two read and each writes elsewhere does not pass either: no write skew', async () => {
   const here = await opened();
   const add = (id: string) =>
@@ -133,11 +134,17 @@ test('what two read and each writes elsewhere does not pass either: no write ske
       const { rows } = await trx
         .selectFrom('things')
         .select((eb) => eb.fn.countAll<number>().as('rows'))
+        .where('id', '>=', 'thing-')
         .executeTakeFirstOrThrow();
       if (rows === 0) await trx.insertInto('things').values({ id, count: 1 }).execute();
     });
-  await Promise.all(['a', 'b', 'c', 'd'].map(add));
-  expect(await here.db.selectFrom('things').selectAll().execute()).toHaveLength(1);
+  const left: number[] = [];
+  for (let round = 0; round < 50; round += 1) {
+    await sql`truncate things`.execute(here.db);
+    await Promise.all(['thing-a', 'thing-b', 'thing-c', 'thing-d'].map(add));
+    left.push((await here.db.selectFrom('things').select('id').execute()).length);
+  }
+  expect(left).toEqual(left.map(() => 1));
 });
 
 test('where a key was free when the work looked, and is taken when it writes, it looks again', async () => {

@@ -14,6 +14,7 @@ import { supersedeRecommendationsOf } from '../src/repositories/recommendation-s
 import { findRecommendation } from '../src/repositories/recommendations.ts';
 import { type ObservationState, updateObservationStates } from '../src/repositories/seen-observations.ts';
 import { insertRecommendation } from '../src/repositories/standing-recommendations.ts';
+import { hasTenantNamedLike } from '../src/repositories/tenants.ts';
 import { listTraces } from '../src/repositories/traces.ts';
 import { EVERYWHERE } from '../src/tenancy.ts';
 import { NOW, temporaryDatabase } from './temporary-database.ts';
@@ -69,6 +70,11 @@ test.each<[string, (db: Database) => Promise<unknown>, string[]]>([
       'credentials_by_expiry (expires_at>? AND expires_at<?)',
       'operator_tasks_by_subject (tenant_id=? AND kind=? AND subject_type=? AND subject_id=?)',
     ],
+  ],
+  [
+    'whether a tenant is called alike',
+    (db) => hasTenantNamedLike(db, 'Acme'),
+    ['tenants_by_folded_id (<expr>=?)'],
   ],
   [
     'secrets that were swapped out',

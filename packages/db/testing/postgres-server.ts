@@ -1,3 +1,4 @@
+import type { ChildProcess } from 'node:child_process';
 import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir, userInfo } from 'node:os';
@@ -66,10 +67,17 @@ export async function startPostgres({ durable = false, settings = [] as string[]
     halt: () => server.stop(),
     resume: () => server.start(),
     async stop() {
-      await server.stop();
+      // Where the server was killed, its end has been announced already: nobody would announce it again.
+      if (isRunning(server)) await server.stop();
       await rm(folder, { recursive: true, force: true });
     },
   };
+}
+
+/** The process is the library's own affair; that it has one is not in its types. */
+function isRunning(server: EmbeddedPostgres): boolean {
+  const { process: child } = server as unknown as { process?: ChildProcess };
+  return child !== undefined && child.exitCode === null && child.signalCode === null;
 }
 
 /** Makes a database, as a copy of another one of the same server where one is named. */

@@ -4,7 +4,7 @@ import { type Finding, finding, type Options, type Part } from '../part.ts';
 import { randomOf } from '../random.ts';
 import { ADMIN, killService, type Service, startService, stopService } from '../service.ts';
 import type { Store } from '../stores.ts';
-import { until } from '../until.ts';
+import { until, within } from '../until.ts';
 import { chainFaults } from './audit.ts';
 import type { Ledger } from './ledger.ts';
 import { faultsOf } from './verify.ts';
@@ -31,16 +31,26 @@ const DATABASE_EVERY = 4;
 /** The service goes on by itself within this time after its database is there again, in milliseconds. */
 const RECOVERY_MS = 5000;
 
+/** A loop takes a few seconds, and on a busy machine a good many. */
+const LOOP_MS = 120_000;
+
+/** Of so many loops the progress is told. */
+const TOLD_EVERY = 25;
+
 async function runLoops(store: Store, options: Options): Promise<Finding> {
   const random = randomOf(options.seed);
   const loops = options.loops ?? (options.short ? LOOPS.short : LOOPS.long);
   const ledgers: Ledger[] = [];
   const faults: string[] = [];
+  const found = (more: readonly string[]) => {
+    faults.push(...more);
+    for (const fault of more) options.progress?.(fault);
+  };
   const times = { start: [0], recovery: [0] };
   let service = await startService({ databaseUrl: store.url });
   const db = await openDatabase(store.url, '/');
   try {
-    for (let loop = 1; loop <= loops; loop += 1) {
+    const oneLoop = async (loop: number) => {
       const database = loop % DATABASE_EVERY === 0 ? store.server : undefined;
       const kill = database?.kill ?? (() => killService(service));
       const ledger = await writeUntilKilled({ service, tenantId: `loop-${loop}`, random, kill });
@@ -53,20 +63,20 @@ async function runLoops(store: Store, options: Options): Promise<Finding> {
         service = await startService({ databaseUrl: store.url });
         times.start.push(performance.now() - killed);
       }
-      faults.push(...(await faultsOf(db, ledger)), ...(await readFaults(service, ledger)));
-      faults.push(...(await store.integrityFaults()));
+      found(await faultsOf(db, ledger));
+      found(await readFaults(service, ledger));
+      found(await store.integrityFaults());
+    };
+    for (let loop = 1; loop <= loops; loop += 1) {
+      await within(LOOP_MS, `loop ${loop} of ${store.name}`, oneLoop(loop));
+      if (loop % TOLD_EVERY === 0) options.progress?.(`${loop} of ${loops} loops, ${faults.length} faults`);
     }
     // What later loops did must not have touched what earlier ones left.
-    for (const ledger of ledgers) faults.push(...(await faultsOf(db, ledger)));
-    faults.push(
-      ...(await chainFaults(
-        service,
-        db,
-        ledgers.map(({ tenantId }) => tenantId),
-      )),
-    );
+    for (const ledger of ledgers) found(await faultsOf(db, ledger));
+    const tenantIds = ledgers.map(({ tenantId }) => tenantId);
+    found(await chainFaults(service, db, tenantIds));
     const code = await stopService(service);
-    if (code !== 0) faults.push(`the last stop ended with ${code}`);
+    if (code !== 0) found([`the last stop ended with ${code}`]);
   } catch (error) {
     // What the service wrote to its log says more than an answer may; the last of it is written as it ends.
     await stopService(service);
@@ -77,8 +87,7 @@ async function runLoops(store: Store, options: Options): Promise<Finding> {
   }
   const total = (of: (ledger: Ledger) => number) => ledgers.reduce((sum, ledger) => sum + of(ledger), 0);
   const [slowestStartMs, slowestRecoveryMs] = [Math.max(...times.start), Math.max(...times.recovery)].map(Math.round);
-  if ((slowestRecoveryMs ?? 0) > RECOVERY_MS)
-    faults.push(`it took ${slowestRecoveryMs} ms to go on after its database`);
+  if ((slowestRecoveryMs ?? 0) > RECOVERY_MS) found([`it took ${slowestRecoveryMs} ms to go on after its database`]);
   const figures = {
     loops,
     databaseKills: times.recovery.length - 1,

@@ -3,10 +3,10 @@ import { between } from '../random.ts';
 import type { Ledger } from './ledger.ts';
 
 /** What a writer works with: a connection of its own, and records that are there before. */
-type Desk = { connection: Connection; ledger: Ledger; world: World; random: () => number };
+export type Desk = { connection: Connection; ledger: Ledger; world: World; random: () => number };
 
 /** The records that all writers of a loop need. */
-export type World = { providerId: string; providerName: string; gatewayId: string; holder: string };
+type World = { providerId: string; providerName: string; gatewayId: string; holder: string };
 
 /** A writer goes on until its connection ends. */
 export type Writer = (desk: Desk) => Promise<never>;

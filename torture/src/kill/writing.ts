@@ -2,17 +2,7 @@ import { Connection, StatusError } from '../connection.ts';
 import { between } from '../random.ts';
 import { ADMIN, type Service } from '../service.ts';
 import { Ledger } from './ledger.ts';
-import {
-  accounts,
-  governance,
-  ingest,
-  keys,
-  makeWorld,
-  sessions,
-  updates,
-  type World,
-  type Writer,
-} from './writers.ts';
+import { accounts, type Desk, governance, ingest, keys, makeWorld, sessions, updates, type Writer } from './writers.ts';
 
 /** Who writes at once, each over a connection of its own. */
 const WRITERS: readonly Writer[] = [accounts, accounts, keys, updates, sessions, ingest, ingest, governance];
@@ -41,23 +31,27 @@ export async function writeUntilKilled({ service, tenantId, random, kill }: Loop
   const setUp = new Connection(service.url, ADMIN);
   const world = await makeWorld(setUp, ledger);
   setUp.close();
-  await Promise.all(WRITERS.map((writer) => writeOn(writer, { service, ledger, world, random })));
-  await killing.promise;
+  const desks = WRITERS.map((writer) => ({ writer, connection: new Connection(service.url, ADMIN) }));
+  const end = () => {
+    for (const { connection } of desks) connection.close();
+  };
+  // Where the kill itself fails, nothing else would end them.
+  killing.promise.catch(end);
+  try {
+    await Promise.all(desks.map(({ writer, connection }) => writeOn(writer, { connection, ledger, world, random })));
+    await killing.promise;
+  } finally {
+    end();
+  }
   return ledger;
 }
 
 /** Writes until the service is killed. @throws what no kill explains */
-async function writeOn(
-  writer: Writer,
-  { service, ledger, world, random }: { service: Service; ledger: Ledger; world: World; random: () => number },
-): Promise<void> {
-  const connection = new Connection(service.url, ADMIN);
+async function writeOn(writer: Writer, desk: Desk): Promise<void> {
   try {
-    await writer({ connection, ledger, world, random });
+    await writer(desk);
   } catch (error) {
     const ended = error instanceof Error && ('code' in error || (error instanceof StatusError && error.status === 503));
-    if (!ended || !ledger.killed) throw error;
-  } finally {
-    connection.close();
+    if (!ended || !desk.ledger.killed) throw error;
   }
 }
