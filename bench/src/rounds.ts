@@ -25,16 +25,20 @@ export type Measured = { name: string; rounds: Round[]; median: Round };
 
 export type RoundOptions = { load: Load; rounds: number; seconds: number };
 
+/** V8 goes on compiling what is hot for some thousand requests: a service would be measured while it is compiled. */
+const WARM_UP_SECONDS = 5;
+
 /**
  * Measures contenders in turn, round by round (ABCABC...), so that what disturbs the machine disturbs all of them. Each is
- * warmed up first, unmeasured.
+ * warmed up first, unmeasured; not in rounds of less than a second, whose figures are for nothing but a try.
  */
 export async function measure(contenders: readonly Contender[], options: RoundOptions): Promise<Measured[]> {
   const { load, rounds, seconds } = options;
   const measured = new Map<string, Round[]>(contenders.map(({ name }) => [name, []]));
+  const warmUp = seconds < 1 ? seconds : WARM_UP_SECONDS;
   for (let round = 0; round <= rounds; round += 1) {
     for (const contender of contenders) {
-      const result = await oneRound(load, contender, round === 0 ? Math.max(seconds / 2, 0.2) : seconds);
+      const result = await oneRound(load, contender, round === 0 ? warmUp : seconds);
       if (round > 0) measured.get(contender.name)?.push(result);
     }
   }

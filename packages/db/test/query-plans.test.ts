@@ -71,11 +71,7 @@ test.each<[string, (db: Database) => Promise<unknown>, string[]]>([
       'operator_tasks_by_subject (tenant_id=? AND kind=? AND subject_type=? AND subject_id=?)',
     ],
   ],
-  [
-    'whether a tenant is called alike',
-    (db) => hasTenantNamedLike(db, 'Acme'),
-    ['tenants_by_folded_id (<expr>=?)'],
-  ],
+  ['whether a tenant is called alike', (db) => hasTenantNamedLike(db, 'Acme'), ['tenants_by_folded_id (<expr>=?)']],
   [
     'secrets that were swapped out',
     (db) => eraseFormerSecrets(db, NOW.toISOString()),

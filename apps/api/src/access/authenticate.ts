@@ -27,9 +27,14 @@ export async function authenticate(
   return key === undefined ? null : principalOfApiKey(services, key);
 }
 
-/** Every header of a name as it was sent: Node drops repeated ones from `headers`, or joins them. */
-function valuesOf(req: IncomingMessage, name: string): string[] {
-  return req.headersDistinct[name] ?? [];
+/** Every header of a name (in lower case) as it was sent: Node drops repeated ones from `headers`, or joins them. */
+function valuesOf({ rawHeaders }: IncomingMessage, name: string): string[] {
+  const values: string[] = [];
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const [given = '', value = ''] = [rawHeaders[at], rawHeaders[at + 1]];
+    if (given.length === name.length && given.toLowerCase() === name) values.push(value);
+  }
+  return values;
 }
 
 /** RFC 6750, section 2.1; the scheme's case does not count (RFC 9110, section 11.1). */

@@ -10,7 +10,7 @@ import {
   listGrantedItems,
 } from '@quartermaster/db/repositories/granted-items.ts';
 import { findManifest } from '@quartermaster/db/repositories/manifests.ts';
-import { findProviders } from '@quartermaster/db/repositories/providers.ts';
+import { findActiveProviders } from '@quartermaster/db/repositories/providers.ts';
 import type { TenantScope } from '@quartermaster/db/tenancy.ts';
 import { valueError } from '../errors.ts';
 import { type Allows, allowanceOf } from './allow-list.ts';
@@ -60,7 +60,7 @@ export async function stillGranted(db: Database, gateway: Gateway, grants: reado
   return left;
 }
 
-type Policy = { provider: Provider; allows: Allows };
+type Policy = { provider: Pick<Provider, 'id' | 'name'>; allows: Allows };
 
 /** The active ones of these providers, in this order, and what the gateway's manifest allows of them. */
 async function policiesOf(
@@ -72,10 +72,10 @@ async function policiesOf(
   const scope = [{ tenantId: gateway.tenantId, subTenantId: null }];
   const { manifestId } = gateway;
   const allowance = allowanceOf(manifestId === null ? null : await findManifest(db, scope, manifestId));
-  const found = new Map((await findProviders(db, scope, providerIds)).map((provider) => [provider.id, provider]));
+  const found = new Map((await findActiveProviders(db, scope, providerIds)).map((provider) => [provider.id, provider]));
   const policies = providerIds.flatMap((id) => {
     const provider = found.get(id);
-    return provider?.status === 'active' ? [{ provider, allows: allowance(provider) }] : [];
+    return provider ? [{ provider, allows: allowance(provider) }] : [];
   });
   return { scope, policies };
 }

@@ -13,6 +13,16 @@ export function noteOperation(res: ServerResponse, operationId: string | undefin
 
 /** One log line a request: nothing of its headers, query and body, since secrets may stand there. */
 export function requestLog({ log, metrics }: Services) {
+  // Kept: to look one up by its labels costs more than to count.
+  const timers = new Map<string, ReturnType<typeof metrics.requests.labels>>();
+  const timerOf = (operationId: string, status: number) => {
+    const name = `${operationId} ${status}`;
+    const kept = timers.get(name);
+    if (kept) return kept;
+    const timer = metrics.requests.labels({ operation: operationId, status });
+    timers.set(name, timer);
+    return timer;
+  };
   return (req: IncomingMessage, res: ServerResponse): void => {
     const start = performance.now();
     // What mounts a part of the service below a path changes it meanwhile.
@@ -21,9 +31,7 @@ export function requestLog({ log, metrics }: Services) {
       const durationMs = performance.now() - start;
       const operationId = (res as Logged)[OPERATION];
       const status = res.writableFinished ? res.statusCode : 499;
-      if (operationId !== undefined) {
-        metrics.requests.observe({ operation: operationId, status }, durationMs / 1000);
-      }
+      if (operationId !== undefined) timerOf(operationId, status).observe(durationMs / 1000);
       log.info(
         {
           requestId: res.getHeader('X-Request-Id'),

@@ -1,4 +1,4 @@
-import type { RequestListener, Server, ServerResponse } from 'node:http';
+import type { RequestListener, Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { migrate, openDatabase } from '@quartermaster/db/database.ts';
@@ -88,10 +88,11 @@ export async function startServer(config: Config, parts: Parts = {}): Promise<Ru
     let ready = true;
     let handle: RequestListener = (_req, res) => res.writeHead(503, { 'Retry-After': '1' }).end();
     const limits = { ...CONNECTION_LIMITS, ...parts.connectionLimits };
-    const server = createHttpServer(limits, (req, res) => {
-      closeAfter(res, () => !ready);
-      handle(req, res);
-    });
+    const server = createHttpServer(
+      limits,
+      (req, res) => handle(req, res),
+      () => !ready,
+    );
     const port = await listen(server, config.port, config.host);
     const syncs = syncRuns({ ...SYNC_LIMITS, ...parts.syncLimits });
     stopServing = async (delayMs) => {
@@ -157,18 +158,6 @@ function listen(server: Server, port: number, host: string): Promise<number> {
       resolve((server.address() as AddressInfo).port);
     });
   });
-}
-
-/**
- * Says that the connection ends where that is so once the head is written: clients close it by themselves then, and none
- * sends its next request into one that is being closed.
- */
-function closeAfter(res: ServerResponse, ends: () => boolean): void {
-  const writeHead = res.writeHead.bind(res) as (...given: unknown[]) => ServerResponse;
-  res.writeHead = (...given: unknown[]) => {
-    if (ends() && !res.headersSent) res.setHeader('Connection', 'close');
-    return writeHead(...given);
-  };
 }
 
 /** Metrics on loopback alone, on a port of their own. A port that is taken costs the metrics, not the service. */

@@ -44,6 +44,24 @@ export async function findProviders(db: Database, scope: TenantScope, ids: reado
   return (await providersByIds(db, { scope, ids })).map(toProvider);
 }
 
+const providerNames = statement((db, { scope, ids }: { scope: TenantScope; ids: readonly string[] }) =>
+  db
+    .selectFrom('providers')
+    .select(['id', 'name'])
+    .where('id', 'in', ids)
+    .where('status', '=', 'active')
+    .where(within(scope)),
+);
+
+/** What those among `ids` that are active are called, in no order. */
+export async function findActiveProviders(
+  db: Database,
+  scope: TenantScope,
+  ids: readonly string[],
+): Promise<Pick<Provider, 'id' | 'name'>[]> {
+  return ids.length === 0 ? [] : providerNames(db, { scope, ids });
+}
+
 type ListedProviders = Stretch & { kind: string | null; status: string | null; nameKey: string | null };
 
 const providerRows = statement((db, { scope, kind, status, nameKey, after, until, rows }: ListedProviders) => {
