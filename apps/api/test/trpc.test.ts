@@ -170,7 +170,11 @@ test('batches are refused, and nothing of them is done', async () => {
     ]) {
       const answer = await server.call('GET', `/trpc/${path}`, { as: server.admin });
       expect(answer.status).toBe(400);
-      expect(JSON.parse(answer.text).error.data.code).toBe('request_malformed');
+      expect(answer.headers.get('content-type')).toMatch(/^application\/problem\+json/);
+      expect(answer.body).toMatchObject({
+        code: 'request_malformed',
+        instance: expect.stringContaining(answer.headers.get('x-request-id') ?? '-'),
+      });
     }
   });
 });

@@ -14,7 +14,6 @@ import { ApiError } from '../errors.ts';
 import { checkValues } from '../http/values.ts';
 import { inOneTransaction } from '../one-transaction.ts';
 import type { Services } from '../services.ts';
-import { currentSigner } from '../signing-keys/service.ts';
 import { keyFailure } from './key-header.ts';
 import { type Standing, standingOf, stillStands } from './standing.ts';
 
@@ -82,21 +81,12 @@ export async function performOnce(
     const output =
       operation.idempotency === 'lease'
         ? await keep(services, await perform(services))
-        : await prepared(write, () =>
-            inOneTransaction(services, async (inside) => keep(inside, await perform(inside))),
-          );
+        : await inOneTransaction(services, async (inside) => keep(inside, await perform(inside)));
     return { output, replayed: false };
   } catch (error) {
     await release(services, claim);
     throw error;
   }
-}
-
-/** What a procedure does before its own transaction has to be done before the common one. */
-async function prepared<T>({ services, operation }: KeyedWrite, perform: () => Promise<T>): Promise<T> {
-  // A rotation that is due has a transaction of its own.
-  if (operation.operationId === 'create_gateway_session') await currentSigner(services);
-  return perform();
 }
 
 function claimOf(write: KeyedWrite, now: Date): NewClaim {

@@ -119,9 +119,16 @@ function mountPaths(app: Express, { services, ready, devIdentity }: AppOptions, 
     else throw new ApiError('method_not_allowed', 'tRPC takes GET and POST.', { headers: { Allow: 'GET, POST' } });
   });
   app.use('/trpc', (req, _res, next) => {
+    // tRPC would refuse a batch in plain text, without the request's id.
+    if (req.path.includes(',') || /[?&]batch=/.test(req.url)) {
+      throw new ApiError(
+        'request_malformed',
+        'A request over tRPC is one call: use httpLink instead of httpBatchLink.',
+      );
+    }
     // What looks protected must be.
-    if (req.headers['idempotency-key'] === undefined) next();
-    else throw keyFailure('keys are for REST: tRPC takes none');
+    if (req.headers['idempotency-key'] !== undefined) throw keyFailure('keys are for REST: tRPC takes none');
+    next();
   });
   app.use('/trpc', trpcHandler(services, identify));
 }

@@ -3,7 +3,8 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { type Database, sqlitePath } from '@quartermaster/db/database.ts';
 import { type Config, ConfigError, ROOT } from '../config.ts';
 import { readability } from '../crypto/reseal.ts';
-import { type SecretBox, secretBox } from '../crypto/secret-box.ts';
+import { type SecretBox, SecretUnreadableError, secretBox } from '../crypto/secret-box.ts';
+import { currentSigner } from '../signing-keys/service.ts';
 
 const KEY_BYTES = 32;
 
@@ -16,20 +17,37 @@ type KeyConfig = Pick<Config, 'databaseUrl' | 'secretKey' | 'formerSecretKeys' |
  *
  * @throws ConfigError where there are secrets and no key opens any of them, unless the key is said to be lost
  */
-export async function openSecretBox(db: Database, config: KeyConfig): Promise<SecretBox> {
+export async function openSecretBox(db: Database, config: KeyConfig, now: () => Date): Promise<SecretBox> {
   // The configuration asks for a key where the database is no file.
   const path = `${sqlitePath(config.databaseUrl, ROOT)}.key`;
   const given = config.secretKey ?? (await keyIn(path));
   const key = given ?? randomBytes(KEY_BYTES);
   const box = secretBox(key, config.formerSecretKeys);
-  if (!config.secretKeyLost && (await readability({ db, secrets: box })) === 'none') {
-    const missing = given === null ? `, and ${path} is missing` : '';
-    throw new ConfigError(
-      `QM_SECRET_KEY: no key that is configured opens the secrets of this database${missing} (QM_SECRET_KEY_LOST=1 gives them up)`,
-    );
+  if (!config.secretKeyLost) {
+    const readable = await readability({ db, secrets: box });
+    if (readable === 'none') throw noneOpens(given === null ? `, and ${path} is missing` : '');
+    if (readable === 'empty' && given !== null) await sealFirst(db, box, now);
   }
   if (given !== null) return box;
-  return (await keep(path, key)) ? box : openSecretBox(db, config);
+  return (await keep(path, key)) ? box : openSecretBox(db, config, now);
+}
+
+/**
+ * Seals a first secret, so that of processes with different keys that start at once one alone goes on. Otherwise each would
+ * seal with its own, and the others could not read it.
+ */
+async function sealFirst(db: Database, secrets: SecretBox, now: () => Date): Promise<void> {
+  try {
+    await currentSigner({ db, secrets, now });
+  } catch (error) {
+    throw error instanceof SecretUnreadableError ? noneOpens('') : error;
+  }
+}
+
+function noneOpens(why: string): ConfigError {
+  return new ConfigError(
+    `QM_SECRET_KEY: no key that is configured opens the secrets of this database${why} (QM_SECRET_KEY_LOST=1 gives them up)`,
+  );
 }
 
 /** Null where there is no such file. */

@@ -81,7 +81,7 @@ export async function startServer(config: Config, parts: Parts = {}): Promise<Ru
   try {
     await migrate(db);
     await refuseUnfinishedMove(db);
-    const secrets = await openSecretBox(db, config);
+    const secrets = await openSecretBox(db, config, now);
     if (config.formerSecretKeys.length > 0) await resealSecrets({ db, log, secrets });
 
     // The address is known once it listens; the app is built from it.

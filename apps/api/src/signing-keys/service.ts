@@ -31,10 +31,7 @@ const ROTATION_MS = ROTATION_DAYS * 24 * 3600 * 1000;
 /** A token signed at the last moment before a rotation ends this much later; so long its key is published. */
 const OVERLAP_MS = SESSION_TTL_MAX_SECONDS * 1000;
 
-/**
- * The key that signs now, made or rotated where it is due. Within a transaction a rotation that is due becomes
- * part of it: better to ask before.
- */
+/** The key that signs now, made or rotated where it is due. Within a transaction a rotation becomes part of it. */
 export async function currentSigner(services: KeyServices): Promise<Signer> {
   return signerOf(services, await currentKey(services));
 }

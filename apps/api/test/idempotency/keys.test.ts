@@ -5,6 +5,7 @@ import type { Operation } from '@quartermaster/contracts/operation.ts';
 import { createTenant } from '@quartermaster/contracts/tenants.ts';
 import { insertTenant } from '@quartermaster/db/repositories/tenants.ts';
 import { onPostgres } from '@quartermaster/db/testing/test-database.ts';
+import { decodeProtectedHeader } from 'jose';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { secretBox } from '../../src/crypto/secret-box.ts';
 import { removeExpiredKeys } from '../../src/idempotency/expiry.ts';
@@ -289,6 +290,27 @@ test('answers that hold a secret are encrypted at rest, and the key itself is no
   const text = onPostgres() ? await textOf(server.services.db) : await bytesIn(server.databaseUrl);
   expect(text).toContain(stored);
   for (const secret of [made.body.key, session.body.token, key]) expect(text).not.toContain(secret);
+});
+
+test('sessions that are opened at once when the signing key is due, with keys and without, make one successor', async () => {
+  const { db, now } = server.services;
+  const gateway = await server.ok('POST', '/v1/gateways', { as: caller, body: { name: unique('gateway') } });
+  const path = `/v1/gateways/${gateway.id}/sessions`;
+  const kidOf = ({ body }: { body: Body }) => decodeProtectedHeader(body.token as string).kid;
+  const before = kidOf(await create({}, { key: randomUUID(), path }));
+  const aged = { created_at: new Date(now().getTime() - 91 * 24 * HOUR).toISOString() };
+  await db.updateTable('credentials').set(aged).where('kind', '=', 'signing_key').execute();
+  const [keyed, plain] = [
+    Array.from({ length: 4 }, () => create({}, { key: randomUUID(), path })),
+    Array.from({ length: 4 }, () => server.call('POST', path, { as: caller, body: {} })),
+  ];
+  const opened = await Promise.all([...keyed, ...plain]);
+  expect(opened.map(({ status }) => status)).toEqual(opened.map(() => 200));
+  const kids = new Set(opened.map(kidOf));
+  expect(kids.size).toBe(1);
+  expect(kids.has(before)).toBe(false);
+  const published = (await server.ok('GET', '/.well-known/jwks.json')).keys.map(({ kid }: Body) => kid);
+  expect(published).toContain([...kids][0]);
 });
 
 /** The file of an embedded database, and the log beside it: what was just written stands there. */

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { newTenant } from '../governance/loop-support.ts';
 import { LOOPBACK, startPeer } from '../inventory-sync/peers.ts';
 import { accountWithKey, unique } from '../support/people.ts';
-import { startProcess } from '../support/process.ts';
+import { runProgram, startProcess } from '../support/process.ts';
 import { type Answered, type Body, SECRET_KEY, startTestServer, type TestServer } from '../support/server.ts';
 import { all, chat, exportRequest, newSpanId, newTraceId } from '../traces/sending.ts';
 
@@ -55,6 +55,28 @@ test('two processes that start at once on an empty database make one schema and 
   }
   await remove();
 }, 60_000);
+
+test('of processes with different secret keys that start at once on an empty database one alone starts', async () => {
+  const { url, remove } = await newTestDatabase('empty');
+  const services = Array.from({ length: 3 }, (_, index) => {
+    const QM_SECRET_KEY = Buffer.alloc(32, index + 1).toString('base64');
+    return runProgram({ DATABASE_URL: url, QM_SECRET_KEY, PORT: '0' });
+  });
+  const refused = await Promise.all(
+    services.map(({ output }) => vi.waitUntil(() => sayingOf(output()), { timeout: 30_000 })),
+  );
+  expect(refused.toSorted()).toEqual(['listens', 'refused', 'refused']);
+  for (const { child, ended } of services) {
+    child.kill('SIGTERM');
+    await ended;
+  }
+  await remove();
+}, 60_000);
+
+function sayingOf(output: string): string | null {
+  if (output.includes(' listens on ')) return 'listens';
+  return /^QM_SECRET_KEY: no key that is configured opens /m.test(output) ? 'refused' : null;
+}
 
 test('a key that one revoked is refused by the other within five seconds', async () => {
   const account = await accountWithKey(one, { tenantId: 'keys' });
