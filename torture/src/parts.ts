@@ -4,7 +4,7 @@ import { fuzz } from './fuzz.ts';
 import { idempotency } from './idempotency.ts';
 import { killLoops } from './kill/loops.ts';
 import type { Part } from './part.ts';
-import { powerLoss } from './power-loss.ts';
+import { powerLoss } from './power-loss/power-loss.ts';
 import { rateLimits } from './rate-limits.ts';
 import { shutdown } from './shutdown.ts';
 import { sockets } from './sockets/sockets.ts';

@@ -8,7 +8,7 @@ import { createAccounts, Load, listProviders, percentile, type Sent } from './lo
 import { type Finding, finding, notRun, type Options, type Part } from './part.ts';
 import { type Service, startService, stopService } from './service.ts';
 import { sqliteFaults, temporaryFolder } from './stores.ts';
-import { hasStrace } from './strace.ts';
+import { hasStrace } from './power-loss/strace.ts';
 import { until } from './until.ts';
 
 /** What is wrong with the storage for a while. */

@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest';
-import { followed } from '../src/power-loss.ts';
+import { PostgresLog, SqliteLog } from '../src/power-loss/logs.ts';
+import { followed } from '../src/power-loss/power-loss.ts';
 
-// The calls of one write as strace shows them: a frame's head that commits or does not, its page, a sync, the answer.
+// The calls of one write as strace shows them. SQLite: a frame's head that commits or does not, its page, a sync, the answer.
 
 const WAL = `12<${hex('/tmp/torture.db-wal')}>`;
 const SOCKET = `20<${hex('socket:[7]')}>`;
@@ -28,8 +29,72 @@ test.each([
     [],
   ],
   ['a sync of another file', [head(true), page, `1 fdatasync(13<${hex('/tmp/torture.db')}>) = 0`, answer], early],
-])('%s', (_, calls, faults) => {
-  const seen = followed(calls.join('\n'));
+])('SQLite: %s', (_, calls, faults) => {
+  const seen = followed(calls.join('\n'), new SqliteLog());
+  expect(seen.answers).toBe(1);
+  expect(seen.faults).toEqual(faults);
+});
+
+// PostgreSQL: 2 is the backend that commits, 3 another process that syncs, 1 the service.
+
+const LOG_FILE = `7<${hex('/data/pg_wal/000000010000000000000001')}>`;
+const CLIENT = `9<${hex('socket:[8]')}>`;
+const told = (text: string) => `2 recvfrom(${CLIENT}, "${hex(text)}", 8192, 0, NULL, NULL) = ${text.length}`;
+const begin = told('Q\0\0\0\x30begin isolation level serializable\0');
+const insert = told('B\0 power-000001');
+const commit = told('Q\0\0\0\x0bcommit\0');
+const flush = `2 fdatasync(${LOG_FILE}) = 0`;
+const committed = `2 sendto(${CLIENT}, "${hex('C\0\0\0\x0bCOMMIT\0')}", 12, 0, NULL, 0) = 12`;
+
+test.each([
+  ['an answer after the sync of its commit', [begin, insert, commit, flush, committed, answer], []],
+  [
+    'an answer after the sync of another process',
+    [begin, insert, commit, flush.replace('2', '3'), committed, answer],
+    [],
+  ],
+  [
+    'a commit that came in while its call was under way',
+    [
+      begin,
+      insert,
+      `2 recvfrom(${CLIENT},  <unfinished ...>`,
+      `2 <... recvfrom resumed>"${hex('commit\0')}", 8192, 0, NULL, NULL) = 7`,
+      flush,
+      committed,
+      answer,
+    ],
+    [],
+  ],
+  ['an answer without a sync', [begin, insert, commit, committed, answer], early],
+  ['an answer before the commit', [begin, insert, answer, commit, flush, committed], early],
+  ['a sync before the commit was asked for', [begin, insert, flush, commit, committed, answer], early],
+  [
+    'a sync that began before the commit was asked for',
+    [
+      begin,
+      insert,
+      `3 fdatasync(${LOG_FILE} <unfinished ...>`,
+      commit,
+      '3 <... fdatasync resumed>) = 0',
+      committed,
+      answer,
+    ],
+    early,
+  ],
+  [
+    'a sync that is still under way',
+    [begin, insert, commit, `2 fdatasync(${LOG_FILE} <unfinished ...>`, committed, answer],
+    early,
+  ],
+  ['a transaction that was undone', [begin, insert, begin, commit, flush, committed, answer], early],
+  [
+    'a sync of a table',
+    [begin, insert, commit, `2 fdatasync(7<${hex('/data/base/1/2')}>) = 0`, committed, answer],
+    early,
+  ],
+])('PostgreSQL: %s', (_, calls, faults) => {
+  const seen = followed(calls.join('\n'), new PostgresLog());
   expect(seen.answers).toBe(1);
   expect(seen.faults).toEqual(faults);
 });

@@ -1,0 +1,100 @@
+import { readFile, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { Connection } from '../connection.ts';
+import { type Finding, finding, notRun, type Options, type Part } from '../part.ts';
+import { ADMIN, startService } from '../service.ts';
+import { childrenOf, openPostgresStore, openSqliteStore, type Store, temporaryFolder } from '../stores.ts';
+import { type DatabaseLog, idOf, idsIn, PostgresLog, SqliteLog } from './logs.ts';
+import { hasStrace, momentsOf } from './strace.ts';
+
+const REQUESTS = { long: 400, short: 48 };
+const CONNECTIONS = 8;
+
+/** The bytes of a call that are shown: a page and its frame's head, and an answer. */
+const SHOWN = 8192;
+
+const CALLS = 'trace=pwrite64,fsync,fdatasync,write,writev,sendto,sendmsg,recvfrom';
+
+const LOGS = [
+  { openStore: openSqliteStore, openLog: () => new SqliteLog() },
+  { openStore: openPostgresStore, openLog: () => new PostgresLog() },
+];
+
+/**
+ * Watches the system calls of the service, and of the database's server where there is one, while several clients write at
+ * once: the bytes of an answer must leave after the log that commits its write has been synced.
+ */
+export const powerLoss: Part = {
+  name: 'power-loss',
+  async run({ short }: Options) {
+    const requests = short ? REQUESTS.short : REQUESTS.long;
+    const findings: Finding[] = [];
+    for (const { openStore, openLog } of LOGS) {
+      const store = await openStore();
+      try {
+        findings.push(await watched(store, openLog(), requests));
+      } finally {
+        await store.close();
+      }
+    }
+    return findings;
+  },
+};
+
+async function watched(store: Store, log: DatabaseLog, requests: number): Promise<Finding> {
+  const promise = `power loss, ${store.name}: an answer leaves only after the fsync of what it acknowledges`;
+  if (!hasStrace()) return notRun(promise, 'not run: strace missing');
+  const folder = await temporaryFolder();
+  try {
+    const trace = join(folder, 'trace');
+    await write(store, trace, requests);
+    const { answers, faults } = followed(await readFile(trace, 'latin1'), log);
+    if (answers !== requests) faults.push(`${answers} answers were seen of ${requests}`);
+    const { syncs } = log;
+    const measured = `${answers} answers, each after its sync; ${syncs} syncs of the log, ${CONNECTIONS} clients at once`;
+    return finding({ promise, measured, figures: { answers, syncs }, faults });
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+}
+
+async function write({ url, server }: Store, trace: string, requests: number): Promise<void> {
+  const others = (await server?.processes()) ?? [];
+  const wrapper = [
+    ...['strace', '-f', '-y', '-xx', '-s', String(SHOWN), '-e', CALLS, '-e', 'signal=none', '-o', trace],
+    ...others.flatMap((pid) => ['-p', String(pid)]),
+  ];
+  const service = await startService({ databaseUrl: url, wrapper });
+  try {
+    let next = 0;
+    const client = async () => {
+      const connection = new Connection(service.url, ADMIN);
+      for (next += 1; next <= requests; next += 1) {
+        const id = idOf(next);
+        await connection.ok('POST', '/v1/service-accounts', { body: { id, name: id, tenantId: 'power' } });
+      }
+      connection.close();
+    };
+    await Promise.all(Array.from({ length: CONNECTIONS }, client));
+  } finally {
+    // strace keeps signals to itself, and ends once all that it watches has.
+    for (const pid of await childrenOf(service.process.pid ?? 0)) process.kill(pid, 'SIGTERM');
+    await server?.kill();
+    await service.ended;
+  }
+}
+
+/** Plays the calls: what would be left of the log if the power went, at each moment that an answer leaves. */
+export function followed(text: string, log: DatabaseLog): { answers: number; faults: string[] } {
+  const faults: string[] = [];
+  let answers = 0;
+  for (const moment of momentsOf(text)) {
+    log.take(moment);
+    if (moment.at === 'end' || !moment.file.startsWith('socket:') || !moment.bytes.includes('HTTP/1.1 200')) continue;
+    for (const id of idsIn(moment.bytes)) {
+      answers += 1;
+      if (!log.durable.has(id)) faults.push(`${id} was answered before it was synced`);
+    }
+  }
+  return { answers, faults };
+}
