@@ -1,5 +1,5 @@
 import { audit } from './audit.ts';
-import { backup } from './backup.ts';
+import { backup } from './backup/backup.ts';
 import { fuzz } from './fuzz.ts';
 import { idempotency } from './idempotency.ts';
 import { killLoops } from './kill/loops.ts';

@@ -6,9 +6,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import SqliteDatabase from 'better-sqlite3';
 import { createAccounts, Load, listProviders, percentile, type Sent } from './load.ts';
 import { type Finding, finding, notRun, type Options, type Part } from './part.ts';
+import { hasStrace } from './power-loss/strace.ts';
 import { type Service, startService, stopService } from './service.ts';
 import { sqliteFaults, temporaryFolder } from './stores.ts';
-import { hasStrace } from './power-loss/strace.ts';
 import { until } from './until.ts';
 
 /** What is wrong with the storage for a while. */

@@ -5,9 +5,12 @@ import type { TestProject } from 'vitest/node';
 import { migrate, openDatabase } from '../src/database.ts';
 import { isPostgres } from '../src/dialects/postgres.ts';
 import { makeSpanPartitions } from '../src/dialects/postgres-spans.ts';
-import { createDatabase, startPostgres } from './postgres-server.ts';
+import { createDatabase, dropDatabase, type PostgresServer, startPostgres } from './postgres-server.ts';
 
 const DATABASE = 'quartermaster_template';
+
+/** A server to test against instead of the one that comes along: of another version, say. Its user makes databases. */
+const SERVER_URL = process.env['QM_TEST_POSTGRES_URL'];
 
 /** The set-up of the projects `sqlite` and `postgres`, once a run. @returns what ends it */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
@@ -22,7 +25,7 @@ async function setupSqlite(project: TestProject): Promise<() => Promise<void>> {
 }
 
 async function setupPostgres(project: TestProject): Promise<() => Promise<void>> {
-  const server = await startPostgres();
+  const server = SERVER_URL === undefined ? await startPostgres() : givenServer(SERVER_URL);
   try {
     await createDatabase(server.urlOf('postgres'), DATABASE);
     await migrated(server.urlOf(DATABASE));
@@ -32,6 +35,11 @@ async function setupPostgres(project: TestProject): Promise<() => Promise<void>>
   }
   project.provide('template', { dialect: 'postgres', serverUrl: server.urlOf('postgres'), database: DATABASE });
   return () => server.stop();
+}
+
+function givenServer(url: string): Pick<PostgresServer, 'urlOf' | 'stop'> {
+  const urlOf = (database: string) => Object.assign(new URL(url), { pathname: database }).href;
+  return { urlOf, stop: () => dropDatabase(urlOf('postgres'), DATABASE) };
 }
 
 async function migrated(url: string): Promise<void> {

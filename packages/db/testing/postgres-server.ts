@@ -100,7 +100,8 @@ export async function administer(url: string, statement: string): Promise<Record
   }
 }
 
-function freePort(): Promise<number> {
+/** A port of the loopback that nobody listens on, just now. */
+export function freePort(): Promise<number> {
   return new Promise((resolve, reject) => {
     const server = createServer();
     server.on('error', reject);

@@ -1,0 +1,129 @@
+import { spawn } from 'node:child_process';
+import { readdir, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { openDatabase } from '@quartermaster/db/database.ts';
+import { TABLE_NAMES } from '@quartermaster/db/stored-tables.ts';
+import { contentsOf } from '@quartermaster/db/table-contents.ts';
+import type { Load } from '../load.ts';
+import { type Finding, finding, type Options, type Part } from '../part.ts';
+import { randomOf } from '../random.ts';
+import { killService, type Service, startService, stopService } from '../service.ts';
+import { openSqliteStore, type Store, sqliteFaults } from '../stores.ts';
+import { acknowledged, acknowledgedBefore, loadOn, momentFaults, servedFaults } from './moment.ts';
+import { dumps } from './postgres-dump.ts';
+
+const COMMAND = fileURLToPath(new URL('../../../apps/api/src/commands/backup.ts', import.meta.url));
+
+const BACKUPS = { long: 20, short: 1 };
+/** A backup that is killed is killed within so many milliseconds. */
+const KILL_MS = 1500;
+
+export const backup: Part = {
+  name: 'backup',
+  run: async (options: Options) => [await backupsOfFile(options), await dumps(options)],
+};
+
+/** Backups of an embedded database while a service writes to it, each restored; and backups that are killed. */
+async function backupsOfFile(options: Options): Promise<Finding> {
+  const backups = options.loops ?? (options.short ? BACKUPS.short : BACKUPS.long);
+  const random = randomOf(options.seed);
+  const store = await openSqliteStore();
+  const service = await startService({ databaseUrl: store.url });
+  const load = loadOn(service);
+  const total = { backups, acknowledgedBefore: 0, writesMeanwhile: 0, accounts: 0, killed: 0, finishedFirst: 0 };
+  const faults: string[] = [];
+  try {
+    for (let count = 1; count <= backups; count += 1) {
+      const made = await backedUp({ store, load, to: join(await store.folder(), `backup-${count}.db`) });
+      faults.push(...made.faults);
+      total.acknowledgedBefore += made.before;
+      total.writesMeanwhile += made.meanwhile;
+      total.accounts += made.accounts;
+      const to = join(await store.folder(), `killed-${count}.db`);
+      const finished = await killedBackup(store, to, random() * KILL_MS);
+      faults.push(...(finished ? sqliteFaults(to) : await leftovers(to)));
+      if (finished) total.finishedFirst += 1;
+      else total.killed += 1;
+    }
+    await load.stop();
+    const code = await stopService(service);
+    if (code !== 0) faults.push(`the service ended with ${code}`);
+  } finally {
+    await load.stop();
+    await killService(service);
+    await store.close();
+  }
+  return finding({
+    promise: 'a backup under load is one moment of the database, and a service starts on it',
+    measured: `${backups} backups; ${total.acknowledgedBefore} writes acknowledged before they began, all there; ${total.writesMeanwhile} acknowledged while they were made; checksums of ${TABLE_NAMES.length} tables as printed; of each writer a beginning without gaps; ${total.killed} killed under way left no file of that name`,
+    figures: total,
+    faults,
+  });
+}
+
+type Backup = { store: Store; load: Load; to: string };
+
+async function backedUp({ store, load, to }: Backup) {
+  const before = await acknowledgedBefore(load);
+  const { ended, output } = command(store, to);
+  const code = await ended;
+  const after = acknowledged(load).length;
+  const faults = code === 0 ? [] : [`the backup ended with ${code}: ${output()}`];
+  if (after === before.length) faults.push('nobody wrote while the backup was made');
+  faults.push(...sqliteFaults(to));
+  const db = await openDatabase(`sqlite:${to}`, '/');
+  let accounts = 0;
+  try {
+    for (const table of TABLE_NAMES) {
+      const { rows, checksum } = await contentsOf(db, table);
+      if (!new RegExp(`^${table} +${rows}  ${checksum}$`, 'm').test(output())) faults.push(`${table} is another one`);
+    }
+    const moment = await momentFaults(db, before);
+    accounts = moment.accounts;
+    faults.push(...moment.faults);
+  } finally {
+    await db.destroy();
+  }
+  const restored = await startService({ databaseUrl: `sqlite:${to}` });
+  try {
+    faults.push(...(await servedFaults(restored)));
+  } finally {
+    await killService(restored);
+  }
+  for (const rest of ['', '-wal', '-shm']) await rm(`${to}${rest}`, { force: true });
+  return { before: before.length, meanwhile: after - before.length, accounts, faults };
+}
+
+function command(store: Store, to: string) {
+  const { PATH = '' } = process.env;
+  const child = spawn(process.execPath, [COMMAND, '--to', to], {
+    env: { PATH, DATABASE_URL: store.url },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let text = '';
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8').on('data', (chunk: string) => {
+      text += chunk;
+    });
+  }
+  const ended = new Promise<number | null>((resolve) => child.on('close', resolve));
+  return { child, ended, output: () => text };
+}
+
+/** Kills a backup under way. @returns whether it was done before */
+async function killedBackup(store: Store, to: string, afterMs: number): Promise<boolean> {
+  const { child, ended } = command(store, to);
+  const timer = setTimeout(() => child.kill('SIGKILL'), afterMs);
+  const code = await ended;
+  clearTimeout(timer);
+  return code === 0;
+}
+
+/** A backup that was not finished has no name yet; what there is of it goes. */
+async function leftovers(to: string): Promise<string[]> {
+  const folder = join(to, '..');
+  const names = (await readdir(folder)).map((name) => join(folder, name)).filter((path) => path.startsWith(to));
+  for (const path of names) await rm(path);
+  return names.includes(to) ? [`${to} is there, and is not finished`] : [];
+}

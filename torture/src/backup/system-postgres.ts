@@ -1,0 +1,95 @@
+import { execFile, spawn } from 'node:child_process';
+import { access, chown, readdir, rm } from 'node:fs/promises';
+import { userInfo } from 'node:os';
+import { delimiter, join } from 'node:path';
+import { promisify } from 'node:util';
+import { administer, freePort } from '@quartermaster/db/testing/postgres-server.ts';
+import { temporaryFolder } from '../stores.ts';
+import { until } from '../until.ts';
+
+const run = promisify(execFile);
+
+/** What is needed of an installation, the server and its clients. */
+const PROGRAMS = ['initdb', 'postgres', 'pg_dump', 'pg_restore'];
+
+/** Where Debian and Ubuntu put each version. */
+const VERSIONS = '/usr/lib/postgresql';
+
+const USER = 'postgres';
+
+/** A PostgreSQL server that is installed on this machine, with a folder of its own. */
+export type SystemPostgres = {
+  version: string;
+  urlOf: (database: string) => string;
+  /** Runs one of its client programs. @throws with what it said, where it fails */
+  run: (program: 'pg_dump' | 'pg_restore', args: readonly string[]) => Promise<void>;
+  stop: () => Promise<void>;
+};
+
+/** The newest one, started; null where none is installed with its clients, or nobody but root may run it. */
+export async function startSystemPostgres(): Promise<SystemPostgres | null> {
+  const folder = await programs();
+  const owner = await ownerOf();
+  if (folder === null || owner === null) return null;
+  const parent = await temporaryFolder();
+  if ('uid' in owner) await chown(parent, owner.uid, owner.gid);
+  const data = join(parent, 'data');
+  await run(join(folder, 'initdb'), ['-D', data, '-U', USER, '--auth=trust', '--encoding=UTF8', '--locale=C'], owner);
+  const port = await freePort();
+  const settings = ['listen_addresses=127.0.0.1', 'unix_socket_directories='].flatMap((setting) => ['-c', setting]);
+  const server = spawn(join(folder, 'postgres'), ['-D', data, '-p', String(port), ...settings], {
+    ...owner,
+    stdio: 'ignore',
+  });
+  const ended = new Promise<void>((resolve) => server.on('close', () => resolve()));
+  const urlOf = (database: string) => `postgres://${USER}@127.0.0.1:${port}/${database}`;
+  const stop = async () => {
+    server.kill('SIGINT');
+    await ended;
+    await rm(parent, { recursive: true });
+  };
+  let version = '';
+  const answers = async () => {
+    const rows = await administer(urlOf('postgres'), 'show server_version').catch(() => []);
+    version = String(rows[0]?.['server_version'] ?? '').replace(/ .*/, '');
+    return version !== '';
+  };
+  try {
+    await until(answers, 'PostgreSQL to answer');
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+  return { version, urlOf, stop, run: async (program, args) => void (await run(join(folder, program), args)) };
+}
+
+/** The folder of a whole installation: on the path, or the newest of several versions. */
+async function programs(): Promise<string | null> {
+  const versions = (await readdir(VERSIONS).catch(() => [])).toSorted((a, b) => Number(b) - Number(a));
+  const folders = [
+    ...(process.env['PATH'] ?? '').split(delimiter),
+    ...versions.map((version) => join(VERSIONS, version, 'bin')),
+  ];
+  for (const folder of folders) {
+    const found = await Promise.all(PROGRAMS.map((name) => isThere(join(folder, name))));
+    if (found.every(Boolean)) return folder;
+  }
+  return null;
+}
+
+async function isThere(path: string): Promise<boolean> {
+  return access(path).then(
+    () => true,
+    () => false,
+  );
+}
+
+/** PostgreSQL does not run as root: then as its own user, where the installation made one. */
+async function ownerOf(): Promise<{ uid: number; gid: number } | Record<never, never> | null> {
+  if (userInfo().uid !== 0) return {};
+  const idOf = async (option: string) => Number((await run('id', [option, USER])).stdout);
+  return Promise.all([idOf('-u'), idOf('-g')]).then(
+    ([uid, gid]) => ({ uid, gid }),
+    () => null,
+  );
+}
