@@ -8,7 +8,7 @@ import { contentsOf } from '@quartermaster/db/table-contents.ts';
 import type { Load } from '../load.ts';
 import { type Finding, finding, type Options, type Part } from '../part.ts';
 import { randomOf } from '../random.ts';
-import { killService, type Service, startService, stopService } from '../service.ts';
+import { killService, startService, stopService } from '../service.ts';
 import { openSqliteStore, type Store, sqliteFaults } from '../stores.ts';
 import { acknowledged, acknowledgedBefore, loadOn, momentFaults, servedFaults } from './moment.ts';
 import { dumps } from './postgres-dump.ts';
