@@ -104,7 +104,8 @@ test('SIGTERM: requests in flight are answered, new ones are not taken, and the 
   const service = await startProcess(environment(file));
   const agent = new Agent({ keepAlive: true });
   onTestFinished(() => agent.destroy());
-  const started = await Promise.all(['one', 'two', 'three'].map((id) => begin(service.url, id, agent)));
+  const ways = [{ id: 'one' }, { id: 'two' }, { id: 'three', overTrpc: true }];
+  const started = await Promise.all(ways.map((way) => begin(service.url, way, agent)));
   service.child.kill('SIGTERM');
   await refusesConnections(service.url);
   const answers = await Promise.all(started.map(({ finish }) => finish()));
@@ -133,11 +134,17 @@ test('SIGINT ends it as well, with nothing left to recover', async () => {
 type Finished = { status: number; connection: string | undefined };
 
 /** Sends the head of a create; once the service has it in hand, the body waits for `finish`. */
-function begin(url: string, id: string, agent: Agent): Promise<{ finish: () => Promise<Finished> }> {
-  const body = JSON.stringify({ id, name: id, tenantId: 'acme' });
+function begin(
+  url: string,
+  { id, overTrpc = false }: { id: string; overTrpc?: boolean },
+  agent: Agent,
+): Promise<{ finish: () => Promise<Finished> }> {
+  const account = { id, name: id, tenantId: 'acme' };
+  const body = JSON.stringify(overTrpc ? { body: account } : account);
+  const path = overTrpc ? '/trpc/serviceAccounts.create' : '/v1/service-accounts';
   const headers = { ...HEADERS, expect: '100-continue', 'content-length': body.length };
   return new Promise((resolve, reject) => {
-    const sent = request(`${url}/v1/service-accounts`, { method: 'POST', headers, agent });
+    const sent = request(url + path, { method: 'POST', headers, agent });
     const answered = new Promise<Finished>((settle, fail) => {
       sent.on('response', (res) => {
         const {

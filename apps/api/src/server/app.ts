@@ -74,6 +74,8 @@ export function createApp(options: AppOptions): RequestListener {
     res.setHeader('X-Request-Id', typeof given === 'string' && REQUEST_ID.test(given) ? given : randomUUID());
     log(req, res);
     if (req.url?.startsWith('/v1/') !== true) {
+      // Express gives answers another class: what theirs does when connections end stays with them.
+      res.writeHead = res.writeHead.bind(res);
       app(req, res);
       return;
     }
