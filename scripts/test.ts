@@ -1,5 +1,5 @@
 import { glob, readFile, rm } from 'node:fs/promises';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { ROOT, run } from './run.ts';
 
 // Runs every check and every workspace's suite through turbo, then sums up what the suites themselves reported.
@@ -20,17 +20,40 @@ for await (const path of reportPaths()) await rm(join(ROOT, path));
 const environment = { TURBO_TELEMETRY_DISABLED: '1' };
 const code = await run('turbo', ['run', ...tasks, '--continue', ...given], { environment });
 
+type Report = {
+  [count in 'numPassedTests' | 'numFailedTests' | 'numPendingTests' | 'numTodoTests']?: number;
+} & { testResults?: { name: string; message?: string; assertionResults?: Assertion[] }[] };
+type Assertion = { fullName: string; status: string; failureMessages?: string[] };
+
+/** Of each failure, in characters: what a whole run printed before it is long gone. */
+const SHOWN = 800;
+
 const total = { passed: 0, failed: 0, skipped: 0 };
 let reports = 0;
 for await (const path of reportPaths()) {
-  const report = JSON.parse(await readFile(join(ROOT, path), 'utf8')) as Record<string, number>;
+  const report = JSON.parse(await readFile(join(ROOT, path), 'utf8')) as Report;
   reports += 1;
-  total.passed += report['numPassedTests'] ?? 0;
-  total.failed += report['numFailedTests'] ?? 0;
-  total.skipped += (report['numPendingTests'] ?? 0) + (report['numTodoTests'] ?? 0);
+  for (const line of failuresOf(report)) process.stdout.write(`${line}\n`);
+  total.passed += report.numPassedTests ?? 0;
+  total.failed += report.numFailedTests ?? 0;
+  total.skipped += (report.numPendingTests ?? 0) + (report.numTodoTests ?? 0);
 }
 process.stdout.write(`${total.passed} passed, ${total.failed} failed, ${total.skipped} skipped\n`);
 process.exitCode = code !== 0 || total.failed > 0 || reports === 0 ? 1 : 0;
+
+/** What failed, at the end of the run, where it is looked for. */
+function failuresOf({ testResults = [] }: Report): string[] {
+  return testResults.flatMap(({ name, message = '', assertionResults = [] }) => {
+    const failed = assertionResults.filter(({ status }) => status === 'failed');
+    const file = relative(ROOT, name);
+    // A file that could not be run has no tests.
+    if (failed.length === 0) return message === '' ? [] : [`failed: ${file}\n${message.slice(0, SHOWN)}`];
+    return failed.map(
+      ({ fullName, failureMessages = [] }) =>
+        `failed: ${file} > ${fullName}\n${failureMessages.join('\n').slice(0, SHOWN)}`,
+    );
+  });
+}
 
 /** Where the suites report to. Removed before the run: a suite that crashes must not be counted by its last report. */
 function reportPaths(): AsyncIterable<string> {
