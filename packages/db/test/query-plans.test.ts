@@ -3,15 +3,16 @@ import { expect, test } from 'vitest';
 import type { Database } from '../src/database.ts';
 import { listAuditEvents } from '../src/repositories/audit-events.ts';
 import { listEndingCredentials, listSettledRotations } from '../src/repositories/credential-expiry.ts';
-import { revokeSessionsOfItems } from '../src/repositories/gateway-sessions.ts';
-import { findInventoryItemsByKeys } from '../src/repositories/inventory.ts';
+import { listGatewaySessions, revokeSessionsOfItems } from '../src/repositories/gateway-sessions.ts';
+import { insertGateway } from '../src/repositories/gateways.ts';
+import { findInventoryItemsByKeys, listInventory } from '../src/repositories/inventory.ts';
 import { manifestDeclarations } from '../src/repositories/manifest-declarations.ts';
 import { insertDeclarations, insertManifest } from '../src/repositories/manifests.ts';
 import { findLastOperatorTask, finishOperatorTasks, openOperatorTasks } from '../src/repositories/operator-tasks.ts';
 import { eraseFormerSecrets } from '../src/repositories/provider-secrets.ts';
 import { findSoleProvidersOfTools, insertProvider } from '../src/repositories/providers.ts';
 import { supersedeRecommendationsOf } from '../src/repositories/recommendation-states.ts';
-import { findRecommendation } from '../src/repositories/recommendations.ts';
+import { findRecommendation, listRecommendations } from '../src/repositories/recommendations.ts';
 import { type ObservationState, updateObservationStates } from '../src/repositories/seen-observations.ts';
 import { insertRecommendation } from '../src/repositories/standing-recommendations.ts';
 import { hasTenantNamedLike } from '../src/repositories/tenants.ts';
@@ -162,6 +163,66 @@ test.each<[string, (db: Database) => Promise<unknown>, string[]]>([
       'traces_by_time (created_at<?)',
       'traces_by_place (tenant_id=? AND sub_tenant_id=? AND created_at<?)',
     ],
+  ],
+  [
+    'a page of the sessions of a gateway',
+    async (db) => {
+      const page = { limit: 25, after: PAGE_KEY };
+      await listGatewaySessions(db, [ACME], { gatewayId: 'gw_1' }, page, NOW);
+      for (const status of ['revoked', 'expired']) {
+        await listGatewaySessions(db, [ACME], { gatewayId: 'gw_1', status }, page, NOW);
+      }
+      await listGatewaySessions(db, [ACME_EU], { gatewayId: 'gw_1', subject: 'user:1' }, { ...page, after: null }, NOW);
+    },
+    [
+      ...Array<string>(4).fill('gateway_sessions_by_gateway (tenant_id=? AND gateway_id=? AND (created_at,id)<(?,?))'),
+      ...Array<string>(2).fill('gateway_sessions_by_gateway (tenant_id=? AND gateway_id=?)'),
+    ],
+  ],
+  [
+    'each stretch of the sessions of a gateway that no filter finds',
+    async (db) => {
+      const made = { name: 'edge', displayName: null, url: null, status: 'active', manifestId: null } as const;
+      const gateway = await insertGateway(db, ACME, { ...made, providerIds: [], sessionTtlSeconds: 60 }, NOW);
+      const time = NOW.toISOString();
+      const fields = {
+        ...{ tenant_id: 'acme', sub_tenant_id: '', gateway_id: gateway.id, subject: 'user:1', opened_by: 'user:1' },
+        ...{ actor: null, revoked_at: null, gateway_url: null, grants: '[]', metadata: '{}' },
+        ...{ issued_at: time, expires_at: time, created_at: time, updated_at: time },
+      };
+      const ids = Array.from({ length: 2001 }, (_, index) => `ses_${index}`);
+      await db
+        .insertInto('gateway_sessions')
+        .values(ids.map((id) => ({ ...fields, id })))
+        .execute();
+      const page = { limit: 25, after: null };
+      await listGatewaySessions(db, [ACME], { gatewayId: gateway.id, status: 'active' }, page, NOW);
+    },
+    [
+      ...['gateway_sessions_by_gateway (tenant_id=? AND gateway_id=?)'],
+      ...['gateway_sessions_by_gateway (tenant_id=? AND gateway_id=? AND (created_at,id)>(?,?))'],
+      ...Array<string>(2).fill('gateway_sessions_by_gateway (tenant_id=? AND gateway_id=? AND (created_at,id)<(?,?))'),
+    ],
+  ],
+  [
+    'a page of the inventory of a provider',
+    async (db) => {
+      const page = { limit: 25, after: PAGE_KEY };
+      await listInventory(db, [ACME], { providerId: 'prov_1' }, page);
+      await listInventory(db, [ACME], { providerId: 'prov_1', kind: 'tool' }, page);
+      await listInventory(db, [ACME_EU], { providerId: 'prov_1', kind: 'tool', status: 'blocked' }, page);
+    },
+    Array<string>(5).fill('inventory_items_by_time (tenant_id=? AND provider_id=? AND (created_at,id)<(?,?))'),
+  ],
+  [
+    'a page of the recommendations of a provider',
+    async (db) => {
+      const page = { limit: 25, after: PAGE_KEY };
+      await listRecommendations(db, [ACME], { providerId: 'prov_1' }, page);
+      await listRecommendations(db, [ACME], { providerId: 'prov_1', kind: 'block_item', status: 'open' }, page);
+      await listRecommendations(db, [ACME_EU], { providerId: 'prov_1', status: 'dismissed' }, page);
+    },
+    Array<string>(5).fill('recommendations_by_provider (tenant_id=? AND provider_id=? AND (created_at,id)<(?,?))'),
   ],
 ])('searched by an index: %s', async (_what, ask, indexes) => {
   expect(await planOf(ask)).toEqual(indexes);
