@@ -20,17 +20,25 @@ type ListedTable =
   | 'providers'
   | 'runtime_observations'
   | 'service_accounts'
-  | 'traces';
+  | 'traces'
+  | 'users';
 
 /** What stands where its parent does, and is listed by it. */
 type ChildTable = 'gateway_sessions' | 'inventory_items' | 'recommendations';
 
-type Keyed = { tenant_id: string; created_at: string; id: string };
+/** Users are of no tenant, and listed as what is everywhere. */
+type Keyed = { tenant_id?: string; created_at: string; id: string };
 
 /** Which rows of a list are wanted: before `after`, down to `until` (itself included), at the most `rows`. */
 export type Stretch = { scope: TenantScope; after: PageKey | null; until: PageKey | null; rows: number };
 
-type Listed = { table: ListedTable } | { table: ChildTable; parentId: string };
+type Listed = { table: ListedTable } | { table: ChildTable; parentId: string } | { keyAt: KeyAt };
+
+/** Some rows further down than `after`. */
+export type At = { scope: TenantScope; after: PageKey | null; offset: number };
+
+/** The key some rows further down a list, whatever its filters: read from an index alone. At most one. */
+type KeyAt = (db: Database, at: At) => Promise<{ created_at: string; id: string }[]>;
 
 export type Listing<Row> = Listed & {
   /** Whether filters leave rows out, and no index finds those that are left. Those in `created` are none of them. */
@@ -124,10 +132,8 @@ function beginOf({ after }: PageRequest, { created }: Pick<Listing<never>, 'crea
   return after !== null && isBefore(after, newest) ? after : newest;
 }
 
-type At = { scope: TenantScope; after: PageKey | null; offset: number };
-
-/** The key some rows further down a list, whatever its filters: read from an index alone. */
-function keyAt(db: Database, listed: Listed, at: At) {
+function keyAt(db: Database, listed: Listed, at: At): ReturnType<KeyAt> {
+  if ('keyAt' in listed) return listed.keyAt(db, at);
   return 'parentId' in listed
     ? KEY_AT_IN_PARENT[listed.table](db, { ...at, parentId: listed.parentId })
     : KEY_AT[listed.table](db, at);
@@ -143,6 +149,7 @@ const KEY_AT = {
   runtime_observations: keyOfTable('runtime_observations'),
   service_accounts: keyOfTable('service_accounts'),
   traces: keyOfTable('traces', tracePlace),
+  users: keyOfTable('users'),
 } satisfies Record<ListedTable, unknown>;
 
 const KEY_AT_IN_PARENT = {

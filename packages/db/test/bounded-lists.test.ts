@@ -6,10 +6,12 @@ import { type AuditEventFilter, listAuditEvents } from '../src/repositories/audi
 import { listGatewaySessions } from '../src/repositories/gateway-sessions.ts';
 import { insertGateway } from '../src/repositories/gateways.ts';
 import { listInventory } from '../src/repositories/inventory.ts';
+import { listMemberships, type MembershipFilter } from '../src/repositories/memberships.ts';
 import { insertProvider } from '../src/repositories/providers.ts';
 import { listRecommendations } from '../src/repositories/recommendations.ts';
 import { listTraces } from '../src/repositories/traces.ts';
-import type { TenantScope } from '../src/tenancy.ts';
+import { listUsers, type UserFilter } from '../src/repositories/users.ts';
+import { EVERYWHERE, type TenantScope } from '../src/tenancy.ts';
 import { onPostgres } from '../testing/test-database.ts';
 import { later, NOW, temporaryDatabase } from './temporary-database.ts';
 
@@ -195,3 +197,71 @@ async function provider(db: Database, name: string): Promise<string> {
   const fields = { displayName: null, description: null, baseUrl: null, metadata: {} };
   return (await insertProvider(db, EU, { name, kind: 'mcp', status: 'active', ...fields }, NOW)).id;
 }
+
+const FIRST = { limit: 25, after: null };
+const idOf = (number: number) => `usr_${1_000_000 + number}`;
+const RARE = Array.from({ length: Math.floor(MANY / EVERY) }, (_, index) => idOf((index + 1) * EVERY)).toReversed();
+/** Where a page ends that found nothing. */
+const END = idOf(MANY - 200_000 + 1);
+
+/** {@link MANY} users who are in a sub-tenant of acme, and of whom few are in beta, though it offered that to many. */
+async function manyPeople(): Promise<Database> {
+  const db = await temporaryDatabase(EU, BETA);
+  const time = sql.lit(NOW.toISOString());
+  const numbers = sql`recursive numbers(i) as (select 1 union all select i + 1 from numbers where i < ${sql.lit(MANY)})`;
+  const isRare = sql`i % ${sql.lit(EVERY)} = 0`;
+  await sql`with ${numbers}
+    insert into users (id, email, email_key, status, platform_administrator, terms, terms_accepted, marketing_consent,
+      metadata, created_at, updated_at)
+    select 'usr_' || cast(1000000 + i as text), i || '@x.example', i || '@x.example',
+      case when ${isRare} then 'disabled' else 'active' end, 0, '{}', 1, '{}', '{}', ${time}, ${time}
+    from numbers`.execute(db);
+  const memberships = sql`
+    insert into memberships (tenant_id, sub_tenant_id, user_id, email, role, accepted_at, created_at, updated_at)`;
+  const user = sql`'usr_' || cast(1000000 + i as text), i || '@x.example'`;
+  await sql`with ${numbers} ${memberships} select 'acme', 'eu', ${user},
+    case when ${isRare} then 'owner' else 'viewer' end, ${time}, ${time}, ${time} from numbers`.execute(db);
+  await sql`with ${numbers} ${memberships} select 'beta', '', ${user}, 'owner',
+    case when i <= 3 then ${time} end, ${time}, ${time} from numbers where i <= 5000`.execute(db);
+  if (onPostgres()) await sql`analyze users, memberships`.execute(db);
+  return db;
+}
+
+test('users are searched within bounds, and the few of a tenant are found among many', {
+  timeout: 120_000,
+}, async () => {
+  const db = await manyPeople();
+  const users = (scope: TenantScope, filter: UserFilter) => (page: PageRequest) =>
+    listUsers(db, scope, { scope, self: null }, filter, page);
+  for (const scope of [EVERYWHERE, [ACME], [EU]]) {
+    expect(await users(scope, { status: 'deleted' })(FIRST)).toEqual({ items: [], next: [NOW.toISOString(), END] });
+    expect(await allPages(users(scope, { status: 'deleted' }), 25)).toEqual([[], []]);
+    for (const limit of [10, 27]) {
+      const found = await allPages(users(scope, { status: 'disabled' }), limit);
+      expect(found.flat().map(({ id }) => id)).toEqual(RARE);
+    }
+    const { items } = await users(scope, { email: '7@x.example' })(FIRST);
+    expect(items.map(({ id }) => id)).toEqual([idOf(7)]);
+  }
+  // No page is short, though all the others are newer.
+  const few = await allPages(users([BETA], {}), 2);
+  expect(few.map((page) => page.map(({ id }) => id))).toEqual([[idOf(3), idOf(2)], [idOf(1)]]);
+  expect(await allPages(users([BETA], { email: '7@x.example' }), 25)).toEqual([[]]);
+});
+
+test('memberships are searched within bounds', { timeout: 120_000 }, async () => {
+  const db = await manyPeople();
+  const memberships = (scope: TenantScope, filter: MembershipFilter) => (page: PageRequest) =>
+    listMemberships(db, scope, filter, page);
+  for (const scope of [[ACME], [EU]]) {
+    expect(await memberships(scope, { status: 'pending' })(FIRST)).toEqual({
+      items: [],
+      next: [NOW.toISOString(), JSON.stringify([END, 'acme', 'eu'])],
+    });
+    expect(await allPages(memberships(scope, { status: 'pending' }), 25)).toEqual([[], []]);
+    const found = await allPages(memberships(scope, { role: 'owner' }), 10);
+    expect(found.flat().map(({ userId }) => userId)).toEqual(RARE);
+  }
+  const offered = await allPages(memberships([BETA], { status: 'active' }), 25);
+  expect(offered.flat().map(({ userId }) => userId)).toEqual([idOf(3), idOf(2), idOf(1)]);
+});

@@ -8,6 +8,7 @@ import { insertGateway } from '../src/repositories/gateways.ts';
 import { findInventoryItemsByKeys, listInventory } from '../src/repositories/inventory.ts';
 import { manifestDeclarations } from '../src/repositories/manifest-declarations.ts';
 import { insertDeclarations, insertManifest } from '../src/repositories/manifests.ts';
+import { listMemberships } from '../src/repositories/memberships.ts';
 import { findLastOperatorTask, finishOperatorTasks, openOperatorTasks } from '../src/repositories/operator-tasks.ts';
 import { eraseFormerSecrets } from '../src/repositories/provider-secrets.ts';
 import { findSoleProvidersOfTools, insertProvider } from '../src/repositories/providers.ts';
@@ -17,12 +18,14 @@ import { type ObservationState, updateObservationStates } from '../src/repositor
 import { insertRecommendation } from '../src/repositories/standing-recommendations.ts';
 import { hasTenantNamedLike } from '../src/repositories/tenants.ts';
 import { listTraces } from '../src/repositories/traces.ts';
+import { findUser, listUsers } from '../src/repositories/users.ts';
 import { EVERYWHERE } from '../src/tenancy.ts';
 import { NOW, temporaryDatabase } from './temporary-database.ts';
 
 const ACME = { tenantId: 'acme', subTenantId: null };
 const ACME_EU = { tenantId: 'acme', subTenantId: 'eu' };
 const PAGE_KEY = [NOW.toISOString(), 'x'] as const;
+const PAGE = { limit: 25, after: PAGE_KEY };
 const PROVIDER = { id: 'prov_1', name: 'openai' };
 const SUBJECT = { ...ACME, provider: PROVIDER, providerId: 'prov_1', kind: 'model', nameKey: 'gpt-5' } as const;
 const TASK = { kind: 'review_observation', subject: { type: 'runtime_observation', id: 'obs_1' } } as const;
@@ -131,12 +134,11 @@ test.each<[string, (db: Database) => Promise<unknown>, string[]]>([
   [
     'a page of the audit, and of what was done by one',
     async (db) => {
-      const page = { limit: 25, after: PAGE_KEY };
-      await listAuditEvents(db, [ACME], { createdAfter: NOW.toISOString() }, page);
-      await listAuditEvents(db, [ACME], { actorId: 'sa_1' }, page);
-      await listAuditEvents(db, EVERYWHERE, { actorId: 'sa_1' }, page);
-      await listAuditEvents(db, [ACME_EU], { actorId: 'sa_1' }, page);
-      await listAuditEvents(db, [ACME_EU], {}, page);
+      await listAuditEvents(db, [ACME], { createdAfter: NOW.toISOString() }, PAGE);
+      await listAuditEvents(db, [ACME], { actorId: 'sa_1' }, PAGE);
+      await listAuditEvents(db, EVERYWHERE, { actorId: 'sa_1' }, PAGE);
+      await listAuditEvents(db, [ACME_EU], { actorId: 'sa_1' }, PAGE);
+      await listAuditEvents(db, [ACME_EU], {}, PAGE);
     },
     [
       'audit_events_by_tenant (tenant_id=? AND created_at>? AND (created_at,id)<(?,?))',
@@ -152,10 +154,9 @@ test.each<[string, (db: Database) => Promise<unknown>, string[]]>([
   [
     'a page of traces',
     async (db) => {
-      const page = { limit: 25, after: PAGE_KEY };
-      await listTraces(db, [ACME], { serviceName: 'shop' }, page);
-      await listTraces(db, EVERYWHERE, {}, page);
-      await listTraces(db, [ACME_EU], {}, page);
+      await listTraces(db, [ACME], { serviceName: 'shop' }, PAGE);
+      await listTraces(db, EVERYWHERE, {}, PAGE);
+      await listTraces(db, [ACME_EU], {}, PAGE);
     },
     [
       'traces_by_tenant (tenant_id=? AND created_at<?)',
@@ -167,12 +168,11 @@ test.each<[string, (db: Database) => Promise<unknown>, string[]]>([
   [
     'a page of the sessions of a gateway',
     async (db) => {
-      const page = { limit: 25, after: PAGE_KEY };
-      await listGatewaySessions(db, [ACME], { gatewayId: 'gw_1' }, page, NOW);
+      await listGatewaySessions(db, [ACME], { gatewayId: 'gw_1' }, PAGE, NOW);
       for (const status of ['revoked', 'expired']) {
-        await listGatewaySessions(db, [ACME], { gatewayId: 'gw_1', status }, page, NOW);
+        await listGatewaySessions(db, [ACME], { gatewayId: 'gw_1', status }, PAGE, NOW);
       }
-      await listGatewaySessions(db, [ACME_EU], { gatewayId: 'gw_1', subject: 'user:1' }, { ...page, after: null }, NOW);
+      await listGatewaySessions(db, [ACME_EU], { gatewayId: 'gw_1', subject: 'user:1' }, { ...PAGE, after: null }, NOW);
     },
     [
       ...Array<string>(4).fill('gateway_sessions_by_gateway (tenant_id=? AND gateway_id=? AND (created_at,id)<(?,?))'),
@@ -207,22 +207,49 @@ test.each<[string, (db: Database) => Promise<unknown>, string[]]>([
   [
     'a page of the inventory of a provider',
     async (db) => {
-      const page = { limit: 25, after: PAGE_KEY };
-      await listInventory(db, [ACME], { providerId: 'prov_1' }, page);
-      await listInventory(db, [ACME], { providerId: 'prov_1', kind: 'tool' }, page);
-      await listInventory(db, [ACME_EU], { providerId: 'prov_1', kind: 'tool', status: 'blocked' }, page);
+      await listInventory(db, [ACME], { providerId: 'prov_1' }, PAGE);
+      await listInventory(db, [ACME], { providerId: 'prov_1', kind: 'tool' }, PAGE);
+      await listInventory(db, [ACME_EU], { providerId: 'prov_1', kind: 'tool', status: 'blocked' }, PAGE);
     },
     Array<string>(5).fill('inventory_items_by_time (tenant_id=? AND provider_id=? AND (created_at,id)<(?,?))'),
   ],
   [
     'a page of the recommendations of a provider',
     async (db) => {
-      const page = { limit: 25, after: PAGE_KEY };
-      await listRecommendations(db, [ACME], { providerId: 'prov_1' }, page);
-      await listRecommendations(db, [ACME], { providerId: 'prov_1', kind: 'block_item', status: 'open' }, page);
-      await listRecommendations(db, [ACME_EU], { providerId: 'prov_1', status: 'dismissed' }, page);
+      await listRecommendations(db, [ACME], { providerId: 'prov_1' }, PAGE);
+      await listRecommendations(db, [ACME], { providerId: 'prov_1', kind: 'block_item', status: 'open' }, PAGE);
+      await listRecommendations(db, [ACME_EU], { providerId: 'prov_1', status: 'dismissed' }, PAGE);
     },
     Array<string>(5).fill('recommendations_by_provider (tenant_id=? AND provider_id=? AND (created_at,id)<(?,?))'),
+  ],
+  [
+    'a page of the memberships of a tenant, and of a sub-tenant',
+    async (db) => {
+      const page = { limit: 25, after: [NOW.toISOString(), '["usr_1","acme",""]'] as const };
+      await listMemberships(db, [ACME], { role: 'owner' }, page);
+      await listMemberships(db, [ACME_EU], { status: 'pending' }, page);
+    },
+    [
+      ...Array<string>(2).fill('memberships_by_time (tenant_id=? AND (created_at,user_id)<(?,?))'),
+      ...Array<string>(2).fill('memberships_by_place (tenant_id=? AND sub_tenant_id=? AND (created_at,user_id)<(?,?))'),
+    ],
+  ],
+  [
+    'a page of all users',
+    (db) => listUsers(db, EVERYWHERE, { scope: EVERYWHERE, self: null }, { status: 'disabled' }, PAGE),
+    Array<string>(2).fill('users_by_time ((created_at,id)<(?,?))'),
+  ],
+  [
+    'one of the users of a tenant, by the id and by the email',
+    async (db) => {
+      const view = { scope: [ACME], self: null };
+      await findUser(db, view, 'usr_1');
+      await listUsers(db, [ACME], view, { email: 'ada@x.example' }, PAGE);
+    },
+    [
+      ...['sqlite_autoindex_users_2 (id=?)', 'memberships (tenant_id=? AND user_id=?)'],
+      ...['users (email_key=?)', 'memberships (tenant_id=? AND user_id=?)'],
+    ],
   ],
 ])('searched by an index: %s', async (_what, ask, indexes) => {
   expect(await planOf(ask)).toEqual(indexes);
