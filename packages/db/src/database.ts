@@ -14,6 +14,7 @@ import { spanPartitions } from './migrations/0006-span-partitions.ts';
 import { placeIndexes } from './migrations/0007-place-indexes.ts';
 import { tracePlaceIndex } from './migrations/0008-trace-place-index.ts';
 import { foldedTenantIds } from './migrations/0009-folded-tenant-ids.ts';
+import { membershipIndexes } from './migrations/0010-membership-indexes.ts';
 import type { Tables } from './tables.ts';
 
 /** A connection to the database, or a transaction on it: every repository function takes either. */
@@ -30,6 +31,7 @@ const MIGRATIONS = {
   '0007-place-indexes': placeIndexes,
   '0008-trace-place-index': tracePlaceIndex,
   '0009-folded-tenant-ids': foldedTenantIds,
+  '0010-membership-indexes': membershipIndexes,
 };
 
 /** Connections to Postgres that a process holds, unless told otherwise. */

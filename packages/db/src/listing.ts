@@ -20,15 +20,27 @@ type ListedTable =
   | 'providers'
   | 'runtime_observations'
   | 'service_accounts'
-  | 'traces';
+  | 'traces'
+  | 'users';
 
-type Keyed = { tenant_id: string; created_at: string; id: string };
+/** What stands where its parent does, and is listed by it. */
+type ChildTable = 'gateway_sessions' | 'inventory_items' | 'recommendations';
+
+/** Users are of no tenant, and listed as what is everywhere. */
+type Keyed = { tenant_id?: string; created_at: string; id: string };
 
 /** Which rows of a list are wanted: before `after`, down to `until` (itself included), at the most `rows`. */
 export type Stretch = { scope: TenantScope; after: PageKey | null; until: PageKey | null; rows: number };
 
-export type Listing<Row> = {
-  table: ListedTable;
+type Listed = { table: ListedTable } | { table: ChildTable; parentId: string } | { keyAt: KeyAt };
+
+/** Some rows further down than `after`. */
+export type At = { scope: TenantScope; after: PageKey | null; offset: number };
+
+/** The key some rows further down a list, whatever its filters: read from an index alone. At most one. */
+type KeyAt = (db: Database, at: At) => Promise<{ created_at: string; id: string }[]>;
+
+export type Listing<Row> = Listed & {
   /** Whether filters leave rows out, and no index finds those that are left. Those in `created` are none of them. */
   isSifted: boolean;
   /** Where the rows were made: what is newer is not looked at, nor what is older. */
@@ -71,14 +83,15 @@ async function listPlace<Row extends Keyed>(
   db: Database,
   scope: TenantScope,
   wanted: { after: PageKey | null; rows: number },
-  { table, isSifted, created, rows: read }: Listing<Row>,
+  listing: Listing<Row>,
 ): Promise<{ rows: Row[]; stoppedAt: PageKey | null }> {
+  const { isSifted, created, rows: read } = listing;
   if (!isSifted) return { rows: await read({ scope, ...wanted, until: null }), stoppedAt: null };
   const rows: Row[] = [];
   let { after } = wanted;
   for (let looked = 0; looked < ROWS_OF_PAGE; looked += ROWS_AT_ONCE) {
     if (looked > 0) await breathe();
-    const [end] = await KEY_AT[table](db, { scope, after, offset: ROWS_AT_ONCE - 1 });
+    const [end] = await keyAt(db, listing, { scope, after, offset: ROWS_AT_ONCE - 1 });
     const isLast = !end || (created?.after != null && end.created_at <= created.after);
     const until: PageKey | null = isLast ? null : [end.created_at, end.id];
     rows.push(...(await read({ scope, after, until, rows: wanted.rows - rows.length })));
@@ -119,33 +132,54 @@ function beginOf({ after }: PageRequest, { created }: Pick<Listing<never>, 'crea
   return after !== null && isBefore(after, newest) ? after : newest;
 }
 
-type At = { scope: TenantScope; after: PageKey | null; offset: number };
+function keyAt(db: Database, listed: Listed, at: At): ReturnType<KeyAt> {
+  if ('keyAt' in listed) return listed.keyAt(db, at);
+  return 'parentId' in listed
+    ? KEY_AT_IN_PARENT[listed.table](db, { ...at, parentId: listed.parentId })
+    : KEY_AT[listed.table](db, at);
+}
 
-/** The key some rows further down a list, whatever its filters: read from an index alone. */
 const KEY_AT = {
-  audit_events: keyAt('audit_events'),
-  credentials: keyAt('credentials'),
-  gateways: keyAt('gateways'),
-  manifests: keyAt('manifests'),
-  operator_tasks: keyAt('operator_tasks'),
-  providers: keyAt('providers'),
-  runtime_observations: keyAt('runtime_observations'),
-  service_accounts: keyAt('service_accounts'),
-  traces: keyAt('traces', tracePlace),
+  audit_events: keyOfTable('audit_events'),
+  credentials: keyOfTable('credentials'),
+  gateways: keyOfTable('gateways'),
+  manifests: keyOfTable('manifests'),
+  operator_tasks: keyOfTable('operator_tasks'),
+  providers: keyOfTable('providers'),
+  runtime_observations: keyOfTable('runtime_observations'),
+  service_accounts: keyOfTable('service_accounts'),
+  traces: keyOfTable('traces', tracePlace),
+  users: keyOfTable('users'),
 } satisfies Record<ListedTable, unknown>;
 
-function keyAt(table: ListedTable, id = ID) {
-  return statement((db, { scope, after, offset }: At) =>
-    db
-      .selectFrom(table)
-      .select(['created_at', sql<string>`${id}`.as('id')])
-      .where(within(scope))
-      .where(olderThan(after, id))
-      .orderBy('created_at', 'desc')
-      .orderBy(id, 'desc')
-      .limit(1)
-      .offset(offset),
+const KEY_AT_IN_PARENT = {
+  gateway_sessions: keyInParent('gateway_sessions', 'gateway_id'),
+  inventory_items: keyInParent('inventory_items', 'provider_id'),
+  recommendations: keyInParent('recommendations', 'provider_id'),
+} satisfies Record<ChildTable, unknown>;
+
+function keyOfTable(table: ListedTable, id = ID) {
+  return statement((db, at: At) => keyQuery(db, table, at, id).where(within(at.scope)));
+}
+
+function keyInParent(table: ChildTable, parent: 'gateway_id' | 'provider_id') {
+  return statement((db, at: At & { parentId: string }) =>
+    keyQuery(db, table, at, ID)
+      .where(sql.ref(parent), '=', at.parentId)
+      // Not the sub-tenant: all rows of a parent stand where it does, and the index does not have it.
+      .where(within(at.scope.map((place) => ({ ...place, subTenantId: null })))),
   );
+}
+
+function keyQuery(db: Database, table: ListedTable | ChildTable, { after, offset }: At, id: Expression<string>) {
+  return db
+    .selectFrom(table)
+    .select(['created_at', sql<string>`${id}`.as('id')])
+    .where(olderThan(after, id))
+    .orderBy('created_at', 'desc')
+    .orderBy(id, 'desc')
+    .limit(1)
+    .offset(offset);
 }
 
 /** The places that no other one covers, each once. */

@@ -3,8 +3,15 @@ import { expect, test } from 'vitest';
 import type { Database } from '../src/database.ts';
 import type { Page, PageKey, PageRequest } from '../src/queries.ts';
 import { type AuditEventFilter, listAuditEvents } from '../src/repositories/audit-events.ts';
+import { listGatewaySessions } from '../src/repositories/gateway-sessions.ts';
+import { insertGateway } from '../src/repositories/gateways.ts';
+import { listInventory } from '../src/repositories/inventory.ts';
+import { listMemberships, type MembershipFilter } from '../src/repositories/memberships.ts';
+import { insertProvider } from '../src/repositories/providers.ts';
+import { listRecommendations } from '../src/repositories/recommendations.ts';
 import { listTraces } from '../src/repositories/traces.ts';
-import type { TenantScope } from '../src/tenancy.ts';
+import { listUsers, type UserFilter } from '../src/repositories/users.ts';
+import { EVERYWHERE, type TenantScope } from '../src/tenancy.ts';
 import { onPostgres } from '../testing/test-database.ts';
 import { later, NOW, temporaryDatabase } from './temporary-database.ts';
 
@@ -96,4 +103,165 @@ test('traces over several places are listed newest first, each once, by any leng
       }
     }
   }
+});
+
+type ListOfParent = (
+  db: Database,
+  parentId: string,
+  filter: Record<string, string>,
+  page: PageRequest,
+) => Promise<Page<{ id: string; createdAt: string }>>;
+
+/** Lists of what belongs to one parent: `rare` finds the rare rows alone, `none` nothing. `i` is the number of a row. */
+const LISTS_OF_PARENTS: {
+  table: 'gateway_sessions' | 'inventory_items' | 'recommendations';
+  columns: string;
+  values: (isRare: string) => string;
+  rare: Record<string, string>;
+  none: Record<string, string>;
+  list: ListOfParent;
+}[] = [
+  {
+    table: 'gateway_sessions',
+    columns: 'gateway_id, subject, opened_by, issued_at, expires_at, grants, metadata',
+    values: (isRare) => `'user:' || i % 5, 'user:1', '${NOW.toISOString()}',
+      case when ${isRare} then '${later(61).toISOString()}' else '${later(60).toISOString()}' end, '[]', '{}'`,
+    rare: { status: 'active' },
+    none: { status: 'expired', subject: 'user:5' },
+    list: (db, gatewayId, filter, page) => listGatewaySessions(db, [EU], { ...filter, gatewayId }, page, later(60)),
+  },
+  {
+    table: 'inventory_items',
+    columns: 'provider_id, kind, name, name_key, status, source, attributes, first_seen_at, last_seen_at',
+    values: (isRare) => `'tool', 'tool-' || i, 'tool-' || i, case when ${isRare} then 'blocked' else 'active' end,
+      'sync', '{}', '${NOW.toISOString()}', '${NOW.toISOString()}'`,
+    rare: { status: 'blocked', kind: 'tool' },
+    none: { kind: 'prompt' },
+    list: (db, providerId, filter, page) => listInventory(db, [EU], { ...filter, providerId }, page),
+  },
+  {
+    table: 'recommendations',
+    columns: 'provider_id, kind, status, subject, reason, change',
+    values: (isRare) => `case when ${isRare} then 'block_item' else 'register_item' end, 'open', 'tool:' || i, 'seen',
+      '{"target":{"type":"provider","id":"x"},"before":null,"after":null}'`,
+    rare: { status: 'open', kind: 'block_item' },
+    none: { status: 'dismissed' },
+    list: (db, providerId, filter, page) => listRecommendations(db, [EU], { ...filter, providerId }, page),
+  },
+];
+
+test.each(LISTS_OF_PARENTS)(
+  'a list of what belongs to one parent is searched within bounds: $table',
+  { timeout: 120_000 },
+  async ({ table, columns, values, rare, none, list }) => {
+    const db = await temporaryDatabase(EU);
+    const newParent = table === 'gateway_sessions' ? gateway : provider;
+    const parent = await newParent(db, 'one');
+    const insert = (parentId: string, prefix: string, count: number) =>
+      sql`
+      with recursive numbers(i) as (select 1 union all select i + 1 from numbers where i < ${sql.lit(count)})
+      insert into ${sql.table(table)} (tenant_id, sub_tenant_id, id, ${sql.raw(columns)}, created_at, updated_at)
+      select 'acme', 'eu', ${sql.lit(prefix)} || cast(1000000 + i as text), ${sql.lit(parentId)},
+        ${sql.raw(values(`i % ${EVERY} = 0`))}, ${sql.lit(NOW.toISOString())}, ${sql.lit(NOW.toISOString())}
+      from numbers`.execute(db);
+    await insert(parent, 'b_', MANY);
+    // Those of others stand before and behind, in the order of lists.
+    for (const other of ['a_', 'c_']) await insert(await newParent(db, other), other, EVERY);
+    if (onPostgres()) await sql`analyze ${sql.table(table)}`.execute(db);
+
+    const first = await list(db, parent, none, { limit: 25, after: null });
+    // Two hundred thousand of its own were looked at.
+    expect(first).toEqual({ items: [], next: [NOW.toISOString(), `b_${1_000_000 + MANY - 200_000 + 1}`] });
+    expect(await allPages((page) => list(db, parent, none, page), 25)).toEqual([[], []]);
+
+    const expected = Array.from(
+      { length: Math.floor(MANY / EVERY) },
+      (_, index) => `b_${1_000_000 + (index + 1) * EVERY}`,
+    );
+    for (const limit of [10, 27]) {
+      const found = await allPages((page) => list(db, parent, rare, page), limit);
+      expect(found.flat().map(({ id }) => id)).toEqual(expected.toReversed());
+    }
+    const all = await list(db, parent, {}, { limit: 3, after: [NOW.toISOString(), 'b_1000003'] });
+    expect(all.items.map(({ id }) => id)).toEqual(['b_1000002', 'b_1000001']);
+    expect(all.next).toBeNull();
+  },
+);
+
+async function gateway(db: Database, name: string): Promise<string> {
+  const fields = { displayName: null, url: null, status: 'active', manifestId: null, sessionTtlSeconds: 600 } as const;
+  return (await insertGateway(db, EU, { name, providerIds: [], ...fields }, NOW)).id;
+}
+
+async function provider(db: Database, name: string): Promise<string> {
+  const fields = { displayName: null, description: null, baseUrl: null, metadata: {} };
+  return (await insertProvider(db, EU, { name, kind: 'mcp', status: 'active', ...fields }, NOW)).id;
+}
+
+const FIRST = { limit: 25, after: null };
+const idOf = (number: number) => `usr_${1_000_000 + number}`;
+const RARE = Array.from({ length: Math.floor(MANY / EVERY) }, (_, index) => idOf((index + 1) * EVERY)).toReversed();
+/** Where a page ends that found nothing. */
+const END = idOf(MANY - 200_000 + 1);
+
+/** {@link MANY} users who are in a sub-tenant of acme, and of whom few are in beta, though it offered that to many. */
+async function manyPeople(): Promise<Database> {
+  const db = await temporaryDatabase(EU, BETA);
+  const time = sql.lit(NOW.toISOString());
+  const numbers = sql`recursive numbers(i) as (select 1 union all select i + 1 from numbers where i < ${sql.lit(MANY)})`;
+  const isRare = sql`i % ${sql.lit(EVERY)} = 0`;
+  await sql`with ${numbers}
+    insert into users (id, email, email_key, status, platform_administrator, terms, terms_accepted, marketing_consent,
+      metadata, created_at, updated_at)
+    select 'usr_' || cast(1000000 + i as text), i || '@x.example', i || '@x.example',
+      case when ${isRare} then 'disabled' else 'active' end, 0, '{}', 1, '{}', '{}', ${time}, ${time}
+    from numbers`.execute(db);
+  const memberships = sql`
+    insert into memberships (tenant_id, sub_tenant_id, user_id, email, role, accepted_at, created_at, updated_at)`;
+  const user = sql`'usr_' || cast(1000000 + i as text), i || '@x.example'`;
+  await sql`with ${numbers} ${memberships} select 'acme', 'eu', ${user},
+    case when ${isRare} then 'owner' else 'viewer' end, ${time}, ${time}, ${time} from numbers`.execute(db);
+  await sql`with ${numbers} ${memberships} select 'beta', '', ${user}, 'owner',
+    case when i <= 3 then ${time} end, ${time}, ${time} from numbers where i <= 5000`.execute(db);
+  if (onPostgres()) await sql`analyze users, memberships`.execute(db);
+  return db;
+}
+
+test('users are searched within bounds, and the few of a tenant are found among many', {
+  timeout: 120_000,
+}, async () => {
+  const db = await manyPeople();
+  const users = (scope: TenantScope, filter: UserFilter) => (page: PageRequest) =>
+    listUsers(db, scope, { scope, self: null }, filter, page);
+  for (const scope of [EVERYWHERE, [ACME], [EU]]) {
+    expect(await users(scope, { status: 'deleted' })(FIRST)).toEqual({ items: [], next: [NOW.toISOString(), END] });
+    expect(await allPages(users(scope, { status: 'deleted' }), 25)).toEqual([[], []]);
+    for (const limit of [10, 27]) {
+      const found = await allPages(users(scope, { status: 'disabled' }), limit);
+      expect(found.flat().map(({ id }) => id)).toEqual(RARE);
+    }
+    const { items } = await users(scope, { email: '7@x.example' })(FIRST);
+    expect(items.map(({ id }) => id)).toEqual([idOf(7)]);
+  }
+  // No page is short, though all the others are newer.
+  const few = await allPages(users([BETA], {}), 2);
+  expect(few.map((page) => page.map(({ id }) => id))).toEqual([[idOf(3), idOf(2)], [idOf(1)]]);
+  expect(await allPages(users([BETA], { email: '7@x.example' }), 25)).toEqual([[]]);
+});
+
+test('memberships are searched within bounds', { timeout: 120_000 }, async () => {
+  const db = await manyPeople();
+  const memberships = (scope: TenantScope, filter: MembershipFilter) => (page: PageRequest) =>
+    listMemberships(db, scope, filter, page);
+  for (const scope of [[ACME], [EU]]) {
+    expect(await memberships(scope, { status: 'pending' })(FIRST)).toEqual({
+      items: [],
+      next: [NOW.toISOString(), JSON.stringify([END, 'acme', 'eu'])],
+    });
+    expect(await allPages(memberships(scope, { status: 'pending' }), 25)).toEqual([[], []]);
+    const found = await allPages(memberships(scope, { role: 'owner' }), 10);
+    expect(found.flat().map(({ userId }) => userId)).toEqual(RARE);
+  }
+  const offered = await allPages(memberships([BETA], { status: 'active' }), 25);
+  expect(offered.flat().map(({ userId }) => userId)).toEqual([idOf(3), idOf(2), idOf(1)]);
 });

@@ -328,6 +328,13 @@ describe('memberships', () => {
       expect(new Set(items.map((item) => `${item.userId}/${item.subTenantId ?? ''}`))).toEqual(expected);
     }
     expect(await all((page) => listMemberships(db, ACME_EAST, {}, page), 2)).toHaveLength(3);
+    const inSubTenants = (await all((page) => listMemberships(db, ACME, {}, page), 9)).filter((one) => one.subTenantId);
+    const both: TenantScope = [...ACME_EAST, { tenantId: 'acme', subTenantId: 'west' }];
+    for (const filter of [{}, { role: 'viewer' }, { status: 'active' }]) {
+      for (const limit of [1, 4, 9]) {
+        expect(await all((page) => listMemberships(db, both, filter, page), limit)).toEqual(inSubTenants);
+      }
+    }
     expect(await all((page) => listMemberships(db, ACME, { role: 'owner' }, page), 2)).toEqual([]);
   });
 

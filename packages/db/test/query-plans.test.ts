@@ -3,25 +3,29 @@ import { expect, test } from 'vitest';
 import type { Database } from '../src/database.ts';
 import { listAuditEvents } from '../src/repositories/audit-events.ts';
 import { listEndingCredentials, listSettledRotations } from '../src/repositories/credential-expiry.ts';
-import { revokeSessionsOfItems } from '../src/repositories/gateway-sessions.ts';
-import { findInventoryItemsByKeys } from '../src/repositories/inventory.ts';
+import { listGatewaySessions, revokeSessionsOfItems } from '../src/repositories/gateway-sessions.ts';
+import { insertGateway } from '../src/repositories/gateways.ts';
+import { findInventoryItemsByKeys, listInventory } from '../src/repositories/inventory.ts';
 import { manifestDeclarations } from '../src/repositories/manifest-declarations.ts';
 import { insertDeclarations, insertManifest } from '../src/repositories/manifests.ts';
+import { listMemberships } from '../src/repositories/memberships.ts';
 import { findLastOperatorTask, finishOperatorTasks, openOperatorTasks } from '../src/repositories/operator-tasks.ts';
 import { eraseFormerSecrets } from '../src/repositories/provider-secrets.ts';
 import { findSoleProvidersOfTools, insertProvider } from '../src/repositories/providers.ts';
 import { supersedeRecommendationsOf } from '../src/repositories/recommendation-states.ts';
-import { findRecommendation } from '../src/repositories/recommendations.ts';
+import { findRecommendation, listRecommendations } from '../src/repositories/recommendations.ts';
 import { type ObservationState, updateObservationStates } from '../src/repositories/seen-observations.ts';
 import { insertRecommendation } from '../src/repositories/standing-recommendations.ts';
 import { hasTenantNamedLike } from '../src/repositories/tenants.ts';
 import { listTraces } from '../src/repositories/traces.ts';
+import { findUser, listUsers } from '../src/repositories/users.ts';
 import { EVERYWHERE } from '../src/tenancy.ts';
 import { NOW, temporaryDatabase } from './temporary-database.ts';
 
 const ACME = { tenantId: 'acme', subTenantId: null };
 const ACME_EU = { tenantId: 'acme', subTenantId: 'eu' };
 const PAGE_KEY = [NOW.toISOString(), 'x'] as const;
+const PAGE = { limit: 25, after: PAGE_KEY };
 const PROVIDER = { id: 'prov_1', name: 'openai' };
 const SUBJECT = { ...ACME, provider: PROVIDER, providerId: 'prov_1', kind: 'model', nameKey: 'gpt-5' } as const;
 const TASK = { kind: 'review_observation', subject: { type: 'runtime_observation', id: 'obs_1' } } as const;
@@ -130,12 +134,11 @@ test.each<[string, (db: Database) => Promise<unknown>, string[]]>([
   [
     'a page of the audit, and of what was done by one',
     async (db) => {
-      const page = { limit: 25, after: PAGE_KEY };
-      await listAuditEvents(db, [ACME], { createdAfter: NOW.toISOString() }, page);
-      await listAuditEvents(db, [ACME], { actorId: 'sa_1' }, page);
-      await listAuditEvents(db, EVERYWHERE, { actorId: 'sa_1' }, page);
-      await listAuditEvents(db, [ACME_EU], { actorId: 'sa_1' }, page);
-      await listAuditEvents(db, [ACME_EU], {}, page);
+      await listAuditEvents(db, [ACME], { createdAfter: NOW.toISOString() }, PAGE);
+      await listAuditEvents(db, [ACME], { actorId: 'sa_1' }, PAGE);
+      await listAuditEvents(db, EVERYWHERE, { actorId: 'sa_1' }, PAGE);
+      await listAuditEvents(db, [ACME_EU], { actorId: 'sa_1' }, PAGE);
+      await listAuditEvents(db, [ACME_EU], {}, PAGE);
     },
     [
       'audit_events_by_tenant (tenant_id=? AND created_at>? AND (created_at,id)<(?,?))',
@@ -151,16 +154,101 @@ test.each<[string, (db: Database) => Promise<unknown>, string[]]>([
   [
     'a page of traces',
     async (db) => {
-      const page = { limit: 25, after: PAGE_KEY };
-      await listTraces(db, [ACME], { serviceName: 'shop' }, page);
-      await listTraces(db, EVERYWHERE, {}, page);
-      await listTraces(db, [ACME_EU], {}, page);
+      await listTraces(db, [ACME], { serviceName: 'shop' }, PAGE);
+      await listTraces(db, EVERYWHERE, {}, PAGE);
+      await listTraces(db, [ACME_EU], {}, PAGE);
     },
     [
       'traces_by_tenant (tenant_id=? AND created_at<?)',
       'traces_by_tenant (tenant_id=? AND created_at<?)',
       'traces_by_time (created_at<?)',
       'traces_by_place (tenant_id=? AND sub_tenant_id=? AND created_at<?)',
+    ],
+  ],
+  [
+    'a page of the sessions of a gateway',
+    async (db) => {
+      await listGatewaySessions(db, [ACME], { gatewayId: 'gw_1' }, PAGE, NOW);
+      for (const status of ['revoked', 'expired']) {
+        await listGatewaySessions(db, [ACME], { gatewayId: 'gw_1', status }, PAGE, NOW);
+      }
+      await listGatewaySessions(db, [ACME_EU], { gatewayId: 'gw_1', subject: 'user:1' }, { ...PAGE, after: null }, NOW);
+    },
+    [
+      ...Array<string>(4).fill('gateway_sessions_by_gateway (tenant_id=? AND gateway_id=? AND (created_at,id)<(?,?))'),
+      ...Array<string>(2).fill('gateway_sessions_by_gateway (tenant_id=? AND gateway_id=?)'),
+    ],
+  ],
+  [
+    'each stretch of the sessions of a gateway that no filter finds',
+    async (db) => {
+      const made = { name: 'edge', displayName: null, url: null, status: 'active', manifestId: null } as const;
+      const gateway = await insertGateway(db, ACME, { ...made, providerIds: [], sessionTtlSeconds: 60 }, NOW);
+      const time = NOW.toISOString();
+      const fields = {
+        ...{ tenant_id: 'acme', sub_tenant_id: '', gateway_id: gateway.id, subject: 'user:1', opened_by: 'user:1' },
+        ...{ actor: null, revoked_at: null, gateway_url: null, grants: '[]', metadata: '{}' },
+        ...{ issued_at: time, expires_at: time, created_at: time, updated_at: time },
+      };
+      const ids = Array.from({ length: 2001 }, (_, index) => `ses_${index}`);
+      await db
+        .insertInto('gateway_sessions')
+        .values(ids.map((id) => ({ ...fields, id })))
+        .execute();
+      const page = { limit: 25, after: null };
+      await listGatewaySessions(db, [ACME], { gatewayId: gateway.id, status: 'active' }, page, NOW);
+    },
+    [
+      ...['gateway_sessions_by_gateway (tenant_id=? AND gateway_id=?)'],
+      ...['gateway_sessions_by_gateway (tenant_id=? AND gateway_id=? AND (created_at,id)>(?,?))'],
+      ...Array<string>(2).fill('gateway_sessions_by_gateway (tenant_id=? AND gateway_id=? AND (created_at,id)<(?,?))'),
+    ],
+  ],
+  [
+    'a page of the inventory of a provider',
+    async (db) => {
+      await listInventory(db, [ACME], { providerId: 'prov_1' }, PAGE);
+      await listInventory(db, [ACME], { providerId: 'prov_1', kind: 'tool' }, PAGE);
+      await listInventory(db, [ACME_EU], { providerId: 'prov_1', kind: 'tool', status: 'blocked' }, PAGE);
+    },
+    Array<string>(5).fill('inventory_items_by_time (tenant_id=? AND provider_id=? AND (created_at,id)<(?,?))'),
+  ],
+  [
+    'a page of the recommendations of a provider',
+    async (db) => {
+      await listRecommendations(db, [ACME], { providerId: 'prov_1' }, PAGE);
+      await listRecommendations(db, [ACME], { providerId: 'prov_1', kind: 'block_item', status: 'open' }, PAGE);
+      await listRecommendations(db, [ACME_EU], { providerId: 'prov_1', status: 'dismissed' }, PAGE);
+    },
+    Array<string>(5).fill('recommendations_by_provider (tenant_id=? AND provider_id=? AND (created_at,id)<(?,?))'),
+  ],
+  [
+    'a page of the memberships of a tenant, and of a sub-tenant',
+    async (db) => {
+      const page = { limit: 25, after: [NOW.toISOString(), '["usr_1","acme",""]'] as const };
+      await listMemberships(db, [ACME], { role: 'owner' }, page);
+      await listMemberships(db, [ACME_EU], { status: 'pending' }, page);
+    },
+    [
+      ...Array<string>(2).fill('memberships_by_time (tenant_id=? AND (created_at,user_id)<(?,?))'),
+      ...Array<string>(2).fill('memberships_by_place (tenant_id=? AND sub_tenant_id=? AND (created_at,user_id)<(?,?))'),
+    ],
+  ],
+  [
+    'a page of all users',
+    (db) => listUsers(db, EVERYWHERE, { scope: EVERYWHERE, self: null }, { status: 'disabled' }, PAGE),
+    Array<string>(2).fill('users_by_time ((created_at,id)<(?,?))'),
+  ],
+  [
+    'one of the users of a tenant, by the id and by the email',
+    async (db) => {
+      const view = { scope: [ACME], self: null };
+      await findUser(db, view, 'usr_1');
+      await listUsers(db, [ACME], view, { email: 'ada@x.example' }, PAGE);
+    },
+    [
+      ...['sqlite_autoindex_users_2 (id=?)', 'memberships (tenant_id=? AND user_id=?)'],
+      ...['users (email_key=?)', 'memberships (tenant_id=? AND user_id=?)'],
     ],
   ],
 ])('searched by an index: %s', async (_what, ask, indexes) => {

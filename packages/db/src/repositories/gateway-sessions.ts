@@ -5,18 +5,9 @@ import type { InventoryKind } from '@quartermaster/contracts/inventory.ts';
 import { type Expression, type Insertable, type Selectable, type SqlBool, sql } from 'kysely';
 import type { Database } from '../database.ts';
 import { idsSince, newId } from '../ids.ts';
+import { listRows, type Stretch, withinStretch } from '../listing.ts';
 import { nameKey } from '../name-key.ts';
-import {
-  newestFirst,
-  type Page,
-  type PageRequest,
-  pageOf,
-  placeColumns,
-  placeOf,
-  timeKey,
-  timesOf,
-  within,
-} from '../queries.ts';
+import { type Page, type PageRequest, placeColumns, placeOf, timesOf, within } from '../queries.ts';
 import { statement } from '../statement.ts';
 import type { Tables } from '../tables.ts';
 import type { TenantPlace, TenantScope } from '../tenancy.ts';
@@ -74,15 +65,25 @@ export async function listGatewaySessions(
   page: PageRequest,
   now: Date,
 ): Promise<Page<GatewaySession>> {
+  const { gatewayId, status, subject } = filter;
+  const { rows, next } = await listRows(db, scope, page, {
+    table: 'gateway_sessions',
+    parentId: gatewayId,
+    isSifted: status != null || subject != null,
+    rows: (stretch) => sessionRows(db, filter, stretch, now).execute(),
+  });
+  return { items: rows.map((row) => toGatewaySession(row, now)), next };
+}
+
+function sessionRows(db: Database, filter: GatewaySessionFilter, stretch: Stretch, now: Date) {
   let query = db
     .selectFrom('gateway_sessions')
     .selectAll()
     .where('gateway_id', '=', filter.gatewayId)
-    .where(within(scope));
+    .where(within(stretch.scope));
   if (filter.status != null) query = query.where(hasStatus(filter.status, now));
   if (filter.subject != null) query = query.where('subject', '=', filter.subject);
-  const rows = await query.$call(newestFirst(page)).execute();
-  return pageOf(rows, page.limit, (row) => toGatewaySession(row, now), timeKey);
+  return query.where(withinStretch(stretch)).orderBy('created_at', 'desc').orderBy('id', 'desc').limit(stretch.rows);
 }
 
 const newSession = statement((db, { row }: { row: Insertable<Tables['gateway_sessions']> }) =>

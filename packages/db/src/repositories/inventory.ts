@@ -2,17 +2,8 @@ import type { InventoryItem } from '@quartermaster/contracts/inventory.ts';
 import type { Selectable } from 'kysely';
 import type { Database } from '../database.ts';
 import { newId } from '../ids.ts';
-import {
-  newestFirst,
-  type Page,
-  type PageRequest,
-  pageOf,
-  placeColumns,
-  placeOf,
-  timeKey,
-  timesOf,
-  within,
-} from '../queries.ts';
+import { listRows, type Stretch, withinStretch } from '../listing.ts';
+import { type Page, type PageRequest, placeColumns, placeOf, timesOf, within } from '../queries.ts';
 import { among, rowStatement } from '../row-statement.ts';
 import type { Tables } from '../tables.ts';
 import type { TenantPlace, TenantScope } from '../tenancy.ts';
@@ -24,6 +15,7 @@ export type NewInventoryItem = Pick<
   /** What its variants share: as nameKey makes it. */
   nameKey: string;
 };
+type InventoryFilter = { providerId: string; kind?: string | null | undefined; status?: string | null | undefined };
 /** What an item is found by: its name as nameKey makes it, at its provider. */
 type ItemKey = Pick<InventoryItem, 'providerId' | 'kind'> & { nameKey: string };
 export type KeyedItem = InventoryItem & { nameKey: string };
@@ -92,18 +84,27 @@ const selectByKeys = rowStatement((db, rows: readonly ItemKey[], { tenantId }: {
 export async function listInventory(
   db: Database,
   scope: TenantScope,
-  filter: { providerId: string; kind?: string | null | undefined; status?: string | null | undefined },
+  filter: InventoryFilter,
   page: PageRequest,
 ): Promise<Page<InventoryItem>> {
+  const { rows, next } = await listRows(db, scope, page, {
+    table: 'inventory_items',
+    parentId: filter.providerId,
+    isSifted: filter.kind != null || filter.status != null,
+    rows: (stretch) => itemRows(db, filter, stretch).execute(),
+  });
+  return { items: rows.map(toInventoryItem), next };
+}
+
+function itemRows(db: Database, filter: InventoryFilter, stretch: Stretch) {
   let query = db
     .selectFrom('inventory_items')
     .selectAll()
     .where('provider_id', '=', filter.providerId)
-    .where(within(scope));
+    .where(within(stretch.scope));
   if (filter.kind != null) query = query.where('kind', '=', filter.kind as InventoryItem['kind']);
   if (filter.status != null) query = query.where('status', '=', filter.status as InventoryItem['status']);
-  const rows = await query.$call(newestFirst(page)).execute();
-  return pageOf(rows, page.limit, toInventoryItem, timeKey);
+  return query.where(withinStretch(stretch)).orderBy('created_at', 'desc').orderBy('id', 'desc').limit(stretch.rows);
 }
 
 /** @param place the provider's. @throws DuplicateKeyError where the provider has an item of this kind and name */

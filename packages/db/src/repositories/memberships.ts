@@ -1,16 +1,9 @@
 import type { Membership } from '@quartermaster/contracts/memberships.ts';
-import { type Expression, type Selectable, type SqlBool, sql } from 'kysely';
+import { type Expression, type Selectable, type SelectQueryBuilder, type SqlBool, sql } from 'kysely';
 import type { Database } from '../database.ts';
-import {
-  type Page,
-  type PageKey,
-  type PageRequest,
-  pageOf,
-  placeColumns,
-  placeOf,
-  timesOf,
-  within,
-} from '../queries.ts';
+import { type At, listRows, type Stretch } from '../listing.ts';
+import { type Page, type PageKey, type PageRequest, placeColumns, placeOf, timesOf, within } from '../queries.ts';
+import { statement } from '../statement.ts';
 import type { Tables } from '../tables.ts';
 import type { TenantPlace, TenantScope } from '../tenancy.ts';
 
@@ -112,18 +105,62 @@ export async function listMemberships(
   filter: MembershipFilter,
   page: PageRequest,
 ): Promise<Page<Membership>> {
+  const { rows, next } = await listRows(db, scope, page, {
+    keyAt,
+    isSifted: filter.role != null || filter.status != null,
+    rows: (stretch) => membershipRows(db, filter, stretch),
+  });
+  return { items: rows.map(toMembership), next };
+}
+
+async function membershipRows(
+  db: Database,
+  filter: MembershipFilter,
+  { scope, after, until, rows }: Stretch,
+): Promise<(Row & { id: string })[]> {
   let query = db.selectFrom('memberships').selectAll().where(within(scope));
   if (filter.role != null) query = query.where('role', '=', filter.role as Membership['role']);
   if (filter.status != null) query = query.where(hasStatus(filter.status));
-  const rows = await query
-    .where(beforeKey(page.after))
+  if (after !== null) query = query.where(sql<SqlBool>`${KEY} < (${sql.join(keyValues(after))})`);
+  if (until !== null) query = query.where(sql<SqlBool>`${KEY} >= (${sql.join(keyValues(until))})`);
+  const found = await query.$call(newestFirst).limit(rows).execute();
+  return found.map(keyed);
+}
+
+async function keyAt(db: Database, { scope, after, offset }: At) {
+  const found = await rowAt(db, { scope, after: after && keyValues(after), offset });
+  return found.map(keyed);
+}
+
+const rowAt = statement((db, { scope, after, offset }: Omit<At, 'after'> & { after: string[] | null }) => {
+  const query = db
+    .selectFrom('memberships')
+    .select(['created_at', 'user_id', 'tenant_id', 'sub_tenant_id'])
+    .where(within(scope));
+  return (after === null ? query : query.where(sql<SqlBool>`${KEY} < (${sql.join(after)})`))
+    .$call(newestFirst)
+    .limit(1)
+    .offset(offset);
+});
+
+/** A user has several memberships, perhaps made at one time: the key has all that makes one unique. */
+const KEY = sql`(created_at, user_id, tenant_id, sub_tenant_id)`;
+
+function newestFirst<O>(query: SelectQueryBuilder<Tables, 'memberships', O>): typeof query {
+  return query
     .orderBy('created_at', 'desc')
     .orderBy('user_id', 'desc')
     .orderBy('tenant_id', 'desc')
-    .orderBy('sub_tenant_id', 'desc')
-    .limit(page.limit + 1)
-    .execute();
-  return pageOf(rows, page.limit, toMembership, keyOf);
+    .orderBy('sub_tenant_id', 'desc');
+}
+
+/** No id has a character that comes before the quotation mark, or that JSON escapes: these sort as the columns do. */
+function keyed<Found extends Pick<Row, 'user_id' | 'tenant_id' | 'sub_tenant_id'>>(row: Found): Found & { id: string } {
+  return { ...row, id: JSON.stringify([row.user_id, row.tenant_id, row.sub_tenant_id]) };
+}
+
+function keyValues([time, rest]: PageKey): string[] {
+  return [time, ...(JSON.parse(rest) as [string, string, string])];
 }
 
 /** @throws DuplicateKeyError where the user has a membership there */
@@ -242,17 +279,6 @@ export async function findTenantOwnedAlone(
     )
     .executeTakeFirst();
   return row?.tenant_id;
-}
-
-/** A user has several memberships, perhaps made at one time: the key has all that makes one unique. */
-function keyOf(row: Row): PageKey {
-  return [row.created_at, JSON.stringify([row.user_id, row.tenant_id, row.sub_tenant_id])];
-}
-
-function beforeKey(key: PageKey | null): Expression<SqlBool> {
-  if (key === null) return sql<SqlBool>`1 = 1`;
-  const rest = JSON.parse(key[1]) as [string, string, string];
-  return sql<SqlBool>`(created_at, user_id, tenant_id, sub_tenant_id) < (${sql.join([key[0], ...rest])})`;
 }
 
 function hasStatus(status: string): Expression<SqlBool> {

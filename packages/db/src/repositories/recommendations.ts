@@ -6,7 +6,8 @@ import {
 } from '@quartermaster/contracts/recommendations.ts';
 import { type Selectable, type SqlBool, sql } from 'kysely';
 import type { Database } from '../database.ts';
-import { newestFirst, type Page, type PageRequest, pageOf, placeOf, timeKey, timesOf, within } from '../queries.ts';
+import { listRows, type Stretch, withinStretch } from '../listing.ts';
+import { type Page, type PageRequest, placeOf, timesOf, within } from '../queries.ts';
 import { among, rowStatement } from '../row-statement.ts';
 import type { Tables } from '../tables.ts';
 import type { TenantPlace, TenantScope } from '../tenancy.ts';
@@ -25,6 +26,12 @@ export type Subject = { providerId: string; subject: string };
 
 export type NewRecommendation = Subject & Pick<Recommendation, 'kind' | 'reason' | 'change'>;
 
+type RecommendationFilter = {
+  providerId: string;
+  status?: string | null | undefined;
+  kind?: string | null | undefined;
+};
+
 type Dismissal = NonNullable<Recommendation['dismissal']>;
 /** A dismissal as it is stored: with what the recommendation was made for. */
 export type StoredDismissal = Dismissal & { cause: string };
@@ -36,19 +43,27 @@ export type StandingRecommendation = Omit<Recommendation, 'observationIds'>;
 export async function listRecommendations(
   db: Database,
   scope: TenantScope,
-  filter: { providerId: string; status?: string | null | undefined; kind?: string | null | undefined },
+  filter: RecommendationFilter,
   page: PageRequest,
 ): Promise<Page<Recommendation>> {
+  const { rows, next } = await listRows(db, scope, page, {
+    table: 'recommendations',
+    parentId: filter.providerId,
+    isSifted: filter.status != null || filter.kind != null,
+    rows: (stretch) => recommendationRows(db, filter, stretch).execute(),
+  });
+  return { items: await withObservations(db, rows), next };
+}
+
+function recommendationRows(db: Database, filter: RecommendationFilter, stretch: Stretch) {
   let query = db
     .selectFrom('recommendations')
     .selectAll()
     .where('provider_id', '=', filter.providerId)
-    .where(within(scope));
+    .where(within(stretch.scope));
   if (filter.status != null) query = query.where('status', '=', filter.status as Row['status']);
   if (filter.kind != null) query = query.where('kind', '=', filter.kind as Row['kind']);
-  const rows = await query.$call(newestFirst(page)).execute();
-  const { items, next } = pageOf(rows, page.limit, (row) => row, timeKey);
-  return { items: await withObservations(db, items), next };
+  return query.where(withinStretch(stretch)).orderBy('created_at', 'desc').orderBy('id', 'desc').limit(stretch.rows);
 }
 
 /** Those of a provider among `ids`, whatever their status. */

@@ -2,9 +2,10 @@ import type { User } from '@quartermaster/contracts/users.ts';
 import { type Expression, type Selectable, type SqlBool, sql } from 'kysely';
 import type { Database } from '../database.ts';
 import { newUserId } from '../ids.ts';
-import { flag, newestFirst, type Page, type PageRequest, pageOf, timeKey, timesOf, within } from '../queries.ts';
+import { listRows, type Stretch, withinStretch } from '../listing.ts';
+import { flag, type Page, type PageRequest, timesOf, within } from '../queries.ts';
 import type { Tables } from '../tables.ts';
-import type { TenantScope } from '../tenancy.ts';
+import { EVERYWHERE, type TenantScope } from '../tenancy.ts';
 import { listMembershipsOf, type UserView } from './memberships.ts';
 
 export type NewUser = Pick<
@@ -34,6 +35,9 @@ export const NO_MARKETING: User['marketingConsent'] = { optedIn: false, consentV
 
 type Row = Selectable<Tables['users']>;
 
+/** Members whose users are looked up and sorted for each page: some milliseconds of work on SQLite. */
+const FEW = 2000;
+
 /** A user who is not deleted: one who accepted a membership in the view's scope, or the one who looks. */
 export async function findUser(db: Database, view: UserView, id: string): Promise<User | undefined> {
   const seen = view.self === id ? sql<SqlBool>`1 = 1` : memberOf(view.scope);
@@ -57,15 +61,24 @@ export async function listUsers(
   filter: UserFilter,
   page: PageRequest,
 ): Promise<Page<User>> {
-  let query = db.selectFrom('users').selectAll().where(memberOf(scope));
+  // One has an email, and few are looked up by their memberships; of many the users are looked through.
+  const areFew = filter.email == null && (await areFewMembers(db, scope));
+  const { rows, next } = await listRows(db, EVERYWHERE, page, {
+    table: 'users',
+    isSifted: filter.email == null && !areFew,
+    rows: (stretch) => userRows(db, areFew ? amongMembers(scope) : memberOf(scope), filter, stretch).execute(),
+  });
+  return { items: await withMemberships(db, view, rows), next };
+}
+
+function userRows(db: Database, isSeen: Expression<SqlBool>, filter: UserFilter, stretch: Stretch) {
+  let query = db.selectFrom('users').selectAll().where(isSeen);
   query =
     filter.status == null
       ? query.where('status', '<>', 'deleted')
       : query.where('status', '=', filter.status as User['status']);
   if (filter.email != null) query = query.where('email_key', '=', emailKey(filter.email));
-  const rows = await query.$call(newestFirst(page)).execute();
-  const { items, next } = pageOf(rows, page.limit, (row) => row, timeKey);
-  return { items: await withMemberships(db, view, items), next };
+  return query.where(withinStretch(stretch)).orderBy('created_at', 'desc').orderBy('id', 'desc').limit(stretch.rows);
 }
 
 export async function findAccount(db: Database, id: string): Promise<Account | undefined> {
@@ -220,11 +233,37 @@ function emailKey(email: string): string {
   return email.replaceAll(/[A-Z]/g, (letter) => letter.toLowerCase());
 }
 
-/** Users who accepted a membership in `scope`; everywhere also those without any. */
+/**
+ * Users who accepted a membership in `scope`; everywhere also those without any. Each user is asked for theirs: neither
+ * dialect makes a join of it, or a list of all members.
+ */
 function memberOf(scope: TenantScope): Expression<SqlBool> {
   if (scope.some((place) => place.tenantId === null && place.subTenantId === null)) return sql<SqlBool>`1 = 1`;
+  return sql<SqlBool>`users.id = (
+    select user_id from memberships
+    where user_id = users.id and accepted_at is not null and ${within(scope, 'memberships')} limit 1)`;
+}
+
+/** The same by a list of all members. */
+function amongMembers(scope: TenantScope): Expression<SqlBool> {
   return sql<SqlBool>`users.id in (
     select user_id from memberships where accepted_at is not null and ${within(scope, 'memberships')})`;
+}
+
+/** Whether at most {@link FEW} memberships in `scope` are accepted. Over all tenants no index tells. */
+async function areFewMembers(db: Database, scope: TenantScope): Promise<boolean> {
+  let left = FEW;
+  for (const place of scope) {
+    if (place.tenantId === null) return false;
+    const query = db.selectFrom('memberships').select('user_id').where('accepted_at', 'is not', null);
+    const members = await query
+      .where(within([place]))
+      .limit(left + 1)
+      .execute();
+    left -= members.length;
+    if (left < 0) return false;
+  }
+  return true;
 }
 
 /** Adds the memberships that the view shows to a whole page with one query. */
