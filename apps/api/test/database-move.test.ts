@@ -206,17 +206,18 @@ test('it refuses what it cannot move, in one line, and changes nothing', { timeo
 /** A file that a server has been started on. */
 async function filledFile(): Promise<string> {
   const file = await databaseFile();
-  const { child, ended } = await startProcess({ DATABASE_URL: `sqlite:${file}`, QM_LOG_LEVEL: 'error' });
-  child.kill('SIGTERM');
-  await ended;
+  const server = await startTestServer({ DATABASE_URL: `sqlite:${file}`, QM_SECRET_KEY: SECRET_KEY });
+  await server.end();
   return file;
 }
 
-/** So many audit events more. */
+/** So many audit events more, of the same kind as one that is there. */
 async function fill(db: Database, count: number): Promise<void> {
   const { id: _id, ...event } = await db.selectFrom('audit_events').selectAll().limit(1).executeTakeFirstOrThrow();
-  for (let start = 0; start < count; start += 500) {
-    const rows = Array.from({ length: 500 }, () => ({ ...event, id: newAuditEventId(new Date()) }));
-    await db.insertInto('audit_events').values(rows).execute();
-  }
+  const columns = sql.join(Object.keys(event).map((column) => sql.ref(column)));
+  await sql`
+    with recursive numbers(number) as (select 1 union all select number + 1 from numbers where number < ${sql.lit(count)})
+    insert into audit_events (id, ${columns})
+    select ${sql.lit(newAuditEventId(new Date()))} || number, ${columns}
+    from numbers cross join (select * from audit_events limit 1) as event`.execute(db);
 }

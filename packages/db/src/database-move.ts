@@ -3,6 +3,7 @@ import { sql } from 'kysely';
 import { type Database, migrate } from './database.ts';
 import { isPostgres } from './dialects/postgres.ts';
 import { makeSpanPartitions } from './dialects/postgres-spans.ts';
+import { hasTable, migrationsOf } from './stored-migrations.ts';
 import { TABLE_NAMES, type TableName } from './stored-tables.ts';
 import { type Contents, contentsOf, keyOf, type Row, type RowKey, rowsBehind } from './table-contents.ts';
 import { inTransaction } from './transaction.ts';
@@ -78,17 +79,6 @@ async function requireSameVersion(source: Database, target: Database): Promise<v
   throw new MoveError(
     `the source has the schema ${there}, this version has ${to.at(-1)}: start the server of this version on it once, and stop it`,
   );
-}
-
-async function migrationsOf(db: Database): Promise<string[]> {
-  if (!(await hasTable(db, 'kysely_migration'))) return [];
-  const { rows } = await sql<{ name: string }>`select name from kysely_migration order by name`.execute(db);
-  return rows.map(({ name }) => name).toSorted();
-}
-
-async function hasTable(db: Database, table: string): Promise<boolean> {
-  const tables = await db.introspection.getTables({ withInternalKyselyTables: true });
-  return tables.some(({ name }) => name === table);
 }
 
 async function beginOrGoOn(target: Database, origin: string): Promise<void> {

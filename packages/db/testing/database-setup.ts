@@ -1,11 +1,10 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { rm } from 'node:fs/promises';
 import type { TestProject } from 'vitest/node';
 import { migrate, openDatabase } from '../src/database.ts';
 import { isPostgres } from '../src/dialects/postgres.ts';
 import { makeSpanPartitions } from '../src/dialects/postgres-spans.ts';
 import { createDatabase, dropDatabase, type PostgresServer, startPostgres } from './postgres-server.ts';
+import { temporaryFolder } from './temporary-folder.ts';
 
 const DATABASE = 'quartermaster_template';
 
@@ -18,7 +17,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
 }
 
 async function setupSqlite(project: TestProject): Promise<() => Promise<void>> {
-  const folder = await mkdtemp(join(tmpdir(), 'quartermaster-template-'));
+  const folder = await temporaryFolder('quartermaster-template-');
   await migrated(`sqlite:${folder}/template.db`);
   project.provide('template', { dialect: 'sqlite', path: `${folder}/template.db` });
   return () => rm(folder, { recursive: true });

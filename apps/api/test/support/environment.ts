@@ -1,10 +1,10 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Database, openDatabase } from '@quartermaster/db/database.ts';
 import { newTestDatabase } from '@quartermaster/db/testing/test-database.ts';
+import { temporaryFolder } from '@quartermaster/db/testing/temporary-folder.ts';
 import { onTestFinished } from 'vitest';
 import { mintApiKey } from '../../src/access/api-key-format.ts';
 
@@ -15,7 +15,7 @@ export function newBootstrapKey(): string {
 
 /** A database file for the length of one test. */
 export async function databaseFile(): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'quartermaster-'));
+  const folder = await temporaryFolder('quartermaster-');
   onTestFinished(() => rm(folder, { recursive: true }));
   return join(folder, 'test.db');
 }
