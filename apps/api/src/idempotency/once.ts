@@ -1,12 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto';
 import type { Operation } from '@quartermaster/contracts/operation.ts';
-import {
-  claimKey,
-  type KeyOwner,
-  keepAnswer,
-  type NewClaim,
-  releaseKey,
-} from '@quartermaster/db/repositories/idempotency-keys.ts';
+import { CommitOutcomeUnknownError } from '@quartermaster/db/errors.ts';
+import { claimKey, type KeyOwner, keepAnswer, type NewClaim } from '@quartermaster/db/repositories/idempotency-keys.ts';
 import canonicalize from 'canonicalize';
 import { type Principal, principalName } from '../access/principal.ts';
 import { SecretUnreadableError } from '../crypto/secret-box.ts';
@@ -15,6 +10,7 @@ import { checkValues } from '../http/values.ts';
 import { inOneTransaction } from '../one-transaction.ts';
 import type { Services } from '../services.ts';
 import { keyFailure } from './key-header.ts';
+import { release } from './release.ts';
 import { type Standing, standingOf, stillStands } from './standing.ts';
 
 /** How long an answer is kept. */
@@ -57,7 +53,7 @@ export async function performOnce(
   checkValues(write.raw);
   const now = services.now();
   const claim = claimOf(write, now);
-  const claimed = await claimKey(services.db, claim, now);
+  const claimed = await claimedKey(services, claim, now);
   switch (claimed.outcome) {
     case 'answered': {
       const { output, standing } = opened(services, claim, claimed.sealedAnswer);
@@ -85,6 +81,20 @@ export async function performOnce(
     return { output, replayed: false };
   } catch (error) {
     await release(services, claim);
+    throw error;
+  }
+}
+
+/** Where nobody knows whether the key was claimed, nobody would release it. */
+async function claimedKey(
+  services: Services,
+  claim: NewClaim,
+  now: Date,
+): Promise<Awaited<ReturnType<typeof claimKey>>> {
+  try {
+    return await claimKey(services.db, claim, now);
+  } catch (error) {
+    if (error instanceof CommitOutcomeUnknownError) await release(services, claim);
     throw error;
   }
 }
@@ -137,15 +147,6 @@ function opened({ secrets }: Services, owner: KeyOwner, sealed: string): Kept {
       'idempotency_answer_unreadable',
       'What was asked was done. Its answer cannot be opened: the secret key was changed since.',
     );
-  }
-}
-
-/** Where the database is away the lease ends it. One that was answered after all, by a commit of unknown outcome, stays. */
-async function release({ db, log }: Services, claim: NewClaim): Promise<void> {
-  try {
-    await releaseKey(db, claim);
-  } catch (error) {
-    log.warn({ err: error }, 'an idempotency key was not released; its lease ends it');
   }
 }
 

@@ -1,3 +1,5 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import {
   administer,
   createDatabase,
@@ -124,4 +126,47 @@ test('connections that are cut under load, again and again: each request is answ
   expect(clients.refused.length).toBeGreaterThan(0);
   expect(new Set(clients.refused.map(({ status }) => status))).toEqual(new Set([503]));
   await expectNothingLost('cut', clients);
+}, 120_000);
+
+// Regression: a claim that could not be released while the database was away held its key for the minute of its lease.
+test('writes with an Idempotency-Key that a stop of the server refused can be sent again as soon as it is back', async () => {
+  const done: string[] = [];
+  const pending = new Map<string, string>();
+  const state = { stopped: false };
+  const send = (id: string, key: string) =>
+    server.call('POST', '/v1/service-accounts', {
+      as: server.admin,
+      body: { id, name: id, tenantId: 'keyed' },
+      headers: { 'idempotency-key': key },
+    });
+  const client = async (name: string) => {
+    for (let count = 0; !state.stopped; count += 1) {
+      const [id, key] = [`${name}-${count}`, randomUUID()];
+      const { status } = await send(id, key);
+      if (status === 200) done.push(id);
+      else {
+        pending.set(id, key);
+        await sleep(20);
+      }
+    }
+  };
+  const clients = Array.from({ length: CONNECTIONS }, (_, index) => client(`keyed-${index}`));
+  for (let stop = 1; stop <= 3; stop += 1) {
+    const acknowledged = done.length;
+    await vi.waitFor(() => expect(done.length).toBeGreaterThan(acknowledged + 30), { timeout: 30_000 });
+    await postgres.halt();
+    await sleep(300);
+    await postgres.resume();
+  }
+  await vi.waitFor(async () => expect((await server.call('GET', '/readyz')).status).toBe(200), RECOVERY);
+  state.stopped = true;
+  await Promise.all(clients);
+  expect(pending.size).toBeGreaterThan(0);
+  for (const [id, key] of pending) {
+    await vi.waitFor(async () => expect((await send(id, key)).status).toBe(200), RECOVERY);
+    done.push(id);
+  }
+  const { accounts, audited } = await stored('keyed');
+  expect(accounts).toEqual(done.toSorted());
+  expect(audited).toEqual(accounts);
 }, 120_000);
