@@ -1,10 +1,10 @@
 import { existsSync } from 'node:fs';
-import { stat, writeFile } from 'node:fs/promises';
+import { readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import SqliteDatabase from 'better-sqlite3';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { ConfigError, readConfig } from '../src/config.ts';
+import { ConfigError, ROOT, readConfig } from '../src/config.ts';
 import { databaseFile, freePort, newBootstrapKey } from './support/environment.ts';
 import { runProgram, startProcess } from './support/process.ts';
 import { startTestServer } from './support/server.ts';
@@ -179,6 +179,16 @@ describe('the development identity provider', () => {
     expect(readConfig({ ...issuer, QM_DEV_IDENTITY: '1' }).devIdentity).toBe(false);
     expect(readConfig({ ...issuer, QM_DEV_IDENTITY: '1', HOST: '0.0.0.0' }).devIdentity).toBe(false);
   });
+});
+
+test('regression: what npm runs with the Node that comes along installs it first, and says nothing of it on stdout', async () => {
+  const { scripts } = JSON.parse(await readFile(`${ROOT}/package.json`, 'utf8')) as { scripts: Record<string, string> };
+  const [install] = scripts['start']?.split(' && ') ?? [];
+  expect(install).toContain('install --frozen-lockfile');
+  for (const name of ['dev-token', 'admin-key', 'backup', 'migrate-database']) {
+    expect(scripts[name], name).toMatch(/ && exec node apps\/\S+\.ts$/);
+    expect(scripts[name]?.split(' && ')[0], name).toBe(`${install} >&2`);
+  }
 });
 
 describe('the program', () => {
