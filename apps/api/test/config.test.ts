@@ -270,7 +270,7 @@ describe('the program', () => {
     onTestFinished(() => void db.close());
     db.exec('begin immediate');
     const port = await freePort();
-    runProgram({ DATABASE_URL, PORT: String(port), QM_SECRET_KEY: SECRET_KEY });
+    const { output, ended } = runProgram({ DATABASE_URL, PORT: String(port), QM_SECRET_KEY: SECRET_KEY });
     const ask = () => wire(`http://127.0.0.1:${port}`, { target: '/v1/tenants', headers: { 'x-request-id': 'mine' } });
     const answer = await vi.waitFor(ask, { timeout: 20_000, interval: 20 });
     expect(answer.status).toBe(503);
@@ -279,6 +279,9 @@ describe('the program', () => {
       ...{ 'content-type': 'application/problem+json', 'x-request-id': 'mine', 'retry-after': '1' },
       ...{ 'x-content-type-options': 'nosniff', 'x-frame-options': 'DENY' },
     });
+    // A database that stays busy is another end than one that cannot be used.
+    expect(await ended).toEqual({ code: 1, signal: null });
+    expect(output()).toMatch(/^DATABASE_URL: the database cannot be used: [^\n]+\n$/m);
   });
 
   test('regression: the files of a database are for their owner alone', async () => {
