@@ -1,6 +1,6 @@
 import { isIP } from 'node:net';
 import { resolve } from 'node:path';
-import { isPostgresUrl } from '@quartermaster/db/database.ts';
+import { isPostgresUrl, sqlitePath } from '@quartermaster/db/database.ts';
 import { z } from 'zod';
 import { isNetwork } from './outbound/addresses.ts';
 
@@ -25,10 +25,16 @@ const port = z.coerce.number().int().min(0).max(65535);
 
 const requestsAMinute = z.coerce.number().int().min(1).max(10_000_000);
 
+export const DATABASE_URL_FORM =
+  'sqlite:<path> or postgres://<user>:<password>@<host>:<port>/<database>, each part percent-encoded';
+
 const EnvironmentSchema = z.object({
   HOST: z.string().default('127.0.0.1'),
   PORT: port.default(8080),
-  QM_PUBLIC_URL: z.url({ protocol: /^https?$/ }).optional(),
+  QM_PUBLIC_URL: z
+    .url({ protocol: /^https?$/, abort: true })
+    .refine(isWithoutCredentials, { error: 'should have no user and no password: it is told to everybody' })
+    .optional(),
   QM_TRUSTED_PROXIES: list
     .pipe(z.array(z.string().refine(isProxy, { error: 'should be addresses or networks, such as 10.0.0.0/8' })))
     .default([]),
@@ -37,10 +43,7 @@ const EnvironmentSchema = z.object({
     .default([]),
   DATABASE_URL: z
     .string()
-    .refine((url) => /^sqlite:./.test(url) || isPostgresUrl(url), {
-      error:
-        'should be sqlite:<path> or postgres://<user>:<password>@<host>:<port>/<database>, each part percent-encoded',
-    })
+    .refine(isDatabaseUrl, { error: `should be ${DATABASE_URL_FORM}` })
     .default('sqlite:data/quartermaster.db'),
   QM_DATABASE_POOL: z.coerce.number().int().min(2).max(1000).default(10),
   QM_BOOTSTRAP_API_KEY: z.string().optional(),
@@ -50,7 +53,7 @@ const EnvironmentSchema = z.object({
     .optional(),
   QM_OIDC_AUDIENCE: z.string().min(1).default('quartermaster'),
   QM_OIDC_EMAIL_CLAIM: z.string().min(1).default('email'),
-  QM_OIDC_TOKEN_TYPES: z.string().min(1).default('at+jwt'),
+  QM_OIDC_TOKEN_TYPES: list.pipe(z.array(z.string()).min(1, { error: 'should name a type' })).default(['at+jwt']),
   QM_SECRET_KEY: secretKey.optional(),
   QM_SECRET_KEY_LOST: z.enum(['', '0', '1']).default('0'),
   QM_SECRET_KEY_PREVIOUS: list.pipe(z.array(secretKey)).default([]),
@@ -64,6 +67,7 @@ const EnvironmentSchema = z.object({
     .number()
     .int()
     .min(1024)
+    .max(256 * 1024 * 1024)
     .default(64 * 1024 * 1024),
   QM_SELF_SERVICE: z.enum(['on', 'off']).default('on'),
   QM_SHUTDOWN_DELAY_MS: z.coerce.number().int().min(0).max(600_000).default(1000),
@@ -74,7 +78,7 @@ const EnvironmentSchema = z.object({
 
 export type Config = ReturnType<typeof readConfig>;
 
-/** A setting is missing or wrong: the service does not start. */
+/** What is configured, or asked of a command, is missing, wrong or unusable: nothing is begun. */
 export class ConfigError extends Error {}
 
 /**
@@ -116,7 +120,7 @@ export function readConfig(environment: Record<string, string | undefined>) {
       issuer: env.QM_OIDC_ISSUER ?? null,
       audience: env.QM_OIDC_AUDIENCE,
       emailClaim: env.QM_OIDC_EMAIL_CLAIM,
-      tokenTypes: env.QM_OIDC_TOKEN_TYPES.split(',').map((entry) => entry.trim()),
+      tokenTypes: env.QM_OIDC_TOKEN_TYPES,
     },
     secretKey: env.QM_SECRET_KEY === undefined ? null : Buffer.from(env.QM_SECRET_KEY, 'base64'),
     /** Former ones: what they sealed still opens, and is sealed again at start. */
@@ -154,6 +158,15 @@ function parsed<Schema extends z.ZodType>(
   const { success, data, error } = schema.safeParse(Object.fromEntries(set));
   if (success) return data;
   throw new ConfigError(error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`).join('\n'));
+}
+
+export function isDatabaseUrl(url: string): boolean {
+  return isPostgresUrl(url) || sqlitePath(url, ROOT) !== null;
+}
+
+function isWithoutCredentials(url: string): boolean {
+  const { username, password } = new URL(url);
+  return username === '' && password === '';
 }
 
 function isLoopback(host: string): boolean {

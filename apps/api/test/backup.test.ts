@@ -101,20 +101,54 @@ test('it overwrites nothing, leaves nothing behind where it fails, and says why 
   const folder = dirname(file);
   const taken = join(folder, 'taken.db');
   const missing = backup(file, join(folder, 'none.db'));
-  expect((await missing.ended).code).toBe(1);
-  expect(missing.output()).toMatch(/^[^\n]+\n$/);
+  expect((await missing.ended).code).toBe(2);
+  expect(missing.output()).toMatch(/^there is no database at [^\n]+\n$/);
   const service = await startProcess(environmentOf(file));
   await end(service);
   await writeFile(taken, 'kept');
   const refused = backup(file, taken);
-  expect((await refused.ended).code).toBe(1);
+  expect((await refused.ended).code).toBe(2);
   expect(refused.output()).toContain(`${taken} exists`);
   // Regression: it copied everything before it noticed.
   expect(refused.output()).not.toContain('pages');
   const nowhere = backup(file, join(folder, 'no-folder', 'backup.db'));
-  expect((await nowhere.ended).code).toBe(1);
+  expect((await nowhere.ended).code).toBe(2);
   expect((await readdir(folder)).filter((name) => name.includes('partial'))).toEqual([]);
   expect((await stat(taken)).size).toBe(4);
+});
+
+test('regression: half a move is not backed up, and neither is what never was a database of the service', async () => {
+  const file = await databaseFile();
+  await end(await startProcess(environmentOf(file)));
+  const db = new SqliteDatabase(file);
+  db.exec(`create table database_move (table_name text primary key, last_key text, copied integer);
+    insert into database_move values ('', 'sqlite:/the/source.db', 0)`);
+  db.close();
+  const to = join(dirname(file), 'backup.db');
+  const half = backup(file, to);
+  expect((await half.ended).code, half.output()).toBe(2);
+  expect(half.output()).toMatch(/^[^\n]+ an unfinished move from sqlite:\/the\/source\.db: [^\n]+\n$/);
+  const other = join(dirname(file), 'other.db');
+  await writeFile(other, '');
+  const empty = backup(other, to);
+  expect((await empty.ended).code, empty.output()).toBe(2);
+  expect(empty.output()).toMatch(/^DATABASE_URL: the database has no schema of this service\n$/);
+  expect((await readdir(dirname(file))).filter((name) => name.startsWith('backup'))).toEqual([]);
+});
+
+test.each([[['--to']], [[]], [['--to=']], [['--bogus', 'x']], [['--to', 'x', 'y']]])(
+  'regression: arguments that it does not take are said in one line: %j',
+  async (given) => {
+    const { output, ended } = runProgram(environmentOf(await databaseFile()), [COMMAND, ...given]);
+    expect((await ended).code, output()).toBe(2);
+    expect(output()).toMatch(/^[^\n]+: usage: npm run backup -- --to <file>\n$/);
+  },
+);
+
+test('--help says how it is used', async () => {
+  const { output, ended } = runProgram({}, [COMMAND, '--help']);
+  expect((await ended).code).toBe(0);
+  expect(output()).toMatch(/^usage: npm run backup -- --to <file>\n/);
 });
 
 test('regression: a relative --to counts from where npm was called', async () => {

@@ -1,12 +1,14 @@
-import { stat, writeFile } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import SqliteDatabase from 'better-sqlite3';
-import { describe, expect, onTestFinished, test } from 'vitest';
-import { ConfigError, readConfig } from '../src/config.ts';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { ConfigError, ROOT, readConfig } from '../src/config.ts';
 import { databaseFile, freePort, newBootstrapKey } from './support/environment.ts';
 import { runProgram, startProcess } from './support/process.ts';
 import { startTestServer } from './support/server.ts';
+import { wire } from './support/wire.ts';
 
 const ADMIN_KEY = fileURLToPath(new URL('../src/commands/admin-key.ts', import.meta.url));
 const BACKUP = fileURLToPath(new URL('../src/commands/backup.ts', import.meta.url));
@@ -115,6 +117,14 @@ const BAD: [string, string][] = [
   ['QM_RATE_LIMITS', '0'],
   ['QM_OTLP_MAX_BYTES', '10'],
   ['QM_OTLP_MAX_BYTES', 'hunter2'],
+  ['QM_OTLP_MAX_BYTES', String(256 * 1024 * 1024 + 1)],
+  ['QM_OIDC_TOKEN_TYPES', ','],
+  ['QM_PUBLIC_URL', 'https://me:hunter2@qm.example.com'],
+  ['QM_PUBLIC_URL', 'https://hunter2@qm.example.com'],
+  ['DATABASE_URL', 'sqlite::memory:'],
+  ['DATABASE_URL', 'postgres://me:hunter2%zz@localhost/qm'],
+  ['DATABASE_URL', 'postgres://me:hunter2%E4@localhost/qm'],
+  ['DATABASE_URL', 'postgres://me:x@localhost/qm?sslmode=hunter2%'],
   ['QM_LOG_LEVEL', 'hunter2'],
   ['QM_DEV_IDENTITY', 'hunter2'],
   ['QM_DEV_IDENTITY', 'true'],
@@ -171,6 +181,16 @@ describe('the development identity provider', () => {
   });
 });
 
+test('regression: what npm runs with the Node that comes along installs it first, and says nothing of it on stdout', async () => {
+  const { scripts } = JSON.parse(await readFile(`${ROOT}/package.json`, 'utf8')) as { scripts: Record<string, string> };
+  const [install] = scripts['start']?.split(' && ') ?? [];
+  expect(install).toContain('install --frozen-lockfile');
+  for (const name of ['dev-token', 'admin-key', 'backup', 'migrate-database']) {
+    expect(scripts[name], name).toMatch(/ && exec node apps\/\S+\.ts$/);
+    expect(scripts[name]?.split(' && ')[0], name).toBe(`${install} >&2`);
+  }
+});
+
 describe('the program', () => {
   test('ends with code 2 and says what is wrong, without a stack, where a setting is bad', async () => {
     const { output, ended } = runProgram({ PORT: 'hunter2', DATABASE_URL: `sqlite:${await databaseFile()}` });
@@ -179,10 +199,10 @@ describe('the program', () => {
     expect(output()).not.toContain('hunter2');
   });
 
-  test('ends with code 1 and says so, without a stack or the password, where the database cannot be reached', async () => {
+  test('ends with code 2 and says so, without a stack or the password, where the database cannot be reached', async () => {
     const database = { DATABASE_URL: 'postgres://me:hunter2@127.0.0.1:1/qm', QM_SECRET_KEY: SECRET_KEY };
     const { output, ended } = runProgram({ PORT: '0', ...database });
-    expect(await ended).toEqual({ code: 1, signal: null });
+    expect(await ended).toEqual({ code: 2, signal: null });
     expect(output()).toBe('DATABASE_URL: the database cannot be used: connect ECONNREFUSED 127.0.0.1:1\n');
   });
 
@@ -192,8 +212,8 @@ describe('the program', () => {
     for (const path of [file, '/dev/null/x.db', '/proc/nope/x.db', join(file, '..', 'none', 'none', 'x.db')]) {
       for (const program of [undefined, ADMIN_KEY]) {
         const { output, ended } = runProgram({ PORT: '0', DATABASE_URL: `sqlite:${path}` }, program);
-        expect(await ended, output()).toEqual({ code: 1, signal: null });
-        expect(output()).toMatch(/^DATABASE_URL: the database cannot be used: [^\n]+\n$/);
+        expect(await ended, output()).toEqual({ code: 2, signal: null });
+        expect(output()).toMatch(/^(DATABASE_URL: the database cannot be used: |there is no database at )[^\n]+\n$/);
       }
     }
   });
@@ -208,8 +228,60 @@ describe('the program', () => {
       expect(output()).toMatch(/^DATABASE_URL: [^\n]+\n$/);
     }
     const { output, ended } = runProgram({ DATABASE_URL: 'postgres://me@127.0.0.1:1/qm' }, [BACKUP, '--to', 'x']);
-    expect((await ended).code).toBe(1);
+    expect((await ended).code).toBe(2);
     expect(output()).toMatch(/^[^\n]+use pg_dump[^\n]+\n$/);
+  });
+
+  test.each(['no-such-host.invalid', '192.0.2.1', '1.2.3.4.5'])(
+    'regression: a HOST that cannot be listened on is said in one line: %s',
+    async (HOST) => {
+      const { output, ended } = runProgram({ HOST, PORT: '0', DATABASE_URL: `sqlite:${await databaseFile()}` });
+      expect(await ended, output()).toEqual({ code: 2, signal: null });
+      expect(output()).toMatch(/^HOST: [^\n]+\n$/);
+    },
+  );
+
+  test('regression: tables of somebody else, or of a newer version, are said in one line, and left alone', async () => {
+    for (const [schema, said] of [
+      ['create table users (mine text)', /^DATABASE_URL: the database has a table users that is not [^\n]+\n$/],
+      [
+        `create table kysely_migration (name text, timestamp text); insert into kysely_migration values ('9999-x', '')`,
+        /^DATABASE_URL: the database has the migration 9999-x, which this version does not know: [^\n]+\n$/,
+      ],
+    ] as const) {
+      const file = await databaseFile();
+      const db = new SqliteDatabase(file);
+      db.exec(schema);
+      const { output, ended } = runProgram({ PORT: '0', DATABASE_URL: `sqlite:${file}` });
+      expect(await ended, output()).toEqual({ code: 2, signal: null });
+      expect(output()).toMatch(said);
+      expect(db.prepare('select count(*) from sqlite_schema').pluck().get()).toBe(1);
+      db.close();
+    }
+  });
+
+  test('regression: while it starts it answers a problem, as it does later', async () => {
+    const DATABASE_URL = `sqlite:${await databaseFile()}`;
+    const first = await startProcess({ DATABASE_URL, QM_SECRET_KEY: SECRET_KEY });
+    first.child.kill('SIGTERM');
+    await first.ended;
+    // It listens before it looks for an administrator: that is a transaction, and waits for this one.
+    const db = new SqliteDatabase(DATABASE_URL.slice('sqlite:'.length));
+    onTestFinished(() => void db.close());
+    db.exec('begin immediate');
+    const port = await freePort();
+    const { output, ended } = runProgram({ DATABASE_URL, PORT: String(port), QM_SECRET_KEY: SECRET_KEY });
+    const ask = () => wire(`http://127.0.0.1:${port}`, { target: '/v1/tenants', headers: { 'x-request-id': 'mine' } });
+    const answer = await vi.waitFor(ask, { timeout: 20_000, interval: 20 });
+    expect(answer.status).toBe(503);
+    expect(JSON.parse(answer.text)).toMatchObject({ code: 'service_unavailable', status: 503, instance: 'mine' });
+    expect(answer.headers).toMatchObject({
+      ...{ 'content-type': 'application/problem+json', 'x-request-id': 'mine', 'retry-after': '1' },
+      ...{ 'x-content-type-options': 'nosniff', 'x-frame-options': 'DENY' },
+    });
+    // A database that stays busy is another end than one that cannot be used.
+    expect(await ended).toEqual({ code: 1, signal: null });
+    expect(output()).toMatch(/^DATABASE_URL: the database cannot be used: [^\n]+\n$/m);
   });
 
   test('regression: the files of a database are for their owner alone', async () => {
@@ -264,7 +336,7 @@ describe('the bootstrap key', () => {
     const taken = await startTestServer();
     onTestFinished(() => taken.stop());
     const failed = runProgram({ DATABASE_URL, PORT: new URL(taken.url).port });
-    expect((await failed.ended).code).toBe(1);
+    expect((await failed.ended).code).toBe(2);
     // Regression: this was a stack.
     expect(failed.output()).toMatch(/^PORT: 127\.0\.0\.1:\d+ is in use\. [^\n]+\n$/);
     const { url, output } = await startProcess({ DATABASE_URL, PORT: String(await freePort()) });
@@ -289,6 +361,12 @@ describe('the bootstrap key', () => {
 });
 
 describe('the admin-key program', () => {
+  async function served(file: string): Promise<void> {
+    const first = await startProcess({ DATABASE_URL: `sqlite:${file}` });
+    first.child.kill('SIGTERM');
+    await first.ended;
+  }
+
   async function recovered(file: string): Promise<string> {
     const { output, ended } = runProgram({ DATABASE_URL: `sqlite:${file}` }, ADMIN_KEY);
     expect(await ended, output()).toEqual({ code: 0, signal: null });
@@ -307,12 +385,42 @@ describe('the admin-key program', () => {
     expect(items[0]).toMatchObject({ actor: { type: 'system' }, target: { type: 'api_key', id: key.slice(3, 33) } });
   });
 
-  test('works before the first start', async () => {
+  test('regression: it takes no arguments, and makes no key for those that it was given', async () => {
     const file = await databaseFile();
-    const key = await recovered(file);
-    const { url, output } = await startProcess({ DATABASE_URL: `sqlite:${file}` });
-    expect(output()).not.toContain('bootstrap API key');
-    expect(await status(url, key)).toBe(200);
+    await served(file);
+    for (const option of ['--bogus', 'positional']) {
+      const { output, ended } = runProgram({ DATABASE_URL: `sqlite:${file}` }, [ADMIN_KEY, option]);
+      expect(await ended).toEqual({ code: 2, signal: null });
+      expect(output()).toMatch(/^there is [^\n]+: usage: npm run --silent admin-key\n$/);
+    }
+    const help = runProgram({ DATABASE_URL: `sqlite:${file}` }, [ADMIN_KEY, '--help']);
+    expect(await help.ended).toEqual({ code: 0, signal: null });
+    expect(help.output()).toMatch(/^usage: /);
+    const db = new SqliteDatabase(file);
+    expect(db.prepare('select count(*) from credentials').pluck().get()).toBe(1);
+    db.close();
+  });
+
+  test('regression: it makes no database, nor a schema in one, and takes none of another version', async () => {
+    const file = await databaseFile();
+    const refused = async () => {
+      const { output, ended } = runProgram({ DATABASE_URL: `sqlite:${file}` }, ADMIN_KEY);
+      expect(await ended, output()).toEqual({ code: 2, signal: null });
+      expect(output()).toMatch(/^[^\n]+\n$/);
+      return output();
+    };
+    expect(await refused()).toBe(`there is no database at ${file}\n`);
+    expect(existsSync(file)).toBe(false);
+    await writeFile(file, '');
+    expect(await refused()).toMatch(/^DATABASE_URL: the database has the schema none, this version has [^\n]+\n$/);
+    const db = new SqliteDatabase(file);
+    expect(db.prepare('select count(*) from sqlite_schema').pluck().get()).toBe(0);
+    db.close();
+    await served(file);
+    const older = new SqliteDatabase(file);
+    older.prepare(`delete from kysely_migration where name like '0010%'`).run();
+    older.close();
+    expect(await refused()).toMatch(/ has the schema 0009-[^\n]+: start the server of this version on it once\n$/);
   });
 
   test.each([
@@ -321,7 +429,7 @@ describe('the admin-key program', () => {
     ['demoted', `update service_accounts set platform_administrator = 0`],
   ])('makes an administrator of its own where the bootstrap account was %s', async (_, sql) => {
     const file = await databaseFile();
-    await recovered(file);
+    await served(file);
     const db = new SqliteDatabase(file);
     db.prepare(sql).run();
     db.close();

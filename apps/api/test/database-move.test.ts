@@ -101,7 +101,7 @@ test('a move that is killed goes on with the same command, from where it was', {
   expect(done).toBeLessThan(30_000);
 
   const other = move(`sqlite:${await filledFile()}`, target);
-  expect((await other.ended).code).toBe(1);
+  expect((await other.ended).code).toBe(2);
   expect(other.output()).toContain('unfinished move from');
   const again = move(url, target);
   expect(await again.ended, again.output()).toEqual({ code: 0, signal: null });
@@ -181,6 +181,47 @@ test('regression: a server does not start on a half-finished move, and does once
   await startProcess(environment);
 });
 
+test('regression: half a move is no source, however it came to its end', { timeout: 60_000 }, async () => {
+  const { url } = await deployment();
+  const half = await emptyUrl();
+  const stopping = new AbortController();
+  const options = { origin: 'sqlite:/the/source.db', onProgress: () => stopping.abort() };
+  const moving = moveDatabase(await opened(url), await opened(half), { ...options, signal: stopping.signal });
+  await expect(moving).rejects.toThrow('aborted');
+  const target = await emptyUrl();
+  const command = move(half, target);
+  expect((await command.ended).code, command.output()).toBe(2);
+  expect(command.output()).toMatch(/^the source holds an unfinished move from sqlite:\/the\/source\.db: [^\n]+\n$/);
+  // Nothing was made there.
+  expect(await (await opened(target)).introspection.getTables()).toEqual([]);
+});
+
+test('regression: a source without any table is refused in one line', async () => {
+  const [from, to] = [await emptyUrl(), await emptyUrl()];
+  await sql`select 1`.execute(await opened(from));
+  const command = move(from, to);
+  expect((await command.ended).code, command.output()).toBe(2);
+  expect(command.output()).toMatch(/^the source has the schema none, this version has [^\n]+\n$/);
+});
+
+test.each([
+  [['--from', 'sqlite:hunter2', '--to'], /^an option is without its value[^\n]+: usage: [^\n]+\n$/],
+  [['--from', 'sqlite:hunter2'], /^--to is missing: usage: [^\n]+\n$/],
+  [['--bogus', 'hunter2'], /^there is no such option: usage: [^\n]+\n$/],
+  [['postgres://me:hunter2@localhost/qm'], /^there is an argument too many: usage: [^\n]+\n$/],
+])('regression: arguments that it does not take are said in one line, and not repeated: %#', async (given, said) => {
+  const { output, ended } = runProgram({}, [COMMAND, ...given]);
+  expect((await ended).code, output()).toBe(2);
+  expect(output()).toMatch(said);
+  expect(output()).not.toContain('hunter2');
+});
+
+test('--help says how it is used', async () => {
+  const { output, ended } = runProgram({}, [COMMAND, '--help']);
+  expect((await ended).code).toBe(0);
+  expect(output()).toMatch(/^usage: npm run migrate-database -- --from <url> --to <url>\n/);
+});
+
 test('it refuses what it cannot move, in one line, and changes nothing', { timeout: 60_000 }, async () => {
   const { url } = await deployment();
   const empty = await databaseFile();
@@ -193,13 +234,13 @@ test('it refuses what it cannot move, in one line, and changes nothing', { timeo
   ];
   for (const [from, to, said] of rows) {
     const command = move(from, to);
-    expect((await command.ended).code).toBe(1);
+    expect((await command.ended).code).toBe(2);
     expect(command.output()).toMatch(said);
   }
   const old = await opened(`sqlite:${empty}`);
   await sql`create table kysely_migration (name text primary key, timestamp text)`.execute(old);
   const command = move(`sqlite:${empty}`, await emptyUrl());
-  expect((await command.ended).code).toBe(1);
+  expect((await command.ended).code).toBe(2);
   expect(command.output()).toMatch(/^the source has the schema none, this version has [^\n]+\n$/);
 });
 

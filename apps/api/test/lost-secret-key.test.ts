@@ -1,4 +1,4 @@
-import { copyFile, readFile, rm, writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
 import { databaseFile, newBootstrapKey } from './support/environment.ts';
 import { runProgram, startProcess } from './support/process.ts';
@@ -60,6 +60,15 @@ test('a key file that is damaged is refused at start', async () => {
   const { output, ended } = runProgram({ PORT: '0', DATABASE_URL: `sqlite:${file}` });
   expect(await ended).toEqual({ code: 2, signal: null });
   expect(output()).toMatch(/^QM_SECRET_KEY: [^\n]+\.key should hold 32 bytes, base64\n$/);
+});
+
+test('regression: a key file that cannot be read is said in one line', async () => {
+  const file = await databaseFile();
+  // Whoever may read everything, as root may, cannot read this either.
+  await mkdir(`${file}.key`);
+  const { output, ended } = runProgram({ PORT: '0', DATABASE_URL: `sqlite:${file}` });
+  expect(await ended, output()).toEqual({ code: 2, signal: null });
+  expect(output()).toMatch(/^QM_SECRET_KEY: [^\n]+\.key cannot be read: EISDIR\n$/);
 });
 
 test('the former key alone is enough: what it sealed is sealed again by a new one in the file', async () => {

@@ -1,9 +1,10 @@
 import { setImmediate as breathe } from 'node:timers/promises';
 import { sql } from 'kysely';
-import { type Database, migrate } from './database.ts';
+import { type Database, migrate, requireSchema } from './database.ts';
 import { isPostgres } from './dialects/postgres.ts';
 import { makeSpanPartitions } from './dialects/postgres-spans.ts';
-import { hasTable, migrationsOf } from './stored-migrations.ts';
+import { DatabaseUnfitError } from './errors.ts';
+import { hasTable } from './stored-migrations.ts';
 import { TABLE_NAMES, type TableName } from './stored-tables.ts';
 import { type Contents, contentsOf, keyOf, type Row, type RowKey, rowsBehind } from './table-contents.ts';
 import { inTransaction } from './transaction.ts';
@@ -41,14 +42,16 @@ type Step = { table_name: string; last_key: string | null; copied: number };
  * on from there. What was written to the source meanwhile shows in the comparison.
  *
  * @returns what each side has; the target is finished where they are the same everywhere
- * @throws {MoveError} where the source is of another version, or the target is not empty
+ * @throws {MoveError} where the source is of another version or half a move itself, or the target is not empty
  */
 export async function moveDatabase(source: Database, target: Database, options: MoveOptions): Promise<MovedTable[]> {
-  await migrate(target);
+  await named('source', requireWhole(source));
+  await named('target', migrate(target));
   // As a server does at its start: spans that are younger than its days would have to be moved to them then.
   if (isPostgres(target)) await makeSpanPartitions(target, new Date());
   return withoutWrites(source, async (frozen) => {
-    await requireSameVersion(frozen, target);
+    // Again: it may have changed before it could not any more.
+    await named('source', requireWhole(frozen));
     await beginOrGoOn(target, options.origin);
     const moved: MovedTable[] = [];
     for (const table of TABLE_NAMES) await copyTable(frozen, target, { ...options, table });
@@ -71,14 +74,21 @@ export async function unfinishedMove(db: Database): Promise<string | null> {
   return (await stepOf(db, ''))?.last_key ?? 'another database';
 }
 
-async function requireSameVersion(source: Database, target: Database): Promise<void> {
-  const versions = await Promise.all([source, target].map(migrationsOf));
-  const [from = [], to = []] = versions;
-  if (from.join() === to.join()) return;
-  const there = from.at(-1) ?? 'none';
-  throw new MoveError(
-    `the source has the schema ${there}, this version has ${to.at(-1)}: start the server of this version on it once, and stop it`,
-  );
+/** Of this version, and all that its own source had. */
+async function requireWhole(source: Database): Promise<void> {
+  await requireSchema(source);
+  const origin = await unfinishedMove(source);
+  if (origin !== null)
+    throw new MoveError(`the source holds an unfinished move from ${origin}: bring that to its end first`);
+}
+
+/** Says of which of the two it is that it does not do. */
+async function named(which: 'source' | 'target', work: Promise<void>): Promise<void> {
+  try {
+    await work;
+  } catch (error) {
+    throw error instanceof DatabaseUnfitError ? new MoveError(`the ${which} ${error.message}`) : error;
+  }
 }
 
 async function beginOrGoOn(target: Database, origin: string): Promise<void> {

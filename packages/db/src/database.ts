@@ -4,7 +4,7 @@ import { Kysely } from 'kysely';
 import { Migrator } from 'kysely/migration';
 import { postgresDialect } from './dialects/postgres.ts';
 import { sqliteDialect } from './dialects/sqlite.ts';
-import { DatabaseUnavailableError } from './errors.ts';
+import { DatabaseUnavailableError, DatabaseUnfitError } from './errors.ts';
 import { initial } from './migrations/0001-initial.ts';
 import { governanceLoop } from './migrations/0002-governance-loop.ts';
 import { postgres } from './migrations/0003-postgres.ts';
@@ -15,7 +15,8 @@ import { placeIndexes } from './migrations/0007-place-indexes.ts';
 import { tracePlaceIndex } from './migrations/0008-trace-place-index.ts';
 import { foldedTenantIds } from './migrations/0009-folded-tenant-ids.ts';
 import { membershipIndexes } from './migrations/0010-membership-indexes.ts';
-import { migrationsOf } from './stored-migrations.ts';
+import { hasTable, migrationsOf } from './stored-migrations.ts';
+import { TABLE_NAMES } from './stored-tables.ts';
 import type { Tables } from './tables.ts';
 
 /** A connection to the database, or a transaction on it: every repository function takes either. */
@@ -56,17 +57,27 @@ export async function openDatabase(url: string, root: string, { poolSize = POOL_
 
 /**
  * Whether a URL is one of a Postgres server, and can be read. With an @ behind the host it is read wrong: a password that
- * is not percent-encoded, a piece of which would be taken for the host, and told by errors.
+ * is not percent-encoded, a piece of which would be taken for the host, and told by errors. So it is with a % that begins
+ * no escape.
  */
 export function isPostgresUrl(url: string): boolean {
   const parsed = /^postgres(ql)?:\/\//.test(url) ? URL.parse(url) : null;
-  return parsed !== null && !`${parsed.pathname}${parsed.search}${parsed.hash}`.includes('@');
+  return parsed !== null && !`${parsed.pathname}${parsed.search}${parsed.hash}`.includes('@') && canBeDecoded(url);
 }
 
-/** The file of an embedded database, absolute; null where the URL names none. */
+function canBeDecoded(text: string): boolean {
+  try {
+    decodeURIComponent(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** The file of an embedded database, absolute; null where the URL names none, as SQLite's `:memory:` does not. */
 export function sqlitePath(url: string, root: string): string | null {
   const path = /^sqlite:(?:\/\/)?(.+)$/.exec(url)?.[1];
-  return path === undefined ? null : resolve(root, path);
+  return path === undefined || path === ':memory:' ? null : resolve(root, path);
 }
 
 /** Not those above it: a mistyped path would be built, and in some file systems Node tries for ever. */
@@ -84,13 +95,46 @@ async function makeFolder(path: string): Promise<void> {
 /**
  * Brings the schema up to date; all of a migration or nothing of it. Of processes that start at once one does it, and the
  * others wait for it.
+ *
+ * @throws {DatabaseUnfitError} where it holds what is not of this version, or the role may not make what is needed
  */
 export async function migrate(db: Database): Promise<void> {
   // Migrations are never taken back: who has had them all needs no lock, and none of what the migrator looks for first.
-  if ((await migrationsOf(db)).join() === Object.keys(MIGRATIONS).join()) return;
+  const names = await migrationsOf(db);
+  if (names.join() === Object.keys(MIGRATIONS).join()) return;
+  await refuseForeign(db, names);
   const migrator = new Migrator({ db, provider: { getMigrations: async () => MIGRATIONS } });
   const { error, results } = await migrator.migrateToLatest();
   const failed = results?.find((result) => result.status === 'Error');
-  if (error instanceof DatabaseUnavailableError) throw error;
+  if (error instanceof DatabaseUnavailableError || error instanceof DatabaseUnfitError) throw error;
   if (error !== undefined) throw new Error(`migration ${failed?.migrationName ?? ''} failed`, { cause: error });
+}
+
+/**
+ * For whoever does not bring it up to date.
+ *
+ * @throws {DatabaseUnfitError} where the schema is not the one of this version
+ */
+export async function requireSchema(db: Database): Promise<void> {
+  const names = await migrationsOf(db);
+  await refuseForeign(db, names);
+  const wanted = Object.keys(MIGRATIONS);
+  if (names.join() === wanted.join()) return;
+  const versions = `the schema ${names.at(-1) ?? 'none'}, this version has ${wanted.at(-1)}`;
+  throw new DatabaseUnfitError(`has ${versions}: start the server of this version on it once`);
+}
+
+/** What somebody else keeps there, or a newer version, is not touched. */
+async function refuseForeign(db: Database, names: readonly string[]): Promise<void> {
+  const unknown = names.find((name) => !Object.hasOwn(MIGRATIONS, name));
+  if (unknown !== undefined) {
+    throw new DatabaseUnfitError(`has the migration ${unknown}, which this version does not know: start a newer one`);
+  }
+  if (names.length > 0) return;
+  for (const table of TABLE_NAMES) {
+    if (!(await hasTable(db, table))) continue;
+    // Another process may have made them meanwhile.
+    if ((await migrationsOf(db)).length > 0) return;
+    throw new DatabaseUnfitError(`has a table ${table} that is not of this service: name one that is empty`);
+  }
 }

@@ -6,6 +6,14 @@ export class DuplicateKeyError extends Error {
   }
 }
 
+/** The database is not one that this can be done with, until somebody changes it; the message says why: `the database <message>`. */
+export class DatabaseUnfitError extends Error {
+  constructor(message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = 'DatabaseUnfitError';
+  }
+}
+
 /** The database is busy, full, read-only or away. What was asked did not happen; it may be asked again. */
 export class DatabaseUnavailableError extends Error {
   constructor(options: ErrorOptions) {

@@ -1,24 +1,29 @@
 import { resolve } from 'node:path';
-import { parseArgs } from 'node:util';
 import { sqlitePath } from '@quartermaster/db/database.ts';
-import { BackupError, backupSqlite } from '@quartermaster/db/dialects/sqlite-backup.ts';
-import { ROOT, readDatabaseUrl } from '../config.ts';
-import { reportFailure } from '../failures.ts';
+import { BackupError, backupSqlite, TargetTakenError } from '@quartermaster/db/dialects/sqlite-backup.ts';
+import { ConfigError, ROOT, readDatabaseUrl } from '../config.ts';
 import { progressBar } from './progress-bar.ts';
+import { requireFile } from './require-file.ts';
+import { runCommand } from './run-command.ts';
 import { tableOf } from './text-table.ts';
 
-// Copies the embedded database that DATABASE_URL names, while servers use it: npm run backup -- --to <file>
-const { values } = parseArgs({ options: { to: { type: 'string' } } });
+const usage = `npm run backup -- --to <file>
 
-try {
-  const from = sqlitePath(readDatabaseUrl(process.env), ROOT);
-  if (values.to === undefined) stop('usage: npm run backup -- --to <file>');
-  else if (from === null) stop('DATABASE_URL names a Postgres server: use pg_dump, as docs/operations.md says');
+Copies the embedded database that DATABASE_URL names, while servers use it.`;
+
+/** A file or folder cannot be used as it was named; other errors of them come of the machine. */
+const UNUSABLE = /^(ENOENT|ENOTDIR|EISDIR|EACCES|EPERM|EROFS|ELOOP|ENAMETOOLONG|SQLITE_(CANTOPEN|NOTADB|READONLY))/;
+
+await runCommand({ usage, options: ['to'] }, async ({ to }) => {
+  const url = readDatabaseUrl(process.env);
+  const from = sqlitePath(url, ROOT);
+  if (from === null) {
+    throw new ConfigError('DATABASE_URL names a Postgres server: use pg_dump, as docs/operations.md says');
+  }
+  await requireFile(url);
   // npm runs it in the folder of the repository, and says where it was called.
-  else await backUp(from, resolve(process.env['INIT_CWD'] ?? '', values.to));
-} catch (error) {
-  reportFailure(error);
-}
+  await backUp(from, resolve(process.env['INIT_CWD'] ?? '', to));
+});
 
 async function backUp(from: string, to: string): Promise<void> {
   const bar = progressBar('pages');
@@ -33,12 +38,10 @@ async function backUp(from: string, to: string): Promise<void> {
     process.stdout.write(`its secrets open with ${from}.key, or QM_SECRET_KEY: keep that as well, and apart from it\n`);
   } catch (error) {
     bar.stop();
-    if (!(error instanceof BackupError) && !(error instanceof Error && 'code' in error)) throw error;
-    stop(error.message);
+    const code = error instanceof Error && 'code' in error ? String(error.code) : null;
+    if (!(error instanceof BackupError) && (!(error instanceof Error) || code === null)) throw error;
+    if (error instanceof TargetTakenError || UNUSABLE.test(code ?? '')) throw new ConfigError(error.message);
+    process.stderr.write(`${error.message}\n`);
+    process.exitCode = 1;
   }
-}
-
-function stop(message: string): void {
-  process.stderr.write(`${message}\n`);
-  process.exitCode = 1;
 }

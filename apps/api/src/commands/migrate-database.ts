@@ -1,14 +1,17 @@
-import { access } from 'node:fs/promises';
-import { parseArgs } from 'node:util';
 import { type Database, isPostgresUrl, openDatabase, sqlitePath } from '@quartermaster/db/database.ts';
 import { isSame, type MovedTable, MoveError, moveDatabase } from '@quartermaster/db/database-move.ts';
-import { DatabaseUnavailableError } from '@quartermaster/db/errors.ts';
-import { ROOT } from '../config.ts';
+import { DatabaseUnavailableError, DatabaseUnfitError } from '@quartermaster/db/errors.ts';
+import { sql } from 'kysely';
+import { ConfigError, DATABASE_URL_FORM, isDatabaseUrl, ROOT } from '../config.ts';
+import { causeOf } from '../failures.ts';
 import { progressBar } from './progress-bar.ts';
+import { requireFile } from './require-file.ts';
+import { runCommand } from './run-command.ts';
 import { tableOf } from './text-table.ts';
 
-// Moves a deployment to another database: npm run migrate-database -- --from sqlite:... --to postgres://...
-const { values } = parseArgs({ options: { from: { type: 'string' }, to: { type: 'string' } } });
+const usage = `npm run migrate-database -- --from <url> --to <url>
+
+Moves a deployment to another database: sqlite:<path> or postgres://...`;
 
 /** As a shell reports a program that SIGINT ended. */
 const INTERRUPTED = 130;
@@ -16,22 +19,18 @@ const INTERRUPTED = 130;
 /** Characters of a checksum that are shown; all of it is compared. */
 const SHOWN = 16;
 
-if (values.from === undefined || values.to === undefined)
-  stop('usage: npm run migrate-database -- --from <url> --to <url>');
-else await move(values.from, values.to);
+await runCommand({ usage, options: ['from', 'to'] }, ({ from, to }) => move(from, to));
 
 async function move(from: string, to: string): Promise<void> {
-  const reason = await refusal(from, to);
-  if (reason !== null) return stop(reason);
+  refuseAsMove(from, to);
+  await requireFile(from);
   const interrupted = new AbortController();
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => interrupted.abort());
   const opened: Database[] = [];
   const bar = progressBar('rows');
   try {
-    const source = await openDatabase(from, ROOT);
-    opened.push(source);
-    const target = await openDatabase(to, ROOT);
-    opened.push(target);
+    const source = await usable('--from', from, opened);
+    const target = await usable('--to', to, opened);
     const moved = await moveDatabase(source, target, {
       origin: named(from),
       signal: interrupted.signal,
@@ -42,30 +41,36 @@ async function move(from: string, to: string): Promise<void> {
   } catch (error) {
     bar.stop();
     if (interrupted.signal.aborted) stop('interrupted: the same command goes on from here', INTERRUPTED);
-    else if (error instanceof MoveError) stop(error.message);
-    else if (error instanceof DatabaseUnavailableError) stop(`a database is busy or away: ${String(error.cause)}`);
-    else throw error;
+    else if (error instanceof MoveError) throw new ConfigError(error.message);
+    else if (error instanceof DatabaseUnfitError) throw new ConfigError(`a database ${error.message}`);
+    else if (error instanceof DatabaseUnavailableError) {
+      stop(`a database is busy or away: ${causeOf(error)}: the same command may be run again`);
+    } else throw error;
   } finally {
     await Promise.all(opened.map((db) => db.destroy()));
   }
 }
 
-/** Why these two cannot be moved, before either is opened: opening a file makes it. */
-async function refusal(from: string, to: string): Promise<string | null> {
-  for (const url of [from, to]) {
-    if (!isPostgresUrl(url) && sqlitePath(url, ROOT) === null) return 'a database is sqlite:<path> or postgres://...';
+/** Before either is opened: opening a file makes it. @throws {ConfigError} where these two cannot be moved */
+function refuseAsMove(from: string, to: string): void {
+  if (![from, to].every(isDatabaseUrl)) throw new ConfigError(`a database is ${DATABASE_URL_FORM}`);
+  const file = sqlitePath(from, ROOT);
+  if (from === to || (file !== null && file === sqlitePath(to, ROOT))) {
+    throw new ConfigError('the source and the target are the same database');
   }
-  const file = isPostgresUrl(from) ? null : sqlitePath(from, ROOT);
-  if (from === to || (file !== null && !isPostgresUrl(to) && file === sqlitePath(to, ROOT))) {
-    return 'the source and the target are the same database';
+}
+
+/** Opens a database, and asks it something. @throws {ConfigError} where it cannot be used as it is named */
+async function usable(option: string, url: string, opened: Database[]): Promise<Database> {
+  try {
+    const db = await openDatabase(url, ROOT);
+    opened.push(db);
+    await sql`select 1`.execute(db);
+    return db;
+  } catch (error) {
+    if (!(error instanceof DatabaseUnavailableError)) throw error;
+    throw new ConfigError(`${option}: the database cannot be used: ${causeOf(error)}`);
   }
-  const missing =
-    file !== null &&
-    (await access(file).then(
-      () => false,
-      () => true,
-    ));
-  return missing ? `there is no database at ${file}` : null;
 }
 
 function report(moved: readonly MovedTable[], from: string): void {

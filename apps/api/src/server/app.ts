@@ -70,8 +70,7 @@ export function createApp(options: AppOptions): RequestListener {
     sendAnswer(req, res, answer);
   });
   return (req, res) => {
-    const given = req.headers['x-request-id'];
-    res.setHeader('X-Request-Id', typeof given === 'string' && REQUEST_ID.test(given) ? given : randomUUID());
+    setRequestId(req, res);
     log(req, res);
     if (req.url?.startsWith('/v1/') !== true) {
       // Express gives answers another class: what theirs does when connections end stays with them.
@@ -82,6 +81,22 @@ export function createApp(options: AppOptions): RequestListener {
     for (const [name, value] of secure) res.setHeader(name, value);
     void v1(req, res, () => app(req, res));
   };
+}
+
+/** What is answered where the service listens and is not ready to serve. */
+export function whileStarting(): RequestListener {
+  const secure = securityHeaders();
+  return (req, res) => {
+    setRequestId(req, res);
+    for (const [name, value] of secure) res.setHeader(name, value);
+    const starting = new ApiError('service_unavailable', 'The service is starting. Try again in a moment.');
+    sendAnswer(req, res, answerOf(starting, requestIdOf(res)));
+  };
+}
+
+function setRequestId({ headers }: IncomingMessage, res: ServerResponse): void {
+  const given = headers['x-request-id'];
+  res.setHeader('X-Request-Id', typeof given === 'string' && REQUEST_ID.test(given) ? given : randomUUID());
 }
 
 function mountPaths(app: Express, { services, ready, devIdentity }: AppOptions, identify: Identify): void {

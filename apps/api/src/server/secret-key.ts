@@ -52,7 +52,7 @@ function noneOpens(why: string): ConfigError {
 
 /** Null where there is no such file. */
 async function keyIn(path: string): Promise<Buffer | null> {
-  const text = await readFile(path, 'utf8').catch(nullWhere('ENOENT'));
+  const text = await readFile(path, 'utf8').catch(nullWhere('ENOENT', `${path} cannot be read`));
   if (text === null) return null;
   const key = Buffer.from(text.trim(), 'base64');
   if (key.length !== KEY_BYTES) throw new ConfigError(`QM_SECRET_KEY: ${path} should hold ${KEY_BYTES} bytes, base64`);
@@ -62,13 +62,16 @@ async function keyIn(path: string): Promise<Buffer | null> {
 /** Whether it was this process that wrote the key: another one may start at the same time. */
 async function keep(path: string, key: Buffer): Promise<boolean> {
   const text = `${key.toString('base64')}\n`;
-  const written = await writeFile(path, text, { flag: 'wx', mode: 0o600 }).catch(nullWhere('EEXIST'));
+  const written = await writeFile(path, text, { flag: 'wx', mode: 0o600 }).catch(
+    nullWhere('EEXIST', `${path} cannot be written`),
+  );
   return written !== null;
 }
 
-function nullWhere(code: string): (error: unknown) => null {
+function nullWhere(code: string, otherwise: string): (error: unknown) => null {
   return (error) => {
-    if (error instanceof Error && 'code' in error && error.code === code) return null;
-    throw error;
+    if (!(error instanceof Error && 'code' in error)) throw error;
+    if (error.code === code) return null;
+    throw new ConfigError(`QM_SECRET_KEY: ${otherwise}: ${String(error.code)}`);
   };
 }

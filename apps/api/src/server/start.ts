@@ -1,4 +1,4 @@
-import type { RequestListener, Server } from 'node:http';
+import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { migrate, openDatabase } from '@quartermaster/db/database.ts';
@@ -18,7 +18,7 @@ import { createLimits } from '../rate-limits/limits.ts';
 import { SHARED_LIMITS_WAIT_MS, sharedPoints } from '../rate-limits/shared-points.ts';
 import type { Services } from '../services.ts';
 import { replaceLostKey } from '../signing-keys/service.ts';
-import { createApp } from './app.ts';
+import { createApp, whileStarting } from './app.ts';
 import { bootstrap } from './bootstrap.ts';
 import { seedDevAdministrator, startDevIdentity } from './dev-identity.ts';
 import { drained } from './drain.ts';
@@ -86,7 +86,7 @@ export async function startServer(config: Config, parts: Parts = {}): Promise<Ru
 
     // The address is known once it listens; the app is built from it.
     let ready = true;
-    let handle: RequestListener = (_req, res) => res.writeHead(503, { 'Retry-After': '1' }).end();
+    let handle = whileStarting();
     const limits = { ...CONNECTION_LIMITS, ...parts.connectionLimits };
     const server = createHttpServer(
       limits,

@@ -3,6 +3,7 @@ import { DatabaseError, type Pool, type PoolClient } from 'pg';
 import {
   CommitOutcomeUnknownError,
   DatabaseUnavailableError,
+  DatabaseUnfitError,
   DuplicateKeyError,
   SerializationFailureError,
 } from '../errors.ts';
@@ -33,6 +34,9 @@ const BUSY = /^(08...|53...|57014|55P03)$/;
 
 /** The server shuts down or starts (57P), or only reads any more (25006): another one may have taken its place. */
 const AWAY = /^(57P0.|25006|25P03)$/;
+
+/** The role may not do that (42501), or there is no schema that it could do it in (3F000). */
+const FORBIDDEN = /^(42501|3F000)$/;
 
 /** The statements of the repositories. Others, such as those of migrations, take as long as they take. */
 const TIMED = /^(Select|Insert|Update|Delete)QueryNode$/;
@@ -200,6 +204,7 @@ class PostgresConnection implements DatabaseConnection {
     if (code === DUPLICATE) return new DuplicateKeyError({ cause: error });
     if (UNDONE.test(code) || isLatePartition(error)) return new SerializationFailureError({ cause: error });
     if (this.#broken || BUSY.test(code)) return new DatabaseUnavailableError({ cause: error });
+    if (FORBIDDEN.test(code)) return new DatabaseUnfitError(`forbids it: ${error.message}`, { cause: error });
     return error;
   }
 }

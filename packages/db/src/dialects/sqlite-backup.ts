@@ -2,6 +2,9 @@ import { link, lstat, open, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import SqliteDatabase from 'better-sqlite3';
 import { Kysely, SqliteDialect } from 'kysely';
+import { unfinishedMove } from '../database-move.ts';
+import { DatabaseUnfitError } from '../errors.ts';
+import { migrationsOf } from '../stored-migrations.ts';
 import { TABLE_NAMES, type TableName } from '../stored-tables.ts';
 import { type Contents, contentsOf } from '../table-contents.ts';
 import type { Tables } from '../tables.ts';
@@ -23,6 +26,9 @@ export type BackedUpTable = Contents & { table: TableName };
 /** The backup was not made: what there was of it is removed. The message says why. */
 export class BackupError extends Error {}
 
+/** There is a file already where the backup should be. */
+export class TargetTakenError extends BackupError {}
+
 /**
  * Copies an embedded database that is in use, as it stands in one moment: reads in one transaction, which in WAL mode
  * neither waits for those who write nor holds them up; the log that they write grows until it ends. The copy is checked
@@ -30,17 +36,20 @@ export class BackupError extends Error {}
  *
  * Not for the process of a server: what it does between two steps holds the event loop.
  *
- * @throws {BackupError} where the copy is damaged or differs; where there is a file of that name, that stays
+ * @throws {BackupError} where the copy is damaged or differs
+ * @throws {DatabaseUnfitError} where there is nothing whole to copy
+ * @throws {TargetTakenError} where there is a file of that name: it stays
  */
 export async function backupSqlite({ from, to, onProgress }: BackupOptions): Promise<BackedUpTable[]> {
   // Before all is copied; the link at the end is for whoever comes in between.
-  if (await isTaken(to)) throw new BackupError(`${to} exists`);
+  if (await isTaken(to)) throw new TargetTakenError(`${to} exists`);
   const partial = `${to}.${process.pid}.partial`;
   const source = new SqliteDatabase(from, { readonly: true, fileMustExist: true });
   try {
     // SQLite's backup begins anew whenever somebody writes, unless its connection reads in a transaction already.
     source.exec('begin');
     source.prepare('select count(*) from sqlite_schema').get();
+    await requireWhole(reading(source));
     await (await open(partial, 'wx', 0o600)).close();
     await source.backup(partial, {
       progress({ totalPages, remainingPages }) {
@@ -52,7 +61,8 @@ export async function backupSqlite({ from, to, onProgress }: BackupOptions): Pro
     await synced(partial);
     // Unlike a rename, a link does not take the place of a file that came in between.
     await link(partial, to).catch((error: unknown) => {
-      if (error instanceof Error && 'code' in error && error.code === 'EEXIST') throw new BackupError(`${to} exists`);
+      if (error instanceof Error && 'code' in error && error.code === 'EEXIST')
+        throw new TargetTakenError(`${to} exists`);
       throw error;
     });
     await rm(partial);
@@ -62,6 +72,14 @@ export async function backupSqlite({ from, to, onProgress }: BackupOptions): Pro
     source.close();
     for (const rest of ['', '-wal', '-shm', '-journal']) await rm(`${partial}${rest}`, { force: true });
   }
+}
+
+/** A copy of half a move would look like a database, once the note of the move is forgotten. */
+async function requireWhole(source: Kysely<Tables>): Promise<void> {
+  if ((await migrationsOf(source)).length === 0) throw new DatabaseUnfitError('has no schema of this service');
+  const origin = await unfinishedMove(source);
+  if (origin !== null)
+    throw new DatabaseUnfitError(`holds an unfinished move from ${origin}: bring that to its end first`);
 }
 
 async function isTaken(path: string): Promise<boolean> {

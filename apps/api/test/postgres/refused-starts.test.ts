@@ -1,0 +1,57 @@
+import { randomUUID } from 'node:crypto';
+import { administer } from '@quartermaster/db/testing/postgres-server.ts';
+import { newTestDatabase } from '@quartermaster/db/testing/test-database.ts';
+import { expect, onTestFinished, test } from 'vitest';
+import { runProgram } from '../support/process.ts';
+import { SECRET_KEY } from '../support/server.ts';
+
+async function emptyDatabase(): Promise<URL> {
+  const { url, remove } = await newTestDatabase('empty');
+  onTestFinished(remove);
+  return new URL(url);
+}
+
+/** The same database as a role that owns nothing of it. */
+async function asStranger(url: URL): Promise<string> {
+  const role = `stranger_${randomUUID().replaceAll('-', '')}`;
+  await administer(url.href, `create role ${role} login`);
+  onTestFinished(async () => {
+    await administer(url.href, `drop owned by ${role}`);
+    await administer(url.href, `drop role ${role}`);
+  });
+  const theirs = new URL(url);
+  theirs.username = role;
+  return theirs.href;
+}
+
+async function refusalOf(url: string): Promise<string> {
+  const { output, ended } = runProgram({ PORT: '0', DATABASE_URL: url, QM_SECRET_KEY: SECRET_KEY });
+  expect(await ended, output()).toEqual({ code: 2, signal: null });
+  expect(output()).toMatch(/^DATABASE_URL: the database [^\n]+\n$/);
+  return output();
+}
+
+test('regression: a role that may create nothing is said in one line', async () => {
+  const said = await refusalOf(await asStranger(await emptyDatabase()));
+  expect(said).toBe('DATABASE_URL: the database forbids it: permission denied for schema public\n');
+});
+
+test('regression: tables that are of somebody else are said in one line, and left alone', async () => {
+  const url = await emptyDatabase();
+  await administer(url.href, 'create table users (mine text)');
+  expect(await refusalOf(url.href)).toMatch(/ has a table users that is not of this service: /);
+  const tables = await administer(url.href, `select tablename from pg_tables where schemaname = 'public'`);
+  expect(tables).toEqual([{ tablename: 'users' }]);
+});
+
+test('regression: a database whose tables another role made is said in one line', async () => {
+  const { url, remove } = await newTestDatabase('migrated');
+  onTestFinished(remove);
+  expect(await refusalOf(await asStranger(new URL(url)))).toMatch(/ forbids it: permission denied for table /);
+});
+
+test('a database that does not exist, or a server, is said in one line', async () => {
+  const url = await emptyDatabase();
+  url.pathname = 'none';
+  expect(await refusalOf(url.href)).toMatch(/ cannot be used: database "none" does not exist\n$/);
+});
