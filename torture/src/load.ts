@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { type Answered, Connection } from './connection.ts';
 import { ADMIN } from './service.ts';
 
@@ -13,22 +14,29 @@ export type Sent = {
   code: string | null;
   /** Without an answer: whether the connection had carried others before. */
   reused: boolean;
+  /** What the service calls it by in its log. */
+  requestId: string;
   retryAfter: boolean;
 };
 
-/** What one of the load's connections sends, again and again. */
-export type Sender = (connection: Connection, count: number) => { name: string; answer: Promise<Answered> };
+/** What one of the load's connections sends, again and again, with these headers. */
+export type Sender = (
+  connection: Connection,
+  count: number,
+  headers: Record<string, string>,
+) => { name: string; answer: Promise<Answered> };
 
-export const listProviders: Sender = (connection) => ({
+export const listProviders: Sender = (connection, _count, headers) => ({
   name: 'read',
-  answer: connection.send('GET', '/v1/providers'),
+  answer: connection.send('GET', '/v1/providers', { headers }),
 });
 
 /** @param prefix of the accounts' ids, so that they can be looked for */
 export function createAccounts(prefix: string): Sender {
-  return (connection, count) => {
+  return (connection, count, headers) => {
     const id = `${prefix}-${count}`;
-    const answer = connection.send('POST', '/v1/service-accounts', { body: { id, name: id, tenantId: 'load' } });
+    const body = { id, name: id, tenantId: 'load' };
+    const answer = connection.send('POST', '/v1/service-accounts', { body, headers });
     return { name: `write ${id}`, answer };
   };
 }
@@ -67,8 +75,9 @@ export class Load {
   async #send(connection: Connection, sender: Sender, pauseMs: number): Promise<void> {
     for (let count = 0; !this.#stopped; count += 1) {
       const at = this.now();
-      const { name, answer } = sender(connection, count);
-      const entry = { name, at, code: null, reused: false, retryAfter: false };
+      const requestId = randomUUID();
+      const { name, answer } = sender(connection, count, { 'x-request-id': requestId });
+      const entry = { name, at, code: null, reused: false, retryAfter: false, requestId };
       try {
         const { status, headers } = await answer;
         const retryAfter = headers['retry-after'] !== undefined;

@@ -169,8 +169,10 @@ function tooMany(seen: readonly Seen[], limit: number): string[] {
   );
 }
 
-function headerFaults(seen: readonly Seen[], { name, limit }: { name: string; limit: number }): string[] {
+function headerFaults(seen: readonly Seen[], { name, limit: ofName }: { name: string; limit: number }): string[] {
   return seen.flatMap(({ answered: { status, headers } }) => {
+    // A stranger's request counts against its address as well, and says that one while it is let through.
+    const limit = name === 'registration' && status !== 429 ? LIMITS.address : ofName;
     const [, remaining, reset] = /^"[\w-]+";r=(\d+);t=(\d+)$/.exec(String(headers['ratelimit'])) ?? [];
     const policy = String(headers['ratelimit-policy']);
     if (!new RegExp(`^"[\\w-]+";q=${limit};w=60$`).test(policy)) return [`${name}: RateLimit-Policy: ${policy}`];

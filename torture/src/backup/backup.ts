@@ -42,7 +42,7 @@ async function backupsOfFile(options: Options): Promise<Finding> {
       total.accounts += made.accounts;
       const to = join(await store.folder(), `killed-${count}.db`);
       const finished = await killedBackup(store, to, random() * KILL_MS);
-      faults.push(...(finished ? sqliteFaults(to) : await leftovers(to)));
+      faults.push(...(await leftFaults(to, finished)));
       if (finished) total.finishedFirst += 1;
       else total.killed += 1;
     }
@@ -56,7 +56,7 @@ async function backupsOfFile(options: Options): Promise<Finding> {
   }
   return finding({
     promise: 'a backup under load is one moment of the database, and a service starts on it',
-    measured: `${backups} backups; ${total.acknowledgedBefore} writes acknowledged before they began, all there; ${total.writesMeanwhile} acknowledged while they were made; checksums of ${TABLE_NAMES.length} tables as printed; of each writer a beginning without gaps; ${total.killed} killed under way left no file of that name`,
+    measured: `${backups} backups; ${total.acknowledgedBefore} writes acknowledged before they began, all there; ${total.writesMeanwhile} acknowledged while they were made; checksums of ${TABLE_NAMES.length} tables as printed; of each writer a beginning without gaps; ${total.killed} killed under way: no file of that name, or a whole one`,
     figures: total,
     faults,
   });
@@ -120,10 +120,15 @@ async function killedBackup(store: Store, to: string, afterMs: number): Promise<
   return code === 0;
 }
 
-/** A backup that was not finished has no name yet; what there is of it goes. */
-async function leftovers(to: string): Promise<string[]> {
+/**
+ * A backup that was not finished has no name yet, and what there is of it goes. What has the name is whole, also where the
+ * command was killed after that.
+ */
+async function leftFaults(to: string, finished: boolean): Promise<string[]> {
   const folder = join(to, '..');
   const names = (await readdir(folder)).map((name) => join(folder, name)).filter((path) => path.startsWith(to));
-  for (const path of names) await rm(path);
-  return names.includes(to) ? [`${to} is there, and is not finished`] : [];
+  const faults = names.includes(to) ? sqliteFaults(to) : [];
+  if (finished && !names.includes(to)) faults.push(`${to} is not there, and the command says that it is`);
+  for (const path of names) await rm(path, { force: true });
+  return faults;
 }
