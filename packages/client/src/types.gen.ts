@@ -785,7 +785,7 @@ export type AuditVerification = {
      */
     head: string | null;
     /**
-     * When that head was signed.
+     * When that head was signed, in whole seconds, as it says itself (`iat`). Null where there is none, or what stands there is no head.
      */
     sealedAt: string | null;
     /**

@@ -106,7 +106,9 @@ export const AuditVerificationSchema = z
       .string()
       .nullable()
       .describe('The newest signed head (JWS): keep it elsewhere, and hand it in later. Null before the first event.'),
-    sealedAt: TimestampSchema.nullable().describe('When that head was signed.'),
+    sealedAt: TimestampSchema.nullable().describe(
+      'When that head was signed, in whole seconds, as it says itself (`iat`). Null where there is none, or what stands there is no head.',
+    ),
     unsealed: z.int().describe('Events that wait to be sealed, usually for less than a second; counted up to 10,000.'),
     checked: z.int().describe('Events of the chain that were checked since the first call.'),
     unverifiableHeads: z

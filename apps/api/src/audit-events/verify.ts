@@ -16,6 +16,7 @@ import { paged } from '../pages.ts';
 import type { CallerContext } from '../trpc.ts';
 import { emptyChain } from './chain.ts';
 import { type Findings, noFindings, settle } from './findings.ts';
+import { signedAt } from './head.ts';
 import { checkEnd, checkGivenHead, checkHeads } from './verify-heads.ts';
 import { checkLinks } from './verify-links.ts';
 
@@ -82,7 +83,7 @@ export async function verify(ctx: CallerContext, input: { query: Query }): Promi
     status: standing.faults === 0 ? 'intact' : 'broken',
     size: head?.size ?? 0,
     head: head?.token ?? null,
-    sealedAt: head?.sealedAt ?? null,
+    sealedAt: head === null ? null : signedAt(head.token),
     unsealed: await countUnsealed(db, tenantId, MOST_UNSEALED),
     checked: standing.checked,
     unverifiableHeads: standing.unverifiable,

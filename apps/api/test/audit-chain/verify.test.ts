@@ -1,6 +1,6 @@
 import { oneAtATime } from '@quartermaster/db/in-turn.ts';
 import { onPostgres } from '@quartermaster/db/testing/test-database.ts';
-import { decodeProtectedHeader, exportJWK, generateKeyPair, SignJWT } from 'jose';
+import { decodeJwt, decodeProtectedHeader, exportJWK, generateKeyPair, SignJWT } from 'jose';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { expectInvalid, expectProblem } from '../endpoints/harness.ts';
 import { accountWithKey, joinPlace, memberWithToken, registeredUser } from '../support/people.ts';
@@ -308,6 +308,23 @@ describe('what is done to the database is found, and named', () => {
     const { size } = await verified(server, other.key);
     expectFaults(await verified(server, other.key), `head_forged@${size}`);
   });
+});
+
+test('the time of the answer is the signed one, not that of the column beside it', async () => {
+  const { tenantId, key } = await sealedTenant(server);
+  const { head, sealedAt } = await verified(server, key);
+  const signed = new Date(Number(decodeJwt(head).iat) * 1000).toISOString();
+  expect(sealedAt).toBe(signed);
+  await tamper(server, (db) =>
+    run(db, `update audit_heads set sealed_at = '2020-01-01T00:00:00.000Z' where tenant_id = ?`, tenantId),
+  );
+  expect((await verified(server, key)).sealedAt).toBe(signed);
+  // What no date can hold is no head.
+  const [header = '', , signature = ''] = head.split('.');
+  const claims = Buffer.from(JSON.stringify({ ...decodeJwt(head), iat: 2 ** 52 })).toString('base64url');
+  const forged = [header, claims, signature].join('.');
+  await tamper(server, (db) => run(db, 'update audit_heads set token = ? where tenant_id = ?', forged, tenantId));
+  expect(await verified(server, key)).toMatchObject({ status: 'broken', sealedAt: null });
 });
 
 test('calls that go on from one another find the same as one call, and the last one has the verdict', async () => {
