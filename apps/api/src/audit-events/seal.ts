@@ -109,7 +109,7 @@ export function sealer(services: SealServices): Sealer {
     if (head === null && end === null) return null;
     if (head === null) throw new ChainBrokenError('it has no signed head');
     if (end?.position !== head.size || end.hash !== head.hash) throw new ChainBrokenError('it does not end as signed');
-    if (known?.token === head.token && known.hash === head.hash) return head;
+    if (known?.token === head.token && known.size === head.size && known.hash === head.hash) return head;
     if (known?.size === head.size && known.hash !== head.hash) throw new ChainBrokenError('it was computed anew');
     const read = await readHead(services, head.token);
     if (read.is !== 'genuine' || !isOf(read.claims, tenantId, head)) {
