@@ -148,7 +148,7 @@ test('a chain that was changed is not signed on: what comes later waits, and the
       ['audit_chain', 'audit_heads'].map((table) => `update ${table} set hash = 'x' where tenant_id = ?`),
     ],
     [
-      'its head is forged',
+      'it was computed anew',
       [
         `update audit_chain set position = position + 1 where tenant_id = ? and position =
          (select max(size) from audit_heads where audit_heads.tenant_id = audit_chain.tenant_id)`,

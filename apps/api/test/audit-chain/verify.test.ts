@@ -31,6 +31,13 @@ afterAll(() => server.stop());
 
 const DAY_MS = 24 * 3600 * 1000;
 
+/** A server on the same database that remembers nothing: it was started after what was done, and seals nothing. */
+async function newcomer(): Promise<TestServer> {
+  const other = await startTestServer({ DATABASE_URL: server.databaseUrl }, { noHousekeeping: true });
+  onTestFinished(() => other.stop());
+  return other;
+}
+
 test('verify_audit_events answers 200 for an untouched chain: intact, with its size and its signed head', async () => {
   const { tenantId, key } = await sealedTenant(server);
   const { items } = await server.ok('GET', '/v1/audit-events?limit=100', { as: { key } });
@@ -89,7 +96,7 @@ describe('what is done to the database is found, and named', () => {
     expectFaults(await verified(server, key), 'tail_removed@5');
   });
 
-  test('a removed tail whose heads were removed too, by a head that was kept elsewhere', async () => {
+  test('a removed tail whose heads were removed too, by what remembers it: a head kept elsewhere, or the server', async () => {
     const { tenantId, key } = await sealedTenant(server, 3);
     const { head: early, size } = await verified(server, key);
     // The head of a day is kept when the next day's first one comes.
@@ -104,12 +111,16 @@ describe('what is done to the database is found, and named', () => {
       await removeTail(db, tenantId, size + 1);
       await run(db, 'delete from audit_heads where tenant_id = ? and size > ?', tenantId, size);
     });
-    expectFaults(await verified(server, key));
-    expectFaults(await verified(server, key, { head: early }));
-    expectFaults(await verified(server, key, { head: kept }), `tail_removed@${size + 1}`);
+    for (const query of [{}, { head: early }, { head: kept }]) {
+      expectFaults(await verified(server, key, query), `tail_removed@${size + 1}`);
+    }
+    const other = await newcomer();
+    expectFaults(await verified(other, key));
+    expectFaults(await verified(other, key, { head: early }));
+    expectFaults(await verified(other, key, { head: kept }), `tail_removed@${size + 1}`);
   });
 
-  test('everything removed, by a head that was kept elsewhere', async () => {
+  test('everything removed, by what remembers it: a head kept elsewhere, or the server', async () => {
     const { tenantId, key } = await sealedTenant(server);
     const { head } = await verified(server, key);
     await tamper(server, async (db) => {
@@ -117,8 +128,10 @@ describe('what is done to the database is found, and named', () => {
         await run(db, `delete from ${table} where tenant_id = ?`, tenantId);
       }
     });
-    expect(await verified(server, key)).toMatchObject({ status: 'intact', size: 0, head: null, sealedAt: null });
-    expectFaults(await verified(server, key, { head }), 'tail_removed@1');
+    for (const query of [{}, { head }]) expectFaults(await verified(server, key, query), 'tail_removed@1');
+    const other = await newcomer();
+    expect(await verified(other, key)).toMatchObject({ status: 'intact', size: 0, head: null, sealedAt: null });
+    expectFaults(await verified(other, key, { head }), 'tail_removed@1');
   });
 
   const PAIRS = [
@@ -293,8 +306,12 @@ describe('what is done to the database is found, and named', () => {
     await tamper(server, (db) =>
       run(db, 'update audit_heads set hash = ?, token = ? where tenant_id = ?', hash, token, tenantId),
     );
-    expectFaults(await verified(server, key), `head_forged@${size}`);
-    expectFaults(await verified(server, key, { head: kept }), `head_forged@${size}`, `recomputed@${size}`);
+    for (const query of [{}, { head: kept }]) {
+      expectFaults(await verified(server, key, query), `head_forged@${size}`, `recomputed@${size}`);
+    }
+    const other = await newcomer();
+    expectFaults(await verified(other, key), `head_forged@${size}`);
+    expectFaults(await verified(other, key, { head: kept }), `head_forged@${size}`, `recomputed@${size}`);
   });
 
   test('a chain that has no head any more, and a head that is that of another chain', async () => {
