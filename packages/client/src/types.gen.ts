@@ -785,7 +785,7 @@ export type AuditVerification = {
      */
     head: string | null;
     /**
-     * When that head was signed.
+     * When that head was signed, in whole seconds, as it says itself (`iat`). Null where there is none, or what stands there is no head.
      */
     sealedAt: string | null;
     /**
@@ -819,8 +819,8 @@ export type AuditFault = {
      * `removed`: the event, or its link, is gone.
      * `inserted`: the event was never sealed, and does not wait to be; or its link stands where the chain has none.
      * `swapped`: two rows stand in each other's place; each of them is named.
-     * `tail_removed`: the chain ends before a head that was signed.
-     * `recomputed`: the chain has another hash than the one that was signed.
+     * `tail_removed`: the chain ends before a head that was signed, or that this server has seen.
+     * `recomputed`: the chain has another hash than the one that was signed, or that this server has seen.
      * `link_changed`: a link does not follow from the one before it.
      * `unsigned`: links, or a whole chain, that no head signs.
      * `head_forged`: a head that was not signed by this service, or not for this place.

@@ -80,8 +80,8 @@ export const AuditFaultSchema = z
           '`removed`: the event, or its link, is gone.',
           '`inserted`: the event was never sealed, and does not wait to be; or its link stands where the chain has none.',
           "`swapped`: two rows stand in each other's place; each of them is named.",
-          '`tail_removed`: the chain ends before a head that was signed.',
-          '`recomputed`: the chain has another hash than the one that was signed.',
+          '`tail_removed`: the chain ends before a head that was signed, or that this server has seen.',
+          '`recomputed`: the chain has another hash than the one that was signed, or that this server has seen.',
           '`link_changed`: a link does not follow from the one before it.',
           '`unsigned`: links, or a whole chain, that no head signs.',
           '`head_forged`: a head that was not signed by this service, or not for this place.',
@@ -106,7 +106,9 @@ export const AuditVerificationSchema = z
       .string()
       .nullable()
       .describe('The newest signed head (JWS): keep it elsewhere, and hand it in later. Null before the first event.'),
-    sealedAt: TimestampSchema.nullable().describe('When that head was signed.'),
+    sealedAt: TimestampSchema.nullable().describe(
+      'When that head was signed, in whole seconds, as it says itself (`iat`). Null where there is none, or what stands there is no head.',
+    ),
     unsealed: z.int().describe('Events that wait to be sealed, usually for less than a second; counted up to 10,000.'),
     checked: z.int().describe('Events of the chain that were checked since the first call.'),
     unverifiableHeads: z

@@ -1,6 +1,7 @@
 import { CompiledQuery, createQueryId, type KyselyPlugin, type RootOperationNode } from 'kysely';
 import { expect, test } from 'vitest';
 import type { Database } from '../src/database.ts';
+import { listNewestHeads } from '../src/repositories/audit-chain.ts';
 import { listAuditEvents } from '../src/repositories/audit-events.ts';
 import { listEndingCredentials, listSettledRotations } from '../src/repositories/credential-expiry.ts';
 import { listGatewaySessions, revokeSessionsOfItems } from '../src/repositories/gateway-sessions.ts';
@@ -232,6 +233,15 @@ test.each<[string, (db: Database) => Promise<unknown>, string[]]>([
     [
       ...Array<string>(2).fill('memberships_by_time (tenant_id=? AND (created_at,user_id)<(?,?))'),
       ...Array<string>(2).fill('memberships_by_place (tenant_id=? AND sub_tenant_id=? AND (created_at,user_id)<(?,?))'),
+    ],
+  ],
+  [
+    'the newest heads of some tenants: what is scanned is what the query itself has found',
+    (db) => listNewestHeads(db, { after: 'acme', limit: 200 }),
+    [
+      ...['audit_heads (tenant_id>?)', 'SCAN tenant', 'audit_heads (tenant_id>?)'],
+      ...['SCAN tenant', 'audit_heads (tenant_id=? AND size<?)'],
+      ...['SCAN newest', 'audit_heads (tenant_id=? AND size=?)'],
     ],
   ],
   [

@@ -11,7 +11,8 @@ const ClaimsSchema = z.object({
   tenant_id: z.string().nullable(),
   size: z.int().min(1),
   hash: z.string().regex(/^[0-9a-f]{64}$/),
-  iat: z.int(),
+  // In seconds, up to the last one that has a year of four digits.
+  iat: z.int().min(0).max(253_402_300_799),
 });
 
 /** What a signed head says: the chain of the tenant (null: the platform's own) had this length and ended with this hash. */
@@ -65,6 +66,12 @@ export function claimsOf(token: string): { kid: string; claims: HeadClaims } | n
     if (error instanceof errors.JOSEError || error instanceof TypeError) return null;
     throw error;
   }
+}
+
+/** When a head was signed, as it says itself; null where it has not the form of one. */
+export function signedAt(token: string): string | null {
+  const claimed = claimsOf(token);
+  return claimed && new Date(claimed.claims.iat * 1000).toISOString();
 }
 
 /** Whether a signed head is that of a row: a genuine one of another tenant or length is not. */

@@ -4,8 +4,10 @@ import {
   appendLinks,
   findChainEnd,
   findHeadTenant,
+  findLinkHash,
   findUnsealedTenant,
   type Head,
+  listNewestHeads,
   listUnsealedEvents,
   replaceHeadToken,
 } from '@quartermaster/db/repositories/audit-chain.ts';
@@ -17,31 +19,47 @@ import { isOf, readHead, signHead } from './head.ts';
 export type Sealer = {
   /** Seals all that waits. Passes of one process follow one another; those of several do no harm to each other. */
   pass(): Promise<void>;
+  /** What this process remembers of a chain. Asked before the chain is read: it is never shorter than that. */
+  remembered(tenantId: string): RememberedHead | undefined;
   /** Lets the batch at hand be finished, and begins no other. */
   stop(): Promise<void>;
 };
+
+/** The longest that a chain was seen. `token`: the head that was verified; null where it was seen alone. */
+export type RememberedHead = Pick<Head, 'size' | 'hash'> & { token: string | null };
 
 type SealServices = Pick<Services, 'db' | 'log' | 'metrics' | 'now' | 'secrets' | 'publicUrl'>;
 
 /** Events sealed at once, of one tenant: what is computed without a pause, and written in one transaction. */
 const OF_BATCH = 100;
 
-/** Chains whose newest head this process remembers. */
-const MOST_REMEMBERED = 10_000;
+/** Chains whose newest head is looked at in one pass. Twice a second: 1,000 tenants take two and a half seconds. */
+const OF_LOOK = 200;
+
+/** Chains whose newest head this process remembers: less than a KiB each. */
+const MOST_REMEMBERED = 50_000;
 
 /** A chain does not end as it was signed. To sign it on would vouch for whatever was done to it. */
 class ChainBrokenError extends Error {}
 
-export function sealer(services: SealServices): Sealer {
+/** @param most chains that are remembered; beyond it those are forgotten that grew the longest ago */
+export function sealer(services: SealServices, most = MOST_REMEMBERED): Sealer {
   const { db, log, metrics, now, publicUrl } = services;
-  /** The newest head of each chain that this process signed or verified. */
-  const remembered = new Map<string, Head>();
+  /** Those that grew the longest ago first. Nothing in the database makes it forget one. */
+  const remembered = new Map<string, RememberedHead>();
+  /** The tenant whose head was looked at last; null at the beginning of a round. */
+  let lookedAt: string | null = null;
+  /** Whether all heads were looked at once. */
+  let acquainted = false;
   /** Chains that are not sealed any further. */
   const halted = new Set<string>();
   const stopping = new AbortController();
   let running: Promise<void> = Promise.resolve();
 
   async function sealAll(): Promise<void> {
+    // Before anything is sealed: whoever knows nothing of a chain takes one that was removed for one that never began.
+    do await look();
+    while (!acquainted && remembered.size < most && !stopping.signal.aborted);
     // One batch of each tenant in turn, so that the many events of one do not hold up the others.
     for (let more = true; more && !stopping.signal.aborted; ) {
       more = false;
@@ -54,22 +72,48 @@ export function sealer(services: SealServices): Sealer {
     }
   }
 
+  /**
+   * Looks at some heads in turn, and remembers what other processes have sealed. Neither times nor what was sealed since
+   * are asked for: the clocks of processes differ, and rows can be given any time.
+   */
+  async function look(): Promise<void> {
+    const { heads, last } = await listNewestHeads(db, { after: lookedAt, limit: OF_LOOK });
+    for (const { tenantId, size, hash } of heads) {
+      const known = remembered.get(tenantId);
+      if (known === undefined) {
+        // What grows is remembered in the place of another; what is only there is not.
+        if (remembered.size < most) remembered.set(tenantId, { size, hash, token: null });
+      } else if (known.size !== size || known.hash !== hash || halted.has(tenantId)) {
+        await orTell(tenantId, () => soundEnd(tenantId));
+      }
+    }
+    lookedAt = last;
+    acquainted ||= last === null;
+    await breathe();
+  }
+
   /** Whether there may be more to seal of the tenant. */
   async function sealOrTell(tenantId: string): Promise<boolean> {
+    const sealed = (await orTell(tenantId, () => sealBatch(tenantId))) ?? 0;
+    metrics.auditSealed.inc(sealed);
+    return sealed === OF_BATCH;
+  }
+
+  /** Does what a sound chain needs. Where it is not sound, says so once, and answers null. */
+  async function orTell<T>(tenantId: string, work: () => Promise<T>): Promise<T | null> {
     try {
-      const sealed = await sealBatch(tenantId);
-      metrics.auditSealed.inc(sealed);
+      const done = await work();
       halted.delete(tenantId);
-      return sealed === OF_BATCH;
+      return done;
     } catch (error) {
       // Another process has sealed: what is left is found at the next pass.
-      if (error instanceof DuplicateKeyError || error instanceof SerializationFailureError) return false;
+      if (error instanceof DuplicateKeyError || error instanceof SerializationFailureError) return null;
       if (!(error instanceof ChainBrokenError)) throw error;
       if (!halted.has(tenantId)) {
         log.error({ err: error, tenantId }, 'the audit of a tenant is not sealed any further: its chain was changed');
       }
       halted.add(tenantId);
-      return false;
+      return null;
     } finally {
       metrics.auditChainsHalted.set(halted.size);
     }
@@ -109,8 +153,9 @@ export function sealer(services: SealServices): Sealer {
     if (head === null && end === null) return null;
     if (head === null) throw new ChainBrokenError('it has no signed head');
     if (end?.position !== head.size || end.hash !== head.hash) throw new ChainBrokenError('it does not end as signed');
-    if (known?.token === head.token && known.hash === head.hash) return head;
-    if (known?.size === head.size && known.hash !== head.hash) throw new ChainBrokenError('it was computed anew');
+    if (known?.token === head.token && known.size === head.size && known.hash === head.hash) return head;
+    const hash = known && known.size < head.size ? await findLinkHash(db, tenantId, known.size) : head.hash;
+    if (known && known.hash !== hash) throw new ChainBrokenError('it was computed anew');
     const read = await readHead(services, head.token);
     if (read.is !== 'genuine' || !isOf(read.claims, tenantId, head)) {
       throw new ChainBrokenError(read.is === 'unverifiable' ? 'its head cannot be verified' : 'its head is forged');
@@ -119,15 +164,23 @@ export function sealer(services: SealServices): Sealer {
     return head;
   }
 
-  function remember(tenantId: string, head: Head): void {
-    const [oldest] = remembered.keys();
-    if (remembered.size >= MOST_REMEMBERED && !remembered.has(tenantId) && oldest !== undefined) {
-      remembered.delete(oldest);
+  function remember(tenantId: string, { size, hash, token }: Head): void {
+    remembered.delete(tenantId);
+    if (remembered.size >= most) forgetOne();
+    remembered.set(tenantId, { size, hash, token });
+  }
+
+  function forgetOne(): void {
+    for (const tenantId of remembered.keys()) {
+      // What keeps a changed chain from being sealed is not forgotten.
+      if (halted.has(tenantId)) continue;
+      remembered.delete(tenantId);
+      return;
     }
-    remembered.set(tenantId, head);
   }
 
   return {
+    remembered: (tenantId) => remembered.get(tenantId),
     pass() {
       const pass = running.then(sealAll);
       running = pass.catch(() => {});

@@ -1,8 +1,10 @@
+import type { AuditFault } from '@quartermaster/contracts/audit-events.ts';
 import { findLinkHash, type Head, type Link, listHeads } from '@quartermaster/db/repositories/audit-chain.ts';
 import { ValidationFailure } from '../errors.ts';
 import type { Services } from '../services.ts';
 import type { Findings } from './findings.ts';
 import { claimsOf, isOf, readHead } from './head.ts';
+import type { RememberedHead } from './seal.ts';
 
 type End = Pick<Link, 'position' | 'hash'> | null;
 type HeadServices = Pick<Services, 'db' | 'secrets'>;
@@ -21,7 +23,7 @@ export async function checkEnd(
     return;
   }
   if (end === null || end.position < head.size) {
-    tailRemoved(found, end, head.size);
+    tailRemoved(found, end, `a head was signed at position ${head.size}`);
     // The others are looked at beside their links.
     await checkSignature(services, found, { tenantId, head, isNewest: true });
   } else if (end.position > head.size) {
@@ -69,9 +71,34 @@ export async function checkGivenHead(
     const detail = 'the head that was given is signed by a key that QM_SECRET_KEY does not open';
     found.faults.push({ kind: 'head_unverifiable', position: size, eventId: null, detail });
   }
-  const there = await findLinkHash(services.db, tenantId, size);
-  if (end === null || end.position < size) tailRemoved(found, end, size);
-  else if (there !== undefined && there !== hash) recomputed(found, size);
+  if (end === null || end.position < size) tailRemoved(found, end, `a head was signed at position ${size}`);
+  else await checkLink(services, found, { tenantId, size, hash });
+}
+
+/**
+ * Checks that the chain holds what this process remembers of it: that tells of an end that was removed with its heads, and
+ * of a chain that another process has begun anew.
+ */
+export async function checkRemembered(
+  services: HeadServices,
+  found: Findings,
+  { tenantId, end, head, known }: { tenantId: string; end: End; head: Head | null; known: RememberedHead | undefined },
+): Promise<void> {
+  // The newest head itself is looked at beside its link.
+  if (known === undefined || (known.size === head?.size && known.hash === head.hash)) return;
+  const { size, hash } = known;
+  if (end === null || end.position < size) tailRemoved(found, end, `this server has seen it end at position ${size}`);
+  else await checkLink(services, found, { tenantId, size, hash });
+}
+
+async function checkLink(
+  { db }: HeadServices,
+  found: Findings,
+  { tenantId, size, hash }: { tenantId: string } & Pick<Head, 'size' | 'hash'>,
+): Promise<void> {
+  const there = await findLinkHash(db, tenantId, size);
+  // Where there is no link, that is told.
+  if (there !== undefined && there !== hash) recomputed(found, size);
 }
 
 async function checkSignature(
@@ -89,15 +116,22 @@ async function checkSignature(
   } else if (read.is === 'unverifiable') found.unverifiable += 1;
 }
 
-function tailRemoved(found: Findings, end: End, size: number): void {
+/** @param witness what tells that there was more */
+function tailRemoved(found: Findings, end: End, witness: string): void {
   const there = end?.position ?? 0;
-  const detail = `the chain ends at position ${there}; a head was signed at position ${size}`;
-  found.faults.push({ kind: 'tail_removed', position: there + 1, eventId: null, detail });
+  const detail = `the chain ends at position ${there}; ${witness}`;
+  once(found, { kind: 'tail_removed', position: there + 1, eventId: null, detail });
 }
 
 function recomputed(found: Findings, position: number): void {
   const detail = 'the chain has another hash than the one that was signed here: it was computed anew, here or before';
-  found.faults.push({ kind: 'recomputed', position, eventId: null, detail });
+  once(found, { kind: 'recomputed', position, eventId: null, detail });
+}
+
+/** Several heads may tell of one fault. */
+function once(found: Findings, fault: AuditFault): void {
+  const isTold = found.faults.some(({ kind, position }) => kind === fault.kind && position === fault.position);
+  if (!isTold) found.faults.push(fault);
 }
 
 function headFailure(rule: string): ValidationFailure {

@@ -16,7 +16,8 @@ import { paged } from '../pages.ts';
 import type { CallerContext } from '../trpc.ts';
 import { emptyChain } from './chain.ts';
 import { type Findings, noFindings, settle } from './findings.ts';
-import { checkEnd, checkGivenHead, checkHeads } from './verify-heads.ts';
+import { signedAt } from './head.ts';
+import { checkEnd, checkGivenHead, checkHeads, checkRemembered } from './verify-heads.ts';
 import { checkLinks } from './verify-links.ts';
 
 type Query = {
@@ -62,12 +63,14 @@ export async function verify(ctx: CallerContext, input: { query: Query }): Promi
   const { query } = input;
   const tenantId = await chainOf(ctx, query.tenant_id || null);
   const { after, cursorAt } = paged(ctx, input, [{ tenantId, subTenantId: null }]);
-  const { db } = ctx.services;
+  const { db, sealer } = ctx.services;
+  const known = sealer.remembered(tenantId);
   const { end, head } = await findChainEnd(db, tenantId);
   const found = noFindings();
   const standing = standingAt(after, tenantId);
   if (after === null) {
     await checkEnd(ctx.services, found, { tenantId, end, head });
+    await checkRemembered(ctx.services, found, { tenantId, end, head, known });
     if (query.head != null) await checkGivenHead(ctx.services, found, { tenantId, end, token: query.head });
   }
   const walk = { tenantId, standing, found, limit: query.limit, upTo: end?.position ?? 0, newest: head?.size ?? 0 };
@@ -82,7 +85,7 @@ export async function verify(ctx: CallerContext, input: { query: Query }): Promi
     status: standing.faults === 0 ? 'intact' : 'broken',
     size: head?.size ?? 0,
     head: head?.token ?? null,
-    sealedAt: head?.sealedAt ?? null,
+    sealedAt: head === null ? null : signedAt(head.token),
     unsealed: await countUnsealed(db, tenantId, MOST_UNSEALED),
     checked: standing.checked,
     unverifiableHeads: standing.unverifiable,

@@ -147,6 +147,14 @@ test('a chain that was changed is not signed on: what comes later waits, and the
       'it was computed anew',
       ['audit_chain', 'audit_heads'].map((table) => `update ${table} set hash = 'x' where tenant_id = ?`),
     ],
+    [
+      'it was computed anew',
+      [
+        `update audit_chain set position = position + 1 where tenant_id = ? and position =
+         (select max(size) from audit_heads where audit_heads.tenant_id = audit_chain.tenant_id)`,
+        'update audit_heads set size = size + 1 where tenant_id = ?',
+      ],
+    ],
     ['its head is forged', [`update audit_heads set token = 'x' where tenant_id = ?`]],
   ];
   for (const [reason, statements] of rows) {

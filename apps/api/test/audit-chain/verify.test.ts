@@ -1,6 +1,6 @@
 import { oneAtATime } from '@quartermaster/db/in-turn.ts';
 import { onPostgres } from '@quartermaster/db/testing/test-database.ts';
-import { decodeProtectedHeader, exportJWK, generateKeyPair, SignJWT } from 'jose';
+import { decodeJwt, decodeProtectedHeader, exportJWK, generateKeyPair, SignJWT } from 'jose';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { expectInvalid, expectProblem } from '../endpoints/harness.ts';
 import { accountWithKey, joinPlace, memberWithToken, registeredUser } from '../support/people.ts';
@@ -30,6 +30,13 @@ beforeAll(async () => {
 afterAll(() => server.stop());
 
 const DAY_MS = 24 * 3600 * 1000;
+
+/** A server on the same database that remembers nothing: it was started after what was done, and seals nothing. */
+async function newcomer(): Promise<TestServer> {
+  const other = await startTestServer({ DATABASE_URL: server.databaseUrl }, { noHousekeeping: true });
+  onTestFinished(() => other.stop());
+  return other;
+}
 
 test('verify_audit_events answers 200 for an untouched chain: intact, with its size and its signed head', async () => {
   const { tenantId, key } = await sealedTenant(server);
@@ -89,7 +96,7 @@ describe('what is done to the database is found, and named', () => {
     expectFaults(await verified(server, key), 'tail_removed@5');
   });
 
-  test('a removed tail whose heads were removed too, by a head that was kept elsewhere', async () => {
+  test('a removed tail whose heads were removed too, by what remembers it: a head kept elsewhere, or the server', async () => {
     const { tenantId, key } = await sealedTenant(server, 3);
     const { head: early, size } = await verified(server, key);
     // The head of a day is kept when the next day's first one comes.
@@ -104,12 +111,16 @@ describe('what is done to the database is found, and named', () => {
       await removeTail(db, tenantId, size + 1);
       await run(db, 'delete from audit_heads where tenant_id = ? and size > ?', tenantId, size);
     });
-    expectFaults(await verified(server, key));
-    expectFaults(await verified(server, key, { head: early }));
-    expectFaults(await verified(server, key, { head: kept }), `tail_removed@${size + 1}`);
+    for (const query of [{}, { head: early }, { head: kept }]) {
+      expectFaults(await verified(server, key, query), `tail_removed@${size + 1}`);
+    }
+    const other = await newcomer();
+    expectFaults(await verified(other, key));
+    expectFaults(await verified(other, key, { head: early }));
+    expectFaults(await verified(other, key, { head: kept }), `tail_removed@${size + 1}`);
   });
 
-  test('everything removed, by a head that was kept elsewhere', async () => {
+  test('everything removed, by what remembers it: a head kept elsewhere, or the server', async () => {
     const { tenantId, key } = await sealedTenant(server);
     const { head } = await verified(server, key);
     await tamper(server, async (db) => {
@@ -117,8 +128,10 @@ describe('what is done to the database is found, and named', () => {
         await run(db, `delete from ${table} where tenant_id = ?`, tenantId);
       }
     });
-    expect(await verified(server, key)).toMatchObject({ status: 'intact', size: 0, head: null, sealedAt: null });
-    expectFaults(await verified(server, key, { head }), 'tail_removed@1');
+    for (const query of [{}, { head }]) expectFaults(await verified(server, key, query), 'tail_removed@1');
+    const other = await newcomer();
+    expect(await verified(other, key)).toMatchObject({ status: 'intact', size: 0, head: null, sealedAt: null });
+    expectFaults(await verified(other, key, { head }), 'tail_removed@1');
   });
 
   const PAIRS = [
@@ -293,8 +306,12 @@ describe('what is done to the database is found, and named', () => {
     await tamper(server, (db) =>
       run(db, 'update audit_heads set hash = ?, token = ? where tenant_id = ?', hash, token, tenantId),
     );
-    expectFaults(await verified(server, key), `head_forged@${size}`);
-    expectFaults(await verified(server, key, { head: kept }), `head_forged@${size}`, `recomputed@${size}`);
+    for (const query of [{}, { head: kept }]) {
+      expectFaults(await verified(server, key, query), `head_forged@${size}`, `recomputed@${size}`);
+    }
+    const other = await newcomer();
+    expectFaults(await verified(other, key), `head_forged@${size}`);
+    expectFaults(await verified(other, key, { head: kept }), `head_forged@${size}`, `recomputed@${size}`);
   });
 
   test('a chain that has no head any more, and a head that is that of another chain', async () => {
@@ -308,6 +325,23 @@ describe('what is done to the database is found, and named', () => {
     const { size } = await verified(server, other.key);
     expectFaults(await verified(server, other.key), `head_forged@${size}`);
   });
+});
+
+test('the time of the answer is the signed one, not that of the column beside it', async () => {
+  const { tenantId, key } = await sealedTenant(server);
+  const { head, sealedAt } = await verified(server, key);
+  const signed = new Date(Number(decodeJwt(head).iat) * 1000).toISOString();
+  expect(sealedAt).toBe(signed);
+  await tamper(server, (db) =>
+    run(db, `update audit_heads set sealed_at = '2020-01-01T00:00:00.000Z' where tenant_id = ?`, tenantId),
+  );
+  expect((await verified(server, key)).sealedAt).toBe(signed);
+  // What no date can hold is no head.
+  const [header = '', , signature = ''] = head.split('.');
+  const claims = Buffer.from(JSON.stringify({ ...decodeJwt(head), iat: 2 ** 52 })).toString('base64url');
+  const forged = [header, claims, signature].join('.');
+  await tamper(server, (db) => run(db, 'update audit_heads set token = ? where tenant_id = ?', forged, tenantId));
+  expect(await verified(server, key)).toMatchObject({ status: 'broken', sealedAt: null });
 });
 
 test('calls that go on from one another find the same as one call, and the last one has the verdict', async () => {

@@ -1,5 +1,5 @@
 import type { AuditEvent } from '@quartermaster/contracts/audit-events.ts';
-import type { Selectable } from 'kysely';
+import { type Selectable, sql } from 'kysely';
 import type { Database } from '../database.ts';
 import type { Tables } from '../tables.ts';
 import { toAuditEvent } from './audit-events.ts';
@@ -178,6 +178,43 @@ export async function listHeads(
     .orderBy('size')
     .execute();
   return rows.map(({ size, hash, sealed_at, token }) => ({ size, hash, sealedAt: sealed_at, token }));
+}
+
+/**
+ * The newest heads of so many tenants behind `after`, null for the first ones: a few steps of the index for each, however
+ * many heads it has.
+ *
+ * @returns `last`: the last tenant looked at, null where there are no more
+ */
+export async function listNewestHeads(
+  db: Database,
+  { after, limit }: { after: string | null; limit: number },
+): Promise<{ heads: (Pick<Head, 'size' | 'hash'> & { tenantId: string })[]; last: string | null }> {
+  // Each a query of one value: a join might read all heads.
+  const { rows } = await sql<{ tenant_id: string; nth: number; size: number | null; hash: string | null }>`
+    with recursive tenant(tenant_id, nth) as (
+      select (
+        select tenant_id from audit_heads where ${after === null ? sql`true` : sql`tenant_id > ${after}`}
+        order by tenant_id limit 1), 1
+      union all
+      select (
+        select head.tenant_id from audit_heads as head where head.tenant_id > tenant.tenant_id
+        order by head.tenant_id limit 1), nth + 1
+      from tenant where tenant.tenant_id is not null and nth < ${limit}),
+    newest(tenant_id, nth, size) as materialized (
+      select tenant_id, nth, (
+        select size from audit_heads as head
+        where head.tenant_id = tenant.tenant_id and size <= ${LAST_POSITION} order by size desc limit 1)
+      from tenant where tenant_id is not null)
+    select tenant_id, nth, size, (
+      select hash from audit_heads as head where head.tenant_id = newest.tenant_id and head.size = newest.size) as hash
+    from newest`.execute(db);
+  return {
+    heads: rows.flatMap(({ tenant_id: tenantId, size, hash }) =>
+      size === null || hash === null ? [] : [{ tenantId, size, hash }],
+    ),
+    last: rows.find(({ nth }) => nth === limit)?.tenant_id ?? null,
+  };
 }
 
 /** The tenant after another one, null for the first, whose chain has a head. */
