@@ -54,6 +54,8 @@ export const rateLimits: Part = {
         ...(short ? [] : [['registration', registration] as const]),
       ] as const;
       for (const [name, ask] of strangers) {
+        // What was used up of the address's limit refuses registrations, too.
+        if (name === 'registration') await nextWindow();
         findings.push(await limited(services, { name, limit: LIMITS[name], asking: async () => ask }));
       }
       return findings;
@@ -91,8 +93,7 @@ async function limited(services: readonly Service[], { name, limit, asking }: Li
     const seen = await exhaust(services, await asking());
     const alone = services.some(({ output }, index) => output().slice(said[index]).includes(ALONE));
     if (alone && round < ROUNDS) {
-      const ends = (Math.floor(Date.now() / WINDOW_MS) + 1) * WINDOW_MS;
-      await until(() => Date.now() > ends, 'the window to end', WINDOW_MS + 1000);
+      await nextWindow();
       continue;
     }
     const last = Math.max(...seen.map(({ window }) => window));
@@ -108,6 +109,11 @@ async function limited(services: readonly Service[], { name, limit, asking }: Li
       faults,
     });
   }
+}
+
+async function nextWindow(): Promise<void> {
+  const ends = (Math.floor(Date.now() / WINDOW_MS) + 1) * WINDOW_MS;
+  await until(() => Date.now() > ends, 'the window to end', WINDOW_MS + 1000);
 }
 
 /** What a process had taken of the limit and not used is lost with it: the sum stays below. */
