@@ -8,7 +8,7 @@ import { writeUntilKilled } from './kill/writing.ts';
 import { type Finding, finding, type Options, type Part } from './part.ts';
 import { between, randomOf } from './random.ts';
 import { ADMIN, killService, type Service, startService } from './service.ts';
-import { openPostgresStore, openSqliteStore, type Store } from './stores.ts';
+import { onEachStore, type Store } from './stores.ts';
 import { until } from './until.ts';
 
 /** A chain as a kill left it, and what somebody works with who can write to the database, and has no key. */
@@ -59,18 +59,7 @@ const TAMPERINGS: Record<string, Tampering> = {
 /** What a kill leaves of the audit verifies; and whatever is done to it behind the service's back is found, and named. */
 export const audit: Part = {
   name: 'audit',
-  async run(options: Options): Promise<Finding[]> {
-    const findings: Finding[] = [];
-    for (const openStore of [openSqliteStore, openPostgresStore]) {
-      const store = await openStore();
-      try {
-        findings.push(await tamperedAfterKills(store, options));
-      } finally {
-        await store.close();
-      }
-    }
-    return findings;
-  },
+  run: (options: Options) => onEachStore((store) => tamperedAfterKills(store, options)),
 };
 
 async function tamperedAfterKills(store: Store, { seed }: Options): Promise<Finding> {

@@ -6,7 +6,7 @@ import { type Answered, type Body, Connection } from './connection.ts';
 import { type Finding, finding, type Options, type Part } from './part.ts';
 import { between, randomOf } from './random.ts';
 import { ADMIN, killService, type Service, startService } from './service.ts';
-import { openPostgresStore, openSqliteStore, type Store } from './stores.ts';
+import { onEachStore, type Store } from './stores.ts';
 import { until } from './until.ts';
 
 const LOOPS = { long: 50, short: 2 };
@@ -28,18 +28,7 @@ const SECRETS_SOUGHT = 20;
 /** Writes with an Idempotency-Key, killed under them: asked again, each is done once and answered as the first time. */
 export const idempotency: Part = {
   name: 'idempotency',
-  async run(options: Options): Promise<Finding[]> {
-    const findings: Finding[] = [];
-    for (const openStore of [openSqliteStore, openPostgresStore]) {
-      const store = await openStore();
-      try {
-        findings.push(await runLoops(store, options));
-      } finally {
-        await store.close();
-      }
-    }
-    return findings;
-  },
+  run: (options: Options) => onEachStore((store) => runLoops(store, options)),
 };
 
 /** One write: what was asked, and what was answered first; null where no answer came. */

@@ -40,6 +40,20 @@ export async function openSqliteStore(): Promise<Store> {
   };
 }
 
+/** Does something on a store of each dialect, one after the other. */
+export async function onEachStore<T>(work: (store: Store) => Promise<T>): Promise<T[]> {
+  const done: T[] = [];
+  for (const openStore of [openSqliteStore, openPostgresStore]) {
+    const store = await openStore();
+    try {
+      done.push(await work(store));
+    } finally {
+      await store.close();
+    }
+  }
+  return done;
+}
+
 /** What SQLite finds wrong with a file: its pages and indexes, and rows that point nowhere. */
 export function sqliteFaults(file: string): string[] {
   const db = new SqliteDatabase(file, { readonly: true });

@@ -77,9 +77,18 @@ export async function unfinishedMove(db: Database): Promise<string | null> {
 /** Of this version, and all that its own source had. */
 async function requireWhole(source: Database): Promise<void> {
   await requireSchema(source);
-  const origin = await unfinishedMove(source);
-  if (origin !== null)
-    throw new MoveError(`the source holds an unfinished move from ${origin}: bring that to its end first`);
+  await refuseHalf(source);
+}
+
+/**
+ * What is half a move looks like a database, once the note of the move is forgotten.
+ *
+ * @throws {DatabaseUnfitError}
+ */
+export async function refuseHalf(db: Database): Promise<void> {
+  const origin = await unfinishedMove(db);
+  if (origin === null) return;
+  throw new DatabaseUnfitError(`holds an unfinished move from ${origin}: bring that to its end first`);
 }
 
 /** Says of which of the two it is that it does not do. */

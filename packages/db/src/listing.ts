@@ -1,5 +1,5 @@
 import { setImmediate as breathe } from 'node:timers/promises';
-import { type Expression, type SqlBool, sql } from 'kysely';
+import { type Expression, type SelectQueryBuilder, type SqlBool, sql } from 'kysely';
 import type { Database } from './database.ts';
 import { before, type PageKey, type PageRequest, within } from './queries.ts';
 import { statement } from './statement.ts';
@@ -101,10 +101,26 @@ async function listPlace<Row extends Keyed>(
   return { rows, stoppedAt: after };
 }
 
-/** The condition of a stretch's rows. @param id what the list is sorted by, after the time */
-export function withinStretch(
-  { after, until }: Pick<Stretch, 'after' | 'until'>,
+/**
+ * The order, place and number of a stretch's rows, for a query of them.
+ *
+ * @param id what the list is sorted by, after the time
+ */
+export function inStretch<DB, T extends keyof DB, O>(
+  { after, until, rows }: Pick<Stretch, 'after' | 'until' | 'rows'>,
   id: Expression<string> = ID,
+) {
+  return (query: SelectQueryBuilder<DB, T, O>): SelectQueryBuilder<DB, T, O> =>
+    query
+      .where(withinStretch({ after, until }, id))
+      .orderBy(sql.ref('created_at'), 'desc')
+      .orderBy(id, 'desc')
+      .limit(rows);
+}
+
+function withinStretch(
+  { after, until }: Pick<Stretch, 'after' | 'until'>,
+  id: Expression<string>,
 ): Expression<SqlBool> {
   if (until === null) return olderThan(after, id);
   const isReached = sql<SqlBool>`(created_at, ${id}) >= (${until[0]}, ${until[1]})`;

@@ -1,7 +1,7 @@
-import type { Database } from '@quartermaster/db/database.ts';
+import { type Database, openDatabase } from '@quartermaster/db/database.ts';
 import { verifiedFaults } from '../kill/audit.ts';
 import { createAccounts, Load, listProviders } from '../load.ts';
-import type { Service } from '../service.ts';
+import { killService, type Service, startService } from '../service.ts';
 import { until } from '../until.ts';
 
 const WRITERS = 6;
@@ -32,25 +32,34 @@ export async function acknowledgedBefore(load: Load): Promise<string[]> {
 }
 
 /**
- * Holds a backup that was made under load against what was acknowledged before it began.
+ * Holds a restored backup that was made under load against what was acknowledged before it began, and starts a service on it.
  *
- * @returns how many accounts it has, and what speaks against it being one moment of the database
+ * @returns how many accounts it has, and what speaks against it being one moment of the database that can be gone on with
  */
-export async function momentFaults(
-  db: Database,
+export async function heldAgainst(
+  databaseUrl: string,
   before: readonly string[],
 ): Promise<{ accounts: number; faults: string[] }> {
-  const ids = await idsOf(db);
-  const there = new Set(ids);
-  const lost = before.filter((id) => !there.has(id));
-  return {
-    accounts: ids.length,
-    faults: [
-      ...lost.map((id) => `${id} was acknowledged before, and is not there`),
-      ...gaps(ids),
-      ...(await auditFaults(db, ids)),
-    ],
-  };
+  const db = await openDatabase(databaseUrl, '/');
+  const faults: string[] = [];
+  let accounts = 0;
+  try {
+    const ids = await idsOf(db);
+    accounts = ids.length;
+    const there = new Set(ids);
+    const lost = before.filter((id) => !there.has(id));
+    faults.push(...lost.map((id) => `${id} was acknowledged before, and is not there`));
+    faults.push(...gaps(ids), ...(await auditFaults(db, ids)));
+  } finally {
+    await db.destroy();
+  }
+  const restored = await startService({ databaseUrl });
+  try {
+    faults.push(...(await servedFaults(restored)));
+  } finally {
+    await killService(restored);
+  }
+  return { accounts, faults };
 }
 
 async function idsOf(db: Database): Promise<string[]> {
@@ -84,7 +93,7 @@ async function auditFaults(db: Database, ids: readonly string[]): Promise<string
 }
 
 /** The audit is whole where it is restored, and the service writes on. */
-export async function servedFaults(service: Service): Promise<string[]> {
+async function servedFaults(service: Service): Promise<string[]> {
   const found = await verifiedFaults(service, 'load');
   const load = new Load();
   load.add(service.url, createAccounts('restored'));

@@ -7,7 +7,7 @@ import { createDatabase } from '@quartermaster/db/testing/postgres-server.ts';
 import { type Finding, finding, notRun, type Options } from '../part.ts';
 import { killService, startService, stopService } from '../service.ts';
 import { temporaryFolder } from '../stores.ts';
-import { acknowledged, acknowledgedBefore, loadOn, momentFaults, servedFaults } from './moment.ts';
+import { acknowledged, acknowledgedBefore, heldAgainst, loadOn } from './moment.ts';
 import { type SystemPostgres, startSystemPostgres } from './system-postgres.ts';
 
 const DUMPS = { long: 10, short: 1 };
@@ -32,7 +32,7 @@ export async function dumps({ short, loops }: Options): Promise<Finding> {
         const database = `restored_${number}`;
         const meanwhile = await copied(postgres, folder, database, () => acknowledged(load).length);
         if (meanwhile === 0) faults.push('nobody wrote while the dump was made');
-        faults.push(...(await restoredFaults(postgres.urlOf(database), before)));
+        faults.push(...(await heldAgainst(postgres.urlOf(database), before)).faults);
         total.acknowledgedBefore += before.length;
         total.writesMeanwhile += meanwhile;
       }
@@ -73,23 +73,6 @@ async function copied(
   await createDatabase(postgres.urlOf('postgres'), database);
   await postgres.run('pg_restore', ['--no-owner', '--exit-on-error', `--dbname=${postgres.urlOf(database)}`, file]);
   return meanwhile;
-}
-
-async function restoredFaults(url: string, before: readonly string[]): Promise<string[]> {
-  const db = await openDatabase(url, '/');
-  const faults: string[] = [];
-  try {
-    faults.push(...(await momentFaults(db, before)).faults);
-  } finally {
-    await db.destroy();
-  }
-  const restored = await startService({ databaseUrl: url });
-  try {
-    faults.push(...(await servedFaults(restored)));
-  } finally {
-    await killService(restored);
-  }
-  return faults;
 }
 
 async function comparedTables(one: string, other: string): Promise<{ rows: number; faults: string[] }> {

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { Connection } from '../connection.ts';
 import { type Finding, finding, notRun, type Options, type Part } from '../part.ts';
 import { ADMIN, startService } from '../service.ts';
-import { childrenOf, openPostgresStore, openSqliteStore, type Store, temporaryFolder } from '../stores.ts';
+import { childrenOf, onEachStore, type Store, temporaryFolder } from '../stores.ts';
 import { type DatabaseLog, idOf, idsIn, PostgresLog, SqliteLog } from './logs.ts';
 import { hasStrace, momentsOf } from './strace.ts';
 
@@ -15,39 +15,23 @@ const SHOWN = 8192;
 
 const CALLS = 'trace=pwrite64,fsync,fdatasync,write,writev,sendto,sendmsg,recvfrom';
 
-const LOGS = [
-  { openStore: openSqliteStore, openLog: () => new SqliteLog() },
-  { openStore: openPostgresStore, openLog: () => new PostgresLog() },
-];
-
 /**
  * Watches the system calls of the service, and of the database's server where there is one, while several clients write at
  * once: the bytes of an answer must leave after the log that commits its write has been synced.
  */
 export const powerLoss: Part = {
   name: 'power-loss',
-  async run({ short }: Options) {
-    const requests = short ? REQUESTS.short : REQUESTS.long;
-    const findings: Finding[] = [];
-    for (const { openStore, openLog } of LOGS) {
-      const store = await openStore();
-      try {
-        findings.push(await watched(store, openLog(), requests));
-      } finally {
-        await store.close();
-      }
-    }
-    return findings;
-  },
+  run: ({ short }: Options) => onEachStore((store) => watched(store, short ? REQUESTS.short : REQUESTS.long)),
 };
 
-async function watched(store: Store, log: DatabaseLog, requests: number): Promise<Finding> {
+async function watched(store: Store, requests: number): Promise<Finding> {
   const promise = `power loss, ${store.name}: an answer leaves only after the fsync of what it acknowledges`;
   if (!hasStrace()) return notRun(promise, 'not run: strace missing');
   const folder = await temporaryFolder();
   try {
     const trace = join(folder, 'trace');
     await write(store, trace, requests);
+    const log = store.server ? new PostgresLog() : new SqliteLog();
     const { answers, faults } = followed(await readFile(trace, 'latin1'), log);
     if (answers !== requests) faults.push(`${answers} answers were seen of ${requests}`);
     const { syncs } = log;

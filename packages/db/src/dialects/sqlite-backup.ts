@@ -2,7 +2,7 @@ import { link, lstat, open, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import SqliteDatabase from 'better-sqlite3';
 import { Kysely, SqliteDialect } from 'kysely';
-import { unfinishedMove } from '../database-move.ts';
+import { refuseHalf } from '../database-move.ts';
 import { DatabaseUnfitError } from '../errors.ts';
 import { migrationsOf } from '../stored-migrations.ts';
 import { TABLE_NAMES, type TableName } from '../stored-tables.ts';
@@ -74,12 +74,10 @@ export async function backupSqlite({ from, to, onProgress }: BackupOptions): Pro
   }
 }
 
-/** A copy of half a move would look like a database, once the note of the move is forgotten. */
+/** Of any version. */
 async function requireWhole(source: Kysely<Tables>): Promise<void> {
   if ((await migrationsOf(source)).length === 0) throw new DatabaseUnfitError('has no schema of this service');
-  const origin = await unfinishedMove(source);
-  if (origin !== null)
-    throw new DatabaseUnfitError(`holds an unfinished move from ${origin}: bring that to its end first`);
+  await refuseHalf(source);
 }
 
 async function isTaken(path: string): Promise<boolean> {

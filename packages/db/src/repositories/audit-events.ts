@@ -2,7 +2,7 @@ import type { AuditEvent } from '@quartermaster/contracts/audit-events.ts';
 import type { Insertable, Selectable } from 'kysely';
 import type { Database } from '../database.ts';
 import { newAuditEventId } from '../ids.ts';
-import { listRows, type Stretch, withinStretch } from '../listing.ts';
+import { inStretch, listRows, type Stretch } from '../listing.ts';
 import { type Page, type PageRequest, placeColumns, within } from '../queries.ts';
 import { statement } from '../statement.ts';
 import type { Tables } from '../tables.ts';
@@ -89,7 +89,7 @@ function eventRows(db: Database, filter: AuditEventFilter, stretch: Stretch) {
   if (filter.targetId != null) query = query.where('target_id', '=', filter.targetId);
   if (filter.outcome != null) query = query.where('outcome', '=', filter.outcome as AuditEvent['outcome']);
   if (filter.createdAfter != null) query = query.where('created_at', '>', filter.createdAfter);
-  return query.where(withinStretch(stretch)).orderBy('created_at', 'desc').orderBy('id', 'desc').limit(stretch.rows);
+  return query.$call(inStretch(stretch));
 }
 
 export function toAuditEvent(row: Selectable<Tables['audit_events']>): AuditEvent {

@@ -2,7 +2,7 @@ import { type Credential, EXPIRING_DAYS, type SearchCredentialsInput } from '@qu
 import type { Scope } from '@quartermaster/contracts/scopes.ts';
 import { type Expression, type Selectable, type SqlBool, sql } from 'kysely';
 import type { Database } from '../database.ts';
-import { listRows, type Stretch, withinStretch } from '../listing.ts';
+import { inStretch, listRows, type Stretch } from '../listing.ts';
 import { contains, folded, type Page, type PageRequest, placeColumns, timesOf, within } from '../queries.ts';
 import type { Tables } from '../tables.ts';
 import type { TenantPlace, TenantScope } from '../tenancy.ts';
@@ -160,7 +160,7 @@ function credentialRows(db: Database, filter: CredentialFilter, stretch: Stretch
   }
   if (filter.createdAfter != null) query = query.where('created_at', '>', filter.createdAfter);
   if (filter.createdBefore != null) query = query.where('created_at', '<', filter.createdBefore);
-  return query.where(withinStretch(stretch)).orderBy('created_at', 'desc').orderBy('id', 'desc').limit(stretch.rows);
+  return query.$call(inStretch(stretch));
 }
 
 /** Whether nothing has to be done about a credential's end: it was replaced, was revoked or is gone, or does not end soon. */

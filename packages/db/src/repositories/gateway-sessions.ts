@@ -5,7 +5,7 @@ import type { InventoryKind } from '@quartermaster/contracts/inventory.ts';
 import { type Expression, type Insertable, type Selectable, type SqlBool, sql } from 'kysely';
 import type { Database } from '../database.ts';
 import { idsSince, newId } from '../ids.ts';
-import { listRows, type Stretch, withinStretch } from '../listing.ts';
+import { inStretch, listRows, type Stretch } from '../listing.ts';
 import { nameKey } from '../name-key.ts';
 import { type Page, type PageRequest, placeColumns, placeOf, timesOf, within } from '../queries.ts';
 import { statement } from '../statement.ts';
@@ -83,7 +83,7 @@ function sessionRows(db: Database, filter: GatewaySessionFilter, stretch: Stretc
     .where(within(stretch.scope));
   if (filter.status != null) query = query.where(hasStatus(filter.status, now));
   if (filter.subject != null) query = query.where('subject', '=', filter.subject);
-  return query.where(withinStretch(stretch)).orderBy('created_at', 'desc').orderBy('id', 'desc').limit(stretch.rows);
+  return query.$call(inStretch(stretch));
 }
 
 const newSession = statement((db, { row }: { row: Insertable<Tables['gateway_sessions']> }) =>

@@ -2,7 +2,7 @@ import type { Gateway } from '@quartermaster/contracts/gateways.ts';
 import type { Selectable } from 'kysely';
 import type { Database } from '../database.ts';
 import { newId } from '../ids.ts';
-import { listRows, type Stretch, withinStretch } from '../listing.ts';
+import { inStretch, listRows, type Stretch } from '../listing.ts';
 import { folded, type Page, type PageRequest, placeColumns, placeOf, timesOf, within } from '../queries.ts';
 import { statement } from '../statement.ts';
 import type { Tables } from '../tables.ts';
@@ -51,11 +51,7 @@ function gatewayRows(db: Database, status: string | null, stretch: Stretch) {
   const query = db.selectFrom('gateways').selectAll().where(within(stretch.scope));
   return (
     status === null ? query.where('status', '<>', 'deleted') : query.where('status', '=', status as Gateway['status'])
-  )
-    .where(withinStretch(stretch))
-    .orderBy('created_at', 'desc')
-    .orderBy('id', 'desc')
-    .limit(stretch.rows);
+  ).$call(inStretch(stretch));
 }
 
 /**

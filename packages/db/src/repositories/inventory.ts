@@ -2,7 +2,7 @@ import type { InventoryItem } from '@quartermaster/contracts/inventory.ts';
 import type { Selectable } from 'kysely';
 import type { Database } from '../database.ts';
 import { newId } from '../ids.ts';
-import { listRows, type Stretch, withinStretch } from '../listing.ts';
+import { inStretch, listRows, type Stretch } from '../listing.ts';
 import { type Page, type PageRequest, placeColumns, placeOf, timesOf, within } from '../queries.ts';
 import { among, rowStatement } from '../row-statement.ts';
 import type { Tables } from '../tables.ts';
@@ -104,7 +104,7 @@ function itemRows(db: Database, filter: InventoryFilter, stretch: Stretch) {
     .where(within(stretch.scope));
   if (filter.kind != null) query = query.where('kind', '=', filter.kind as InventoryItem['kind']);
   if (filter.status != null) query = query.where('status', '=', filter.status as InventoryItem['status']);
-  return query.where(withinStretch(stretch)).orderBy('created_at', 'desc').orderBy('id', 'desc').limit(stretch.rows);
+  return query.$call(inStretch(stretch));
 }
 
 /** @param place the provider's. @throws DuplicateKeyError where the provider has an item of this kind and name */

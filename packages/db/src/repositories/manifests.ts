@@ -3,7 +3,7 @@ import type { Manifest, ManifestSpec } from '@quartermaster/contracts/manifests.
 import type { Selectable } from 'kysely';
 import type { Database } from '../database.ts';
 import { newId } from '../ids.ts';
-import { listRows, type Stretch, withinStretch } from '../listing.ts';
+import { inStretch, listRows, type Stretch } from '../listing.ts';
 import { nameKey } from '../name-key.ts';
 import { folded, type Page, type PageRequest, placeColumns, placeOf, timesOf, within } from '../queries.ts';
 import { statement } from '../statement.ts';
@@ -92,7 +92,7 @@ function manifestRows(db: Database, filter: ManifestFilter, stretch: Stretch) {
       : query.where('status', '=', filter.status as Manifest['status']);
   if (filter.kind != null) query = query.where('kind', '=', filter.kind as Manifest['kind']);
   if (filter.name != null) query = query.where('name', '=', filter.name);
-  return query.where(withinStretch(stretch)).orderBy('created_at', 'desc').orderBy('id', 'desc').limit(stretch.rows);
+  return query.$call(inStretch(stretch));
 }
 
 /**

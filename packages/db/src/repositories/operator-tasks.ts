@@ -2,7 +2,7 @@ import type { OperatorTask } from '@quartermaster/contracts/operator-tasks.ts';
 import { type Expression, type Selectable, type SqlBool, sql } from 'kysely';
 import type { Database } from '../database.ts';
 import { newId } from '../ids.ts';
-import { listRows, type Stretch, withinStretch } from '../listing.ts';
+import { inStretch, listRows, type Stretch } from '../listing.ts';
 import { type Page, type PageRequest, placeOf, timesOf, within } from '../queries.ts';
 import { rowStatement } from '../row-statement.ts';
 import type { Tables } from '../tables.ts';
@@ -65,7 +65,7 @@ function taskRows(db: Database, filter: TaskFilter, stretch: Stretch, now: Date)
   if (filter.kind != null) query = query.where('kind', '=', filter.kind as Row['kind']);
   if (filter.assignee != null) query = query.where('assignee', '=', filter.assignee);
   if (filter.subject_id != null) query = query.where('subject_id', '=', filter.subject_id);
-  return query.where(withinStretch(stretch)).orderBy('created_at', 'desc').orderBy('id', 'desc').limit(stretch.rows);
+  return query.$call(inStretch(stretch));
 }
 
 /**

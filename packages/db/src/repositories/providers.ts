@@ -2,7 +2,7 @@ import type { Provider } from '@quartermaster/contracts/providers.ts';
 import type { Selectable } from 'kysely';
 import type { Database } from '../database.ts';
 import { newId } from '../ids.ts';
-import { listRows, type Stretch, withinStretch } from '../listing.ts';
+import { inStretch, listRows, type Stretch } from '../listing.ts';
 import { folded, type Page, type PageRequest, placeColumns, placeOf, timesOf, within } from '../queries.ts';
 import { statement } from '../statement.ts';
 import { storedJson } from '../stored-json.ts';
@@ -70,7 +70,7 @@ const providerRows = statement((db, { scope, kind, status, nameKey, after, until
     status === null ? query.where('status', '<>', 'deleted') : query.where('status', '=', status as Provider['status']);
   if (kind !== null) query = query.where('kind', '=', kind as Provider['kind']);
   if (nameKey !== null) query = query.where('name_key', '=', nameKey);
-  return query.where(withinStretch({ after, until })).orderBy('created_at', 'desc').orderBy('id', 'desc').limit(rows);
+  return query.$call(inStretch({ after, until, rows }));
 });
 
 /** Newest first, for an answer: metadata is {@link storedJson}. Deleted ones are listed by their status alone. */

@@ -6,7 +6,7 @@ import {
 } from '@quartermaster/contracts/recommendations.ts';
 import { type Selectable, type SqlBool, sql } from 'kysely';
 import type { Database } from '../database.ts';
-import { listRows, type Stretch, withinStretch } from '../listing.ts';
+import { inStretch, listRows, type Stretch } from '../listing.ts';
 import { type Page, type PageRequest, placeOf, timesOf, within } from '../queries.ts';
 import { among, rowStatement } from '../row-statement.ts';
 import type { Tables } from '../tables.ts';
@@ -63,7 +63,7 @@ function recommendationRows(db: Database, filter: RecommendationFilter, stretch:
     .where(within(stretch.scope));
   if (filter.status != null) query = query.where('status', '=', filter.status as Row['status']);
   if (filter.kind != null) query = query.where('kind', '=', filter.kind as Row['kind']);
-  return query.where(withinStretch(stretch)).orderBy('created_at', 'desc').orderBy('id', 'desc').limit(stretch.rows);
+  return query.$call(inStretch(stretch));
 }
 
 /** Those of a provider among `ids`, whatever their status. */

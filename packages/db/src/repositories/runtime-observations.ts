@@ -1,7 +1,7 @@
 import type { RuntimeObservation } from '@quartermaster/contracts/runtime-observations.ts';
 import type { Selectable } from 'kysely';
 import type { Database } from '../database.ts';
-import { listRows, type Stretch, withinStretch } from '../listing.ts';
+import { inStretch, listRows, type Stretch } from '../listing.ts';
 import { flag, type Page, type PageRequest, placeColumns, placeOf, timesOf, within } from '../queries.ts';
 import { among, rowStatement } from '../row-statement.ts';
 import { statement } from '../statement.ts';
@@ -162,7 +162,7 @@ const observationRows = statement((db, filter: ListedObservations) => {
   if (filter.providerId != null) query = query.where('provider_id', '=', filter.providerId);
   if (filter.kind != null) query = query.where('kind', '=', filter.kind as Row['kind']);
   if (filter.name != null) query = query.where('name', '=', filter.name);
-  return query.where(withinStretch(filter)).orderBy('created_at', 'desc').orderBy('id', 'desc').limit(filter.rows);
+  return query.$call(inStretch(filter));
 });
 
 export async function updateObservation(

@@ -3,7 +3,7 @@ import type { SearchServiceAccountsInput, ServiceAccount } from '@quartermaster/
 import canonicalize from 'canonicalize';
 import { type Insertable, type Selectable, sql } from 'kysely';
 import type { Database } from '../database.ts';
-import { listRows, type Stretch, withinStretch } from '../listing.ts';
+import { inStretch, listRows, type Stretch } from '../listing.ts';
 import {
   contains,
   flag,
@@ -90,7 +90,7 @@ function accountRows(db: Database, filter: ServiceAccountFilter, stretch: Stretc
       ),
     );
   }
-  return query.where(withinStretch(stretch)).orderBy('created_at', 'desc').orderBy('id', 'desc').limit(stretch.rows);
+  return query.$call(inStretch(stretch));
 }
 
 const newAccount = statement((db, { row }: { row: Insertable<Tables['service_accounts']> }) =>

@@ -4,7 +4,7 @@ import { type Expression, type Selectable, type SqlBool, sql } from 'kysely';
 import type { Database } from '../database.ts';
 import { isPostgres } from '../dialects/postgres.ts';
 import { onDaysOf } from '../dialects/postgres-spans.ts';
-import { listRows, type Stretch, tracePlace, withinStretch } from '../listing.ts';
+import { inStretch, listRows, type Stretch, tracePlace } from '../listing.ts';
 import {
   type Page,
   type PageRequest,
@@ -202,11 +202,7 @@ export async function listTraces(
 function traceRows(db: Database, serviceName: string | null, stretch: Stretch) {
   let query = db.selectFrom('traces').selectAll().select(tracePlace.as('id')).where(within(stretch.scope));
   if (serviceName !== null) query = query.where('service_name', '=', serviceName);
-  return query
-    .where(withinStretch(stretch, tracePlace))
-    .orderBy('created_at', 'desc')
-    .orderBy(tracePlace, 'desc')
-    .limit(stretch.rows);
+  return query.$call(inStretch(stretch, tracePlace));
 }
 
 type SpanRows = PageRows & { scope: TenantScope; traceId: string };

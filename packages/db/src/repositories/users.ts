@@ -2,7 +2,7 @@ import type { User } from '@quartermaster/contracts/users.ts';
 import { type Expression, type Selectable, type SqlBool, sql } from 'kysely';
 import type { Database } from '../database.ts';
 import { newUserId } from '../ids.ts';
-import { listRows, type Stretch, withinStretch } from '../listing.ts';
+import { inStretch, listRows, type Stretch } from '../listing.ts';
 import { flag, type Page, type PageRequest, timesOf, within } from '../queries.ts';
 import type { Tables } from '../tables.ts';
 import { EVERYWHERE, type TenantScope } from '../tenancy.ts';
@@ -78,7 +78,7 @@ function userRows(db: Database, isSeen: Expression<SqlBool>, filter: UserFilter,
       ? query.where('status', '<>', 'deleted')
       : query.where('status', '=', filter.status as User['status']);
   if (filter.email != null) query = query.where('email_key', '=', emailKey(filter.email));
-  return query.where(withinStretch(stretch)).orderBy('created_at', 'desc').orderBy('id', 'desc').limit(stretch.rows);
+  return query.$call(inStretch(stretch));
 }
 
 export async function findAccount(db: Database, id: string): Promise<Account | undefined> {
