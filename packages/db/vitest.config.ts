@@ -1,7 +1,7 @@
 import { defineConfig } from 'vitest/config';
 
 /** Suites without a database. */
-const PURE = ['test/ids.test.ts', 'test/queries-scope.test.ts'];
+const PURE = ['test/ids.test.ts', 'test/queries-scope.test.ts', 'test/stored-json.test.ts'];
 
 /** What one dialect has of its own. */
 const SQLITE = ['test/sqlite-*.test.ts', 'test/query-plans.test.ts'];
@@ -14,9 +14,12 @@ export default defineConfig({
   test: {
     reporters: ['default', 'json'],
     outputFile: { json: 'reports/vitest.json' },
-    // Two projects share the processor with the database server of one of them.
     testTimeout: 60_000,
     hookTimeout: 60_000,
+    // Each file has databases of its own, and shares nothing else.
+    isolate: false,
+    // The suites of two workspaces run at once.
+    maxWorkers: 1,
     projects: [
       { extends: true, test: { name: 'pure', include: PURE } },
       { extends: true, test: { name: 'sqlite', include, exclude: [...PURE, ...POSTGRES], globalSetup } },

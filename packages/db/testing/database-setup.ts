@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import type { TestProject } from 'vitest/node';
 import { migrate, openDatabase } from '../src/database.ts';
@@ -6,9 +7,13 @@ import { makeSpanPartitions } from '../src/dialects/postgres-spans.ts';
 import { createDatabase, dropDatabase, type PostgresServer, startPostgres } from './postgres-server.ts';
 import { temporaryFolder } from './temporary-folder.ts';
 
-const DATABASE = 'quartermaster_template';
+/** Unique, because several suites may share a server. */
+const DATABASE = `quartermaster_template_${randomUUID()}`;
 
-/** A server to test against instead of the one that comes along: of another version, say. Its user makes databases. */
+/**
+ * A running server to test against. `npm test` starts one for all suites and names it here; a developer may name a server
+ * of another version. Its user must be able to create databases.
+ */
 const SERVER_URL = process.env['QM_TEST_POSTGRES_URL'];
 
 /** The set-up of the projects `sqlite` and `postgres`, once a run. @returns what ends it */

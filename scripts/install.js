@@ -1,0 +1,87 @@
+// Installs the packages that a command needs, unless they are there already: `node scripts/install.js <set>`.
+// Plain JavaScript, because it runs on the Node that the machine has (20 or newer), before Node 24 is installed.
+import { spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { accessSync, constants, existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+const ROOT = join(import.meta.dirname, '..');
+
+/** Each set contains the ones before it: the server, the programs that show it off, everything that tests and checks need. */
+const SETS = ['server', 'examples', 'all'];
+
+// The workspaces of a set, each with the workspaces that it depends on at run time.
+/** @type {Record<string, string[]>} */
+const WORKSPACES = {
+  server: ['@quartermaster/api...'],
+  examples: ['@quartermaster/api...', '@quartermaster/quickstart...'],
+};
+
+/** What was installed last. It lies in node_modules, so that it goes when they go. */
+const STATE_FILE = join(ROOT, 'node_modules/.quartermaster-install.json');
+
+const wanted = process.argv[2] ?? '';
+if (!SETS.includes(wanted)) fail(`usage: node scripts/install.js ${SETS.join('|')}`, 2);
+
+const dependencies = hashOfDependencies();
+const installed = readState();
+const isEnough = SETS.indexOf(installed.set) >= SETS.indexOf(wanted);
+if (!isEnough || installed.dependencies !== dependencies) {
+  // A smaller set never removes what a larger one installed.
+  const set = isEnough ? installed.set : wanted;
+  requireWritable();
+  install(set);
+  writeFileSync(STATE_FILE, JSON.stringify({ set, dependencies }));
+}
+
+/** @param {string} set */
+function install(set) {
+  const { packageManager } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
+  const filters = ['quartermaster', ...(WORKSPACES[set] ?? [])].flatMap((name) => ['--filter-prod', name]);
+  const selection = set === 'all' ? [] : ['--prod', ...filters];
+  const args = ['-y', packageManager, 'install', '--frozen-lockfile', '--reporter=append-only', '--loglevel=error'];
+  // Standard output belongs to the command that is run afterwards.
+  const { status, error } = spawnSync('npx', [...args, ...selection], { cwd: ROOT, stdio: ['ignore', 2, 2] });
+  if (error !== undefined) fail(`npx could not be run: ${error.message}`);
+  if (status !== 0) fail('the packages could not be installed');
+}
+
+function requireWritable() {
+  const folder = existsSync(join(ROOT, 'node_modules')) ? join(ROOT, 'node_modules') : ROOT;
+  try {
+    accessSync(folder, constants.W_OK);
+  } catch {
+    fail(`the packages cannot be installed: ${folder} is read-only`);
+  }
+}
+
+/** Changes when any file changes that decides what is installed. */
+function hashOfDependencies() {
+  const workspaces = ['apps', 'packages'].flatMap((parent) =>
+    readdirSync(join(ROOT, parent)).map((name) => join(parent, name)),
+  );
+  const manifests = ['.', 'bench', 'torture', ...workspaces].map((folder) => join(folder, 'package.json'));
+  const hash = createHash('sha256');
+  for (const file of ['pnpm-lock.yaml', 'pnpm-workspace.yaml', ...manifests]) {
+    if (existsSync(join(ROOT, file))) hash.update(readFileSync(join(ROOT, file)));
+  }
+  return hash.digest('hex');
+}
+
+/** @returns {{ set: string, dependencies: string }} */
+function readState() {
+  try {
+    return JSON.parse(readFileSync(STATE_FILE, 'utf8'));
+  } catch {
+    return { set: '', dependencies: '' };
+  }
+}
+
+/**
+ * @param {string} message
+ * @returns {never}
+ */
+function fail(message, code = 1) {
+  process.stderr.write(`${message}\n`);
+  process.exit(code);
+}

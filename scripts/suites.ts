@@ -1,0 +1,93 @@
+import { execFile } from 'node:child_process';
+import { glob, readFile, rm } from 'node:fs/promises';
+import { join, relative } from 'node:path';
+import { promisify } from 'node:util';
+import { startPostgres } from '../packages/db/testing/postgres-server.ts';
+import { ROOT } from './run.ts';
+import { CHECKS, runTasks, SUITES } from './tasks.ts';
+
+type Report = {
+  [count in 'numPassedTests' | 'numFailedTests' | 'numPendingTests' | 'numTodoTests']?: number;
+} & { testResults?: { name: string; message?: string; assertionResults?: Assertion[] }[] };
+type Assertion = { fullName: string; status: string; failureMessages?: string[] };
+
+type Options = { flags: readonly string[]; environment?: Record<string, string> };
+
+/** Tasks that run at once. Suites have one worker each, the API's two: more only wait for the processor on two cores. */
+const CONCURRENCY = 2;
+
+/** Suites that test on PostgreSQL. */
+const ON_POSTGRES = ['@quartermaster/api#test', '@quartermaster/db#test'];
+
+/** The longest error message that the summary shows, in characters. */
+const MAX_MESSAGE = 800;
+
+/**
+ * Runs every check and every workspace's suite, then prints what failed and, as the last line, how many tests passed.
+ *
+ * @param flags passed to turbo, such as `--force`
+ * @returns the exit code
+ */
+export async function runSuites({ flags, environment = {} }: Options): Promise<number> {
+  // A suite that crashes must not be counted by its last report.
+  for await (const path of reportPaths()) await rm(join(ROOT, path));
+  const tasks = [...CHECKS, ...SUITES];
+  const server = await startSharedPostgres(flags, environment);
+  try {
+    const shared = server === null ? {} : { QM_TEST_POSTGRES_URL: server.urlOf('postgres') };
+    const code = await runTasks(tasks, {
+      flags: [`--concurrency=${CONCURRENCY}`, ...flags],
+      environment: { ...environment, ...shared },
+    });
+    const { failed, reports } = await printSummary();
+    return code !== 0 || failed > 0 || reports === 0 ? 1 : 0;
+  } finally {
+    await server?.stop();
+  }
+}
+
+/** One server for all suites, unless turbo has cached their results or the developer names a server. */
+async function startSharedPostgres(flags: readonly string[], environment: Record<string, string>) {
+  if (process.env['QM_TEST_POSTGRES_URL'] !== undefined) return null;
+  const { stdout } = await promisify(execFile)('turbo', ['run', ...SUITES, '--dry=json', ...flags], {
+    cwd: ROOT,
+    env: { ...process.env, ...environment, TURBO_TELEMETRY_DISABLED: '1' },
+    maxBuffer: 64 * 1024 * 1024,
+  });
+  const plan = JSON.parse(stdout) as { tasks: { taskId: string; cache: { status: string } }[] };
+  const needed = plan.tasks.some(({ taskId, cache }) => ON_POSTGRES.includes(taskId) && cache.status !== 'HIT');
+  return needed || flags.includes('--force') ? startPostgres() : null;
+}
+
+async function printSummary(): Promise<{ failed: number; reports: number }> {
+  const total = { passed: 0, failed: 0, skipped: 0 };
+  let reports = 0;
+  for await (const path of reportPaths()) {
+    const report = JSON.parse(await readFile(join(ROOT, path), 'utf8')) as Report;
+    reports += 1;
+    for (const line of failuresOf(report)) process.stdout.write(`${line}\n`);
+    total.passed += report.numPassedTests ?? 0;
+    total.failed += report.numFailedTests ?? 0;
+    total.skipped += (report.numPendingTests ?? 0) + (report.numTodoTests ?? 0);
+  }
+  process.stdout.write(`${total.passed} passed, ${total.failed} failed, ${total.skipped} skipped\n`);
+  return { failed: total.failed, reports };
+}
+
+function failuresOf({ testResults = [] }: Report): string[] {
+  return testResults.flatMap(({ name, message = '', assertionResults = [] }) => {
+    const failed = assertionResults.filter(({ status }) => status === 'failed');
+    const file = relative(ROOT, name);
+    // A file that could not be run has no tests.
+    if (failed.length === 0) return message === '' ? [] : [`failed: ${file}\n${message.slice(0, MAX_MESSAGE)}`];
+    return failed.map(
+      ({ fullName, failureMessages = [] }) =>
+        `failed: ${file} > ${fullName}\n${failureMessages.join('\n').slice(0, MAX_MESSAGE)}`,
+    );
+  });
+}
+
+/** Where vitest writes its results. */
+function reportPaths(): AsyncIterable<string> {
+  return glob(['{apps,packages}/*/reports/vitest.json', '{bench,torture}/reports/vitest.json'], { cwd: ROOT });
+}

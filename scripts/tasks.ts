@@ -1,0 +1,25 @@
+import { run } from './run.ts';
+
+/** What `npm run check` runs, and `npm test` before the suites. Scripts of the root package.json. */
+export const CHECKS = [
+  '//#format:check',
+  '//#lint',
+  '//#types',
+  '//#types:client',
+  '//#dead-code',
+  '//#boundaries',
+  '//#generated',
+  '//#document',
+];
+
+/** The suites of all workspaces. */
+export const SUITES = ['test'];
+
+type Options = { flags?: readonly string[]; environment?: Record<string, string> };
+
+/** Runs tasks through turbo, which skips what has not changed since it last passed. @returns the exit code */
+export function runTasks(tasks: readonly string[], { flags = [], environment = {} }: Options = {}): Promise<number> {
+  return run('turbo', ['run', ...tasks, '--continue', ...flags], {
+    environment: { TURBO_TELEMETRY_DISABLED: '1', REDOCLY_TELEMETRY: 'off', ...environment },
+  });
+}
