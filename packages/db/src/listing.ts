@@ -8,8 +8,8 @@ import type { TenantScope } from './tenancy.ts';
 /** Rows that are looked at between two turns of the event loop: some milliseconds of work on SQLite. */
 const ROWS_AT_ONCE = 2000;
 
-/** Rows that one request looks at, whatever it finds among them. */
-const ROWS_OF_PAGE = 200_000;
+/** Rows that one request looks at, whatever it finds among them, unless the request says otherwise. */
+const MAX_ROWS_SCANNED = 200_000;
 
 type ListedTable =
   | 'audit_events'
@@ -53,7 +53,7 @@ export type Listing<Row> = Listed & {
  * One page of a list that is sorted by (created_at, id), newest first. The id of a trace is its {@link tracePlace}.
  *
  * Work is bounded, however large the table and however little is found: where rows are sifted, it looks at
- * {@link ROWS_AT_ONCE} of them at a time and at {@link ROWS_OF_PAGE} in all; then the page ends where it looked last, and
+ * {@link ROWS_AT_ONCE} of them at a time and at {@link MAX_ROWS_SCANNED} in all; then the page ends where it looked last, and
  * may be short, or empty, though there are more. Each place of the scope is read by its own index, and merged: for
  * several at once SQLite would read and sort all that they hold.
  */
@@ -67,7 +67,8 @@ export async function listRows<Row extends Keyed>(
   const found: Row[] = [];
   let floor: PageKey | null = null;
   for (const place of places) {
-    const read = await listPlace(db, [place], { after: beginOf(page, listing), rows: page.limit + 1 }, listing);
+    const wanted = { after: beginOf(page, listing), rows: page.limit + 1, maxRowsScanned: page.maxRowsScanned };
+    const read = await listPlace(db, [place], wanted, listing);
     found.push(...read.rows);
     if (read.stoppedAt && (floor === null || isBefore(floor, read.stoppedAt))) floor = read.stoppedAt;
   }
@@ -82,14 +83,15 @@ export async function listRows<Row extends Keyed>(
 async function listPlace<Row extends Keyed>(
   db: Database,
   scope: TenantScope,
-  wanted: { after: PageKey | null; rows: number },
+  wanted: { after: PageKey | null; rows: number; maxRowsScanned: number | undefined },
   listing: Listing<Row>,
 ): Promise<{ rows: Row[]; stoppedAt: PageKey | null }> {
   const { isSifted, created, rows: read } = listing;
-  if (!isSifted) return { rows: await read({ scope, ...wanted, until: null }), stoppedAt: null };
-  const rows: Row[] = [];
   let { after } = wanted;
-  for (let looked = 0; looked < ROWS_OF_PAGE; looked += ROWS_AT_ONCE) {
+  if (!isSifted) return { rows: await read({ scope, after, until: null, rows: wanted.rows }), stoppedAt: null };
+  const { maxRowsScanned = MAX_ROWS_SCANNED } = wanted;
+  const rows: Row[] = [];
+  for (let looked = 0; looked < maxRowsScanned; looked += ROWS_AT_ONCE) {
     if (looked > 0) await breathe();
     const [end] = await keyAt(db, listing, { scope, after, offset: ROWS_AT_ONCE - 1 });
     const isLast = !end || (created?.after != null && end.created_at <= created.after);

@@ -5,7 +5,12 @@ import type { TenantScope } from './tenancy.ts';
 /** Where a page ends: the sort key of its last row. A column that changes is never part of one. */
 export type PageKey = readonly [string, string];
 
-export type PageRequest = { limit: number; after: PageKey | null };
+export type PageRequest = {
+  limit: number;
+  after: PageKey | null;
+  /** How many rows the request may look at where its filters have no index; see `listRows`. */
+  maxRowsScanned?: number;
+};
 export type Page<Item> = { items: Item[]; next: PageKey | null };
 
 /** The tenant condition of a query over a table with tenant_id and sub_tenant_id. */
