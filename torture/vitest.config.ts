@@ -1,12 +1,12 @@
 import { defineConfig } from 'vitest/config';
 
-// Every part starts processes that the machine's cores share: two at once are enough.
+// Each part starts processes of its own. Two parts at once, because parts also wait.
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
     reporters: ['default', 'json'],
     outputFile: { json: 'reports/vitest.json' },
-    maxWorkers: 2,
+    maxWorkers: 1,
     maxConcurrency: 2,
     testTimeout: 600_000,
   },

@@ -56,33 +56,45 @@ const TAMPERINGS: Record<string, Tampering> = {
   },
 };
 
+const ROUNDS = { long: 5, short: 1 };
+
 /** What a kill leaves of the audit verifies; and whatever is done to it behind the service's back is found, and named. */
 export const audit: Part = {
   name: 'audit',
   run: (options: Options) => onEachStore((store) => tamperedAfterKills(store, options)),
 };
 
-async function tamperedAfterKills(store: Store, { seed }: Options): Promise<Finding> {
+async function tamperedAfterKills(store: Store, { seed, short }: Options): Promise<Finding> {
   const random = randomOf(seed);
+  const rounds = short ? ROUNDS.short : ROUNDS.long;
   const faults: string[] = [];
   const named: string[] = [];
   let events = 0;
   let service = await startService({ databaseUrl: store.url });
   const db = await openDatabase(store.url, '/');
   try {
-    for (const [index, [what, tamper]] of Object.entries(TAMPERINGS).entries()) {
-      const tenantId = `tampered-${index}`;
-      await writeUntilKilled({ service, tenantId, random, kill: () => killService(service) });
+    for (let round = 1; round <= rounds; round += 1) {
+      const tenants = Object.entries(TAMPERINGS).map(([what, tamper]) => ({
+        tenantId: `tampered-${round}-${named.push(what)}`,
+        what,
+        tamper,
+      }));
+      // All tenants are written to at once, and left by the same kill.
+      const kill = onceAllAsked(tenants.length, () => killService(service));
+      await Promise.all(tenants.map(({ tenantId }) => writeUntilKilled({ service, tenantId, random, kill })));
       service = await startService({ databaseUrl: store.url });
-      const ids = await sealedIds(service, db, tenantId);
-      events += ids.length;
-      for (const { kind } of await verifiedFaults(service, tenantId))
-        faults.push(`${tenantId}: ${kind} after the kill`);
-      const expected = await tamper({ service, db, tenantId, ids, random });
-      const found = (await verifiedFaults(service, tenantId)).map(({ kind, position }) => `${kind}@${position ?? ''}`);
-      const agrees = found.toSorted().join() === expected.toSorted().join();
-      if (!agrees) faults.push(`${what}: found ${found.join(', ') || 'nothing'} instead of ${expected.join(', ')}`);
-      named.push(what);
+      for (const { tenantId, what, tamper } of tenants) {
+        const ids = await sealedIds(service, db, tenantId);
+        events += ids.length;
+        for (const { kind } of await verifiedFaults(service, tenantId))
+          faults.push(`${tenantId}: ${kind} after the kill`);
+        const expected = await tamper({ service, db, tenantId, ids, random });
+        const found = (await verifiedFaults(service, tenantId)).map(
+          ({ kind, position }) => `${kind}@${position ?? ''}`,
+        );
+        const agrees = found.toSorted().join() === expected.toSorted().join();
+        if (!agrees) faults.push(`${what}: found ${found.join(', ') || 'nothing'} instead of ${expected.join(', ')}`);
+      }
     }
   } finally {
     await killService(service);
@@ -90,10 +102,21 @@ async function tamperedAfterKills(store: Store, { seed }: Options): Promise<Find
   }
   return finding({
     promise: `${store.name}: what a kill leaves of the audit verifies, and tampering is named with its place`,
-    measured: `${named.length} kills, ${events} events verified; ${named.join(', ')}: each named, nothing else`,
-    figures: { kills: named.length, events },
+    measured: `${rounds} kills, ${named.length} tenants, ${events} events verified; ${[...new Set(named)].join(', ')}: each named, nothing else`,
+    figures: { kills: rounds, tenants: named.length, events },
     faults,
   });
+}
+
+/** Does something for the last of `count` callers. @returns a function that each of them calls, and that answers all of them */
+function onceAllAsked<T>(count: number, work: () => Promise<T>): () => Promise<T> {
+  const { promise, resolve, reject } = Promise.withResolvers<T>();
+  let asked = 0;
+  return () => {
+    asked += 1;
+    if (asked === count) work().then(resolve, reject);
+    return promise;
+  };
 }
 
 /** Waits until all events of a tenant are sealed. @returns their ids, in the order of the chain */

@@ -9,7 +9,7 @@ import { ADMIN, killService, type Service, startService } from './service.ts';
 import { onEachStore, type Store } from './stores.ts';
 import { until } from './until.ts';
 
-const LOOPS = { long: 50, short: 2 };
+const LOOPS = { long: 50, short: 1 };
 const CLIENTS = 6;
 
 /** So many requests are answered before each kill, and up to so many more. */

@@ -5,6 +5,9 @@ import { mintApiKey } from '@quartermaster/api/src/access/api-key-format.ts';
 
 const MAIN = fileURLToPath(new URL('../../apps/api/src/main.ts', import.meta.url));
 
+/** As `npm start` sets it: without it a start takes half as long again. */
+const COMPILE_CACHE = fileURLToPath(new URL('../../node_modules/.cache/quartermaster', import.meta.url));
+
 /** The platform administrator's key of every service here. */
 export const ADMIN = mintApiKey(`key_${'0'.repeat(26)}`).key;
 
@@ -44,6 +47,7 @@ export async function startService({ databaseUrl, environment = {}, wrapper = []
   const child = spawn(program, args, {
     env: {
       PATH,
+      NODE_COMPILE_CACHE: COMPILE_CACHE,
       PORT: '0',
       DATABASE_URL: databaseUrl,
       QM_BOOTSTRAP_API_KEY: ADMIN,

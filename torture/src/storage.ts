@@ -17,7 +17,7 @@ type Trouble = { begin: () => Promise<void>; end: () => Promise<void> };
 type Setting = { promise: string; file: string; wrapper?: readonly string[]; troubleOf: (service: Service) => Trouble };
 
 /** A lock is held for so long, and the other troubles last a tenth of it, in milliseconds. */
-const LASTS_MS = { long: 30_000, short: 5_000 };
+const LASTS_MS = { long: 30_000, short: 2_000 };
 
 /** Writes succeed again after the trouble within this time, in milliseconds. */
 const RECOVERY_MS = 5000;

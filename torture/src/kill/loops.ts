@@ -10,7 +10,7 @@ import type { Ledger } from './ledger.ts';
 import { faultsOf } from './verify.ts';
 import { writeUntilKilled } from './writing.ts';
 
-const LOOPS = { long: 500, short: 20 };
+const LOOPS = { long: 500, short: 4 };
 
 /** kill -9 under mixed writes, again and again on one database. */
 export function killLoops(name: string, openStore: () => Promise<Store>): Part {
