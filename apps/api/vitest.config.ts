@@ -1,61 +1,95 @@
-import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
+import { FULL } from '@quartermaster/db/testing/scale.ts';
 import { defineConfig } from 'vitest/config';
 
-/** Suites that no database has a part in, or only as what every server needs: once is enough. */
-const ONCE = [
+/**
+ * What is tested on Postgres as well: whatever depends on its SQL, its locks or its transactions, and one success of each
+ * operation. Rules that run on top of the same queries are tested on SQLite, an order of magnitude faster. The long form
+ * tests everything on both, except what belongs to one of them.
+ */
+const ON_POSTGRES = [
+  // One success of each operation and some requests made from the document; each write with an Idempotency-Key.
+  'test/fuzz/*.test.ts',
+  'test/idempotency/**/*.test.ts',
+  'test/preconditions/entity-tags.test.ts',
+  // Concurrent writers: one wins, the others get a clear answer, and nothing is lost.
+  'test/races/**/*.test.ts',
+  'test/first-sign-in.test.ts',
+  'test/signing-keys.test.ts',
+  // Several processes, and a server that goes away.
+  'test/postgres/**/*.test.ts',
+  'test/audit-chain/{random-tampering,remembered,sealing,verify}.test.ts',
+  'test/inventory-sync/running.test.ts',
+  'test/rate-limits/requests.test.ts',
+  'test/server-registration-limit.test.ts',
+  // What other connections see, and when: keys that are revoked, accounts that are disabled.
+  'test/api-keys.test.ts',
+  'test/credential-expiry.test.ts',
+  // Spans: partitions, folding in batches, what does not fit into the parameters of a statement.
+  'test/traces/*.test.ts',
+  'test/governance/{cardinality,counting,properties,replay,renaming,statements,whole-loop}.test.ts',
+  // From one database to another.
+  'test/database-move.test.ts',
+  'test/seed.test.ts',
+];
+
+/** What has no database in it, or one file: also the long form runs it on SQLite alone. */
+const ON_SQLITE_ALONE = [
   'test/api-keys-format.test.ts',
+  'test/audit-chain/many-events.test.ts',
+  'test/backup.test.ts',
   'test/bad-input-*.test.ts',
   'test/bearer.test.ts',
   'test/client.test.ts',
+  'test/config.test.ts',
   'test/connection-limits.test.ts',
   'test/cursors.test.ts',
   'test/document*.test.ts',
+  'test/durability.test.ts',
   'test/http/**/*.test.ts',
+  'test/idempotency/killed.test.ts',
   'test/instrumentations/**/*.test.ts',
   'test/inventory-sync/compare.test.ts',
   'test/jwks.test.ts',
   'test/logs.test.ts',
+  'test/lost-secret-key.test.ts',
   'test/manifest-schemas.test.ts',
   'test/otlp/**/*.test.ts',
   'test/outbound*.test.ts',
   'test/quickstart.test.ts',
-  'test/server.test.ts',
   'test/rate-limits/rate-limit.test.ts',
-  'test/token-email.test.ts',
-];
-
-/** What embedded databases have of their own: files, keys beside them, locks. */
-const SQLITE = [
-  'test/audit-chain/many-events.test.ts',
-  'test/backup.test.ts',
-  'test/config.test.ts',
-  'test/durability.test.ts',
-  'test/idempotency/killed.test.ts',
-  'test/lost-secret-key.test.ts',
   'test/secret-key-rotation.test.ts',
+  'test/server.test.ts',
+  'test/token-email.test.ts',
   'test/unavailable-database.test.ts',
 ];
 
-/** What several processes on one server have of their own, and servers that go away. */
-const POSTGRES = ['test/postgres/**/*.test.ts'];
+/** Several processes on one server, and a server that goes away. */
+const ON_POSTGRES_ALONE = ['test/postgres/**/*.test.ts'];
 
 const globalSetup = [fileURLToPath(import.meta.resolve('@quartermaster/db/testing/database-setup.ts'))];
-const include = ['test/**/*.test.ts'];
+const everything = ['test/**/*.test.ts'];
 
 export default defineConfig({
   test: {
     reporters: ['default', 'json'],
     outputFile: { json: 'reports/vitest.json' },
-    // Two projects share the processor with the database server of one of them.
     testTimeout: 60_000,
     hookTimeout: 60_000,
     // Each file has servers and databases of its own. What they share takes long to make: the document and its schemas.
     isolate: false,
-    maxWorkers: Math.max(2, availableParallelism() - 1),
+    maxWorkers: 2,
     projects: [
-      { extends: true, test: { name: 'sqlite', include, exclude: POSTGRES, globalSetup } },
-      { extends: true, test: { name: 'postgres', include, exclude: [...ONCE, ...SQLITE], globalSetup } },
+      { extends: true, test: { name: 'sqlite', include: everything, exclude: ON_POSTGRES_ALONE, globalSetup } },
+      {
+        extends: true,
+        test: {
+          name: 'postgres',
+          include: FULL ? everything : ON_POSTGRES,
+          exclude: ON_SQLITE_ALONE,
+          globalSetup,
+        },
+      },
     ],
   },
 });

@@ -1,4 +1,5 @@
 import type { Database } from '@quartermaster/db/database.ts';
+import { scaled } from '@quartermaster/db/testing/scale.ts';
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Body, startTestServer, type TestServer } from '../support/server.ts';
@@ -163,7 +164,7 @@ test('whatever is done to one place is found and named, and a chain that was put
       // Only who removes an end with its heads is found by a kept head alone.
       if (plain.size === size) expect(plain.status).toBe('broken');
     }),
-    { numRuns: 200 },
+    { numRuns: scaled({ usual: 60, full: 200 }) },
   );
   expectFaults(await verified(server, key, { head: kept }));
 });
@@ -175,7 +176,7 @@ test('several of them at once hide nothing: no set of changes looks intact', { t
       // Two swaps of the same rows undo each other.
       expect(withHead.status).toBe(same ? 'intact' : 'broken');
     }),
-    { numRuns: 150 },
+    { numRuns: scaled({ usual: 50, full: 150 }) },
   );
   expectFaults(await verified(server, key, { head: kept }));
 });

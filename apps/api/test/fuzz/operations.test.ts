@@ -1,4 +1,5 @@
 import { Agent } from 'node:http';
+import { scaled } from '@quartermaster/db/testing/scale.ts';
 import { onPostgres } from '@quartermaster/db/testing/test-database.ts';
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
@@ -10,8 +11,9 @@ import { play, type Stage } from './play.ts';
 import { Records } from './records.ts';
 import { type Request, requestsFor, validRequest } from './requests.ts';
 
-/** The second dialect runs the same code: what only it can refuse shows in fewer. */
-const CASES = inject('fuzzCases') ?? (onPostgres() ? 50 : 200);
+/** Requests for each operation. Both dialects run the same code: what only Postgres can refuse shows in fewer. */
+const CASES =
+  inject('fuzzCases') ?? (onPostgres() ? scaled({ usual: 8, full: 50 }) : scaled({ usual: 60, full: 1000 }));
 const SEED = inject('fuzzSeed') ?? Date.now() % 2 ** 31;
 
 /** Of the cases of each operation; those that use up a record find the next one. */

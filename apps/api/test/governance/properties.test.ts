@@ -1,3 +1,4 @@
+import { scaled } from '@quartermaster/db/testing/scale.ts';
 import { onPostgres } from '@quartermaster/db/testing/test-database.ts';
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -13,8 +14,8 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-/** Where each statement goes over a socket, fewer histories say as much in the time there is. */
-const runs = (count: number) => (onPostgres() ? Math.ceil(count / 4) : count);
+/** How many random histories. Fewer on Postgres, where each statement goes over a socket. */
+const runs = (full: number) => scaled({ usual: Math.ceil(full / (onPostgres() ? 20 : 4)), full });
 
 const SECOND = 1_000_000_000n;
 const START = 1_700_000_000n * SECOND;

@@ -1,3 +1,4 @@
+import { scaled } from '@quartermaster/db/testing/scale.ts';
 import { onPostgres } from '@quartermaster/db/testing/test-database.ts';
 import { Pool } from 'undici';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -15,10 +16,10 @@ import {
 } from '../traces/sending.ts';
 import { newTenant } from './loop-support.ts';
 
-/** Where each statement goes over a socket, fewer say as much. */
-const BATCHES = onPostgres() ? 500 : 10_000;
+/** Fewer on Postgres, where each statement goes over a socket. */
+const BATCHES = onPostgres() ? scaled({ usual: 250, full: 500 }) : scaled({ usual: 600, full: 10_000 });
 const MOST_SPANS_OF_BATCH = 3;
-const TRACES = 300;
+const TRACES = Math.min(300, BATCHES / 4);
 const CONNECTIONS = 4;
 const SUB_TENANTS = ['east', 'west'];
 const SECOND = 1_000_000_000n;
