@@ -21,8 +21,9 @@ const environment = { TURBO_TELEMETRY_DISABLED: '1' };
 const code = await run('turbo', ['run', ...tasks, '--continue', ...given], { environment });
 
 type Report = {
-  [count in 'numPassedTests' | 'numFailedTests' | 'numPendingTests' | 'numTodoTests']?: number;
-} & { testResults?: { name: string; message?: string; assertionResults?: Assertion[] }[] };
+  [count in 'numPassedTests' | 'numPendingTests' | 'numTodoTests']?: number;
+} & { testResults?: TestFile[] };
+type TestFile = { name: string; status?: string; message?: string; assertionResults?: Assertion[] };
 type Assertion = { fullName: string; status: string; failureMessages?: string[] };
 
 /** Of each failure, in characters: what a whole run printed before it is long gone. */
@@ -33,26 +34,37 @@ let reports = 0;
 for await (const path of reportPaths()) {
   const report = JSON.parse(await readFile(join(ROOT, path), 'utf8')) as Report;
   reports += 1;
-  for (const line of failuresOf(report)) process.stdout.write(`${line}\n`);
+  const failures = failuresOf(report);
+  for (const failure of failures) process.stdout.write(`${failure}\n`);
   total.passed += report.numPassedTests ?? 0;
-  total.failed += report.numFailedTests ?? 0;
+  total.failed += failures.length;
   total.skipped += (report.numPendingTests ?? 0) + (report.numTodoTests ?? 0);
 }
 process.stdout.write(`${total.passed} passed, ${total.failed} failed, ${total.skipped} skipped\n`);
 process.exitCode = code !== 0 || total.failed > 0 || reports === 0 ? 1 : 0;
 
-/** What failed, at the end of the run, where it is looked for. */
+/** Each failed test and each failed hook, with its message and the command that runs it alone. */
 function failuresOf({ testResults = [] }: Report): string[] {
-  return testResults.flatMap(({ name, message = '', assertionResults = [] }) => {
-    const failed = assertionResults.filter(({ status }) => status === 'failed');
+  return testResults.flatMap(({ name, status, message = '', assertionResults = [] }) => {
     const file = relative(ROOT, name);
-    // A file that could not be run has no tests.
-    if (failed.length === 0) return message === '' ? [] : [`failed: ${file}\n${message.slice(0, SHOWN)}`];
-    return failed.map(
-      ({ fullName, failureMessages = [] }) =>
-        `failed: ${file} > ${fullName}\n${failureMessages.join('\n').slice(0, SHOWN)}`,
-    );
+    const failures = assertionResults
+      .filter((test) => test.status === 'failed')
+      .map(({ fullName, failureMessages = [] }) =>
+        [
+          `failed: ${file} > ${fullName}`,
+          failureMessages.join('\n').slice(0, SHOWN),
+          `run it alone: npm run test:one -- ${file} -t ${shellQuoted(fullName)}`,
+        ].join('\n'),
+      );
+    // Only a file that could not be loaded, or whose hook failed, has a message of its own.
+    if (message !== '' || (status === 'failed' && failures.length === 0))
+      failures.push(`failed: ${file}\n${message.slice(0, SHOWN)}\nrun it alone: npm run test:one -- ${file}`);
+    return failures;
   });
+}
+
+function shellQuoted(text: string): string {
+  return `'${text.replaceAll("'", `'\\''`)}'`;
 }
 
 /** Where the suites report to. Removed before the run: a suite that crashes must not be counted by its last report. */
