@@ -2,7 +2,7 @@ import { isOperation, type Operation } from '@quartermaster/contracts/operation.
 import { afterAll, expect, onTestFinished, type RunnerTestSuite } from 'vitest';
 import { type Answered, type Body, type Credential, startTestServer, type TestServer } from '../support/server.ts';
 
-/** A test server whose clock goes back at the end of each test, so that no test sees where another travelled. */
+/** A test server that records which answers of a contract the tests saw. */
 export type Endpoints = TestServer & {
   /** Starts another server for the length of one test. Its answers count towards the same coverage. */
   startSibling(environment: Record<string, string>): Promise<Endpoints>;
@@ -31,10 +31,6 @@ function recordAnswers(operations: Operation[], seen: Set<string>, server: TestS
       const answered = await call(method, path, sent);
       expect(answered.status, `${method} ${path}: ${answered.text}`).toBe(200);
       return answered.body;
-    },
-    travel(milliseconds) {
-      server.travel(milliseconds);
-      onTestFinished(() => server.travel(-milliseconds));
     },
     async startSibling(environment) {
       const sibling = await startTestServer(environment);
