@@ -13,10 +13,12 @@ beforeAll(async () => {
   server = await startTestServer({}, { log });
 });
 afterAll(() => server.stop());
-afterEach(() => {
-  // Whatever a test asks, no token may get into the log. The heads of audit chains are tokens too, but public ones.
+afterEach(expectNoTokenLogged);
+
+/** Whatever a test asks, no token may get into the log. The heads of audit chains are tokens too, but public ones. */
+function expectNoTokenLogged(): void {
   expect(logged.filter((line) => line.includes('eyJ') && !line.includes('"head":"eyJ'))).toEqual([]);
-});
+}
 
 const INACTIVE = { active: false };
 const FORM = { 'content-type': 'application/x-www-form-urlencoded' };
