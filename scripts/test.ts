@@ -24,7 +24,7 @@ type Report = {
   [count in 'numPassedTests' | 'numPendingTests' | 'numTodoTests']?: number;
 } & { testResults?: TestFile[] };
 type TestFile = { name: string; status?: string; message?: string; assertionResults?: Assertion[] };
-type Assertion = { fullName: string; status: string; failureMessages?: string[] };
+type Assertion = { ancestorTitles?: string[]; title: string; status: string; failureMessages?: string[] };
 
 /** Of each failure, in characters: what a whole run printed before it is long gone. */
 const SHOWN = 800;
@@ -49,18 +49,25 @@ function failuresOf({ testResults = [] }: Report): string[] {
     const file = relative(ROOT, name);
     const failures = assertionResults
       .filter((test) => test.status === 'failed')
-      .map(({ fullName, failureMessages = [] }) =>
-        [
+      .map(({ ancestorTitles = [], title, failureMessages = [] }) => {
+        // As vitest joins them for `-t`; the report's `fullName` has spaces instead.
+        const fullName = [...ancestorTitles, title].join(' > ');
+        return [
           `failed: ${file} > ${fullName}`,
           failureMessages.join('\n').slice(0, SHOWN),
-          `run it alone: npm run test:one -- ${file} -t ${shellQuoted(fullName)}`,
-        ].join('\n'),
-      );
+          `run it alone: npm run test:one -- ${file} -t ${shellQuoted(regexEscaped(fullName))}`,
+        ].join('\n');
+      });
     // Only a file that could not be loaded, or whose hook failed, has a message of its own.
     if (message !== '' || (status === 'failed' && failures.length === 0))
       failures.push(`failed: ${file}\n${message.slice(0, SHOWN)}\nrun it alone: npm run test:one -- ${file}`);
     return failures;
   });
+}
+
+/** vitest takes the name for a regular expression. */
+function regexEscaped(text: string): string {
+  return text.replaceAll(/[.*+?^${}()|[\]\\]/g, String.raw`\$&`);
 }
 
 function shellQuoted(text: string): string {
