@@ -6,10 +6,11 @@ import { startPostgres } from '../packages/db/testing/postgres-server.ts';
 import { ROOT } from './run.ts';
 import { CHECKS, runTasks, SUITES } from './tasks.ts';
 
-type Report = {
-  [count in 'numPassedTests' | 'numFailedTests' | 'numPendingTests' | 'numTodoTests']?: number;
-} & { testResults?: { name: string; message?: string; assertionResults?: Assertion[] }[] };
-type Assertion = { fullName: string; status: string; failureMessages?: string[] };
+type Report = { [count in 'numPassedTests' | 'numPendingTests' | 'numTodoTests']?: number } & {
+  testResults?: TestFile[];
+};
+type TestFile = { name: string; status?: string; message?: string; assertionResults?: Assertion[] };
+type Assertion = { ancestorTitles?: string[]; title: string; status: string; failureMessages?: string[] };
 
 type Options = { flags: readonly string[]; environment?: Record<string, string> };
 
@@ -65,26 +66,45 @@ async function printSummary(): Promise<{ failed: number; reports: number }> {
   for await (const path of reportPaths()) {
     const report = JSON.parse(await readFile(join(ROOT, path), 'utf8')) as Report;
     reports += 1;
-    for (const line of failuresOf(report)) process.stdout.write(`${line}\n`);
+    const failures = failuresOf(report);
+    for (const failure of failures) process.stdout.write(`${failure}\n`);
     total.passed += report.numPassedTests ?? 0;
-    total.failed += report.numFailedTests ?? 0;
+    total.failed += failures.length;
     total.skipped += (report.numPendingTests ?? 0) + (report.numTodoTests ?? 0);
   }
   process.stdout.write(`${total.passed} passed, ${total.failed} failed, ${total.skipped} skipped\n`);
   return { failed: total.failed, reports };
 }
 
+/** Each failed test and each failed hook, with its message and the command that runs it alone. */
 function failuresOf({ testResults = [] }: Report): string[] {
-  return testResults.flatMap(({ name, message = '', assertionResults = [] }) => {
-    const failed = assertionResults.filter(({ status }) => status === 'failed');
+  return testResults.flatMap(({ name, status, message = '', assertionResults = [] }) => {
     const file = relative(ROOT, name);
-    // A file that could not be run has no tests.
-    if (failed.length === 0) return message === '' ? [] : [`failed: ${file}\n${message.slice(0, MAX_MESSAGE)}`];
-    return failed.map(
-      ({ fullName, failureMessages = [] }) =>
-        `failed: ${file} > ${fullName}\n${failureMessages.join('\n').slice(0, MAX_MESSAGE)}`,
-    );
+    const failures = assertionResults
+      .filter((test) => test.status === 'failed')
+      .map(({ ancestorTitles = [], title, failureMessages = [] }) => {
+        // As vitest joins them for `-t`; the report's `fullName` has spaces instead.
+        const fullName = [...ancestorTitles, title].join(' > ');
+        return [
+          `failed: ${file} > ${fullName}`,
+          failureMessages.join('\n').slice(0, MAX_MESSAGE),
+          `run it alone: npm run test:one -- ${file} -t ${shellQuoted(regexEscaped(fullName))}`,
+        ].join('\n');
+      });
+    // Only a file that could not be loaded, or whose hook failed, has a message of its own.
+    if (message !== '' || (status === 'failed' && failures.length === 0))
+      failures.push(`failed: ${file}\n${message.slice(0, MAX_MESSAGE)}\nrun it alone: npm run test:one -- ${file}`);
+    return failures;
   });
+}
+
+/** vitest takes the name for a regular expression. */
+export function regexEscaped(text: string): string {
+  return text.replaceAll(/[.*+?^${}()|[\]\\]/g, String.raw`\$&`);
+}
+
+function shellQuoted(text: string): string {
+  return `'${text.replaceAll("'", `'\\''`)}'`;
 }
 
 /** Where vitest writes its results. */

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { glob, readFile } from 'node:fs/promises';
 import { join, relative, resolve } from 'node:path';
 import { ROOT, run } from './run.ts';
+import { regexEscaped } from './suites.ts';
 
 // `npm run test:one -- <file or name> [flags of vitest]`: runs the test files that the argument names, without checks.
 const [wanted = '', ...flags] = process.argv.slice(2);
@@ -17,7 +18,7 @@ const byPath = files.filter((file) => file.includes(pathInRepository(wanted)));
 const byName = byPath.length > 0 ? [] : await filesThatSay(wanted);
 // A test name that is put together at run time is in no file as it stands: then all are searched.
 const chosen = [byPath, byName, files].find((some) => some.length > 0) ?? [];
-const name = byPath.length > 0 ? [] : ['--testNamePattern', wanted.replaceAll(/[.*+?^${}()|[\]\\]/g, String.raw`\$&`)];
+const name = byPath.length > 0 ? [] : ['--testNamePattern', regexEscaped(wanted)];
 
 let failed = 0;
 for (const [workspace, own] of Map.groupBy(chosen, workspaceOf)) {

@@ -70,6 +70,32 @@ test('what comes in while its day is made moves to it, too', async () => {
   expect(Object.keys(rows)).toEqual(['spans_20260301']);
 });
 
+test('regression: a reader that waits while its day is made sees the rows that moved to it', async () => {
+  const db = await temporaryDatabase(ACME);
+  await storeTrace(db, ACME, 'a', 0);
+  const waiting = sql<{ count: number }>`select count(*)::int as count from pg_stat_activity
+    where wait_event_type = 'Lock' and datname = current_database()`;
+  const waitsFor = (count: number) =>
+    expect.poll(async () => (await waiting.execute(db)).rows[0]?.count, { interval: 5 }).toBe(count);
+  // The lock on the rest is awaited for a short while only: on a busy machine it takes more than one attempt.
+  for (let attempt = 1; (await partitions(db)).length === 0; attempt += 1) {
+    if (attempt === 20) throw new Error('the days were not made');
+    let making: Promise<unknown> = Promise.resolve();
+    let reading: Promise<unknown[]> = Promise.resolve([]);
+    await db.transaction().execute(async (trx) => {
+      await sql`select from spans_rest`.execute(trx);
+      making = makeSpanPartitions(db, NOW).catch((error: unknown) => error);
+      await waitsFor(1);
+      reading = db.selectFrom('spans').select('span_id').execute();
+      await waitsFor(2);
+    });
+    const error = await making;
+    if (error !== undefined) expect(error).toBeInstanceOf(DatabaseUnavailableError);
+    expect(await reading).toHaveLength(1);
+  }
+  expect(await rowsByDay(db)).toEqual({ spans_20260301: 1 });
+});
+
 test('a day of which no trace is left is dropped; of a day that somebody keeps the others’ rows are deleted', async () => {
   const db = await temporaryDatabase(ACME, OTHER, KEEPER);
   await makeSpanPartitions(db, NOW);

@@ -33,6 +33,15 @@ const EPHEMERAL = ['fsync=off', 'synchronous_commit=off', 'full_page_writes=off'
 
 const ALWAYS = ['max_connections=400', 'listen_addresses=127.0.0.1', 'unix_socket_directories='];
 
+// The library's exit hook ends every process that imports it with exit code 0, even one whose tests failed: it calls
+// process.exit(0) on `beforeExit`. This listener comes first, and puts the exit code back.
+process.prependListener('beforeExit', () => {
+  const { exitCode } = process;
+  process.once('exit', () => {
+    process.exitCode = exitCode;
+  });
+});
+
 /** @param durable whether what it acknowledges survives the loss of power, as it would where the service runs */
 export async function startPostgres({ durable = false, settings = [] as string[] } = {}): Promise<PostgresServer> {
   const port = await freePort();

@@ -101,7 +101,6 @@ describe('what is done to the database is found, and named', () => {
     const { head: early, size } = await verified(server, key);
     // The head of a day is kept when the next day's first one comes.
     server.travel(DAY_MS);
-    onTestFinished(() => server.travel(-DAY_MS));
     for (let count = 0; count < 2; count += 1) {
       await writeOne(server, key);
       await server.services.sealer.pass();

@@ -1,18 +1,22 @@
 import { isOperation, type Operation } from '@quartermaster/contracts/operation.ts';
-import { expect, onTestFinished } from 'vitest';
+import { afterAll, expect, onTestFinished, type RunnerTestSuite } from 'vitest';
 import { type Answered, type Body, type Credential, startTestServer, type TestServer } from '../support/server.ts';
 
-/** A test server whose clock goes back at the end of each test, so that no test sees where another travelled. */
+/** A test server that records which answers of a contract the tests saw. */
 export type Endpoints = TestServer & {
-  /** What the contract promises and no call was answered with yet: `<operationId> <200 or the error's code>`. */
+  /** Starts another server for the length of one test. Its answers count towards the same coverage. */
+  startSibling(environment: Record<string, string>): Promise<Endpoints>;
+  /** What the contract declares and no test saw yet: `<operationId> <200 or the error's code>`. */
   unseen(): string[];
 };
 
-/** A test server that notes which success and which errors of a contract module's operations it answered. */
+/** A test server that records which success and which errors of a contract module's operations it answered. */
 export async function serverFor(contract: object, ...how: Parameters<typeof startTestServer>): Promise<Endpoints> {
-  const server = await startTestServer(...how);
-  const operations = Object.values(contract).filter(isOperation);
-  const seen = new Set<string>();
+  return recordAnswers(Object.values(contract).filter(isOperation), new Set(), await startTestServer(...how));
+}
+
+/** @param seen every answer so far, as `<operationId> <200 or the error's code>`; shared by sibling servers */
+function recordAnswers(operations: Operation[], seen: Set<string>, server: TestServer): Endpoints {
   const call: TestServer['call'] = async (method, path, sent) => {
     const answered = await server.call(method, path, sent);
     const operation = operations.find((one) => one.method === method && fits(one, path));
@@ -28,15 +32,32 @@ export async function serverFor(contract: object, ...how: Parameters<typeof star
       expect(answered.status, `${method} ${path}: ${answered.text}`).toBe(200);
       return answered.body;
     },
-    travel(milliseconds) {
-      server.travel(milliseconds);
-      onTestFinished(() => server.travel(-milliseconds));
+    async startSibling(environment) {
+      const sibling = await startTestServer(environment);
+      onTestFinished(() => sibling.stop());
+      return recordAnswers(operations, seen, sibling);
     },
     unseen() {
-      const promised = operations.flatMap((one) => ['200', ...one.errors].map((code) => `${one.operationId} ${code}`));
-      return promised.filter((one) => !seen.has(one));
+      const declared = operations.flatMap((one) => ['200', ...one.errors].map((code) => `${one.operationId} ${code}`));
+      return declared.filter((answer) => !seen.has(answer));
     },
   };
+}
+
+/** Stops the server after the tests of a file, then fails the file unless they saw every answer that it declares. */
+export function checkCoverageAfterAll(server: () => Endpoints): void {
+  // oxlint-disable-next-line no-empty-pattern -- vitest reads the parameter's pattern, and accepts no other
+  afterAll(async ({}, file) => {
+    await server().stop();
+    // A test that was filtered out or failed could have seen what is missing.
+    if (!everyTestPassed(file)) return;
+    const unseen = server().unseen();
+    if (unseen.length > 0) throw new Error(`${file.name}: no test saw these answers: ${unseen.join(', ')}`);
+  });
+}
+
+function everyTestPassed({ tasks }: Readonly<RunnerTestSuite>): boolean {
+  return tasks.every((task) => (task.type === 'suite' ? everyTestPassed(task) : task.result?.state === 'pass'));
 }
 
 function fits(operation: Operation, path: string): boolean {

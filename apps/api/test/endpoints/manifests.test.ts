@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import * as contract from '@quartermaster/contracts/manifests.ts';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { accountWithKey, unique } from '../support/people.ts';
 import type { Body, Credential } from '../support/server.ts';
-import { auditOf, type Endpoints, expectInvalid, expectProblem, serverFor } from './harness.ts';
+import { auditOf, checkCoverageAfterAll, type Endpoints, expectInvalid, expectProblem, serverFor } from './harness.ts';
 import { expectFilters, expectOwnCursorsOnly, expectStablePages, idsOf } from './lists.ts';
 
 let server: Endpoints;
@@ -13,7 +13,7 @@ async function callerIn(tenantId: string, subTenantId?: string): Promise<{ key: 
 beforeAll(async () => {
   server = await serverFor(contract);
 });
-afterAll(() => server.stop());
+checkCoverageAfterAll(() => server);
 
 const PATH = '/v1/manifests';
 
@@ -230,8 +230,4 @@ test('a cursor of list_manifests works for its own query and caller alone', asyn
     { path: PATH, filter: { tenant_id: 'cursor-1' }, as },
     { filter: { kind: 'agent' }, list: { path: '/v1/gateways' }, principal: server.admin },
   );
-});
-
-test('every operation was seen to succeed, and to answer each error of its contract', () => {
-  expect(server.unseen()).toEqual([]);
 });

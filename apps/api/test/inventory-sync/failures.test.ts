@@ -88,6 +88,8 @@ for (const kind of ['llm', 'mcp'] as const) {
     const { reason, attempts, soon } = REASONS[what] ?? { reason: /there is no such row/, attempts: 0 };
     test(`a sync of an ${kind} provider that ${what} fails within its limits and changes nothing`, async () => {
       const limits = soon ? IMPATIENT : LIMITS;
+      // The first sync of a process loads and compiles the client, for longer than the impatient server waits.
+      if (soon) await synced(patient, kind);
       const target = await synced(soon ? impatient : patient, kind);
       target.turn(handlers[kind]);
       const task = await expectFailure(target, reason, limits.allAttemptsMs + 1500);

@@ -6,7 +6,7 @@ import { findRecommendation } from '@quartermaster/db/repositories/recommendatio
 import { EVERYWHERE } from '@quartermaster/db/tenancy.ts';
 import { offerMembership, type Place, registeredUser, unique } from '../support/people.ts';
 import type { Credential, TestServer } from '../support/server.ts';
-import { type Input, keyWith, OWNER, PATH_PARAMETERS } from './world.ts';
+import { ensurePlace, type Input, keyWith, OWNER, PATH_PARAMETERS } from './world.ts';
 
 /** What an operation's own contract does not tell about a call of it. */
 type Fixture = {
@@ -91,6 +91,7 @@ export const FIXTURES: Record<string, Fixture> = {
  */
 export async function validInput(server: TestServer, operation: Operation, place: Place = OWNER): Promise<Input> {
   const { body, query, prepare } = FIXTURES[operation.operationId] ?? {};
+  await ensurePlace(server, place);
   const path: Record<string, string> = {};
   for (const name of Object.keys(operation.params?.shape ?? {})) {
     const make = PATH_PARAMETERS[name];
@@ -125,6 +126,7 @@ export async function ownersCredential(server: TestServer, operation: Operation)
   const { owner = 'sub_tenant', scopes = [] } = FIXTURES[operation.operationId] ?? {};
   if (owner === 'platform') return server.admin;
   if (owner === 'invited' || owner === 'loner') {
+    await ensurePlace(server, OWNER);
     const { email, token } = await registeredUser(server);
     if (owner === 'invited') await offerMembership(server, email, OWNER, 'viewer');
     return { token };

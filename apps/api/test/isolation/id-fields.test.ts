@@ -23,8 +23,7 @@ beforeAll(async () => {
   server = await startTestServer();
   // Time stands still, so that last use is written once for each key and never during a cell.
   // Ahead of those who issue tokens, whose clock goes on: what they say is never of the future.
-  server.travel(AHEAD_MS);
-  server.freeze();
+  server.freeze(AHEAD_MS);
   for (const place of [OWNER, ...Object.values(PLACES)]) {
     const key = await keyWith(server, place, ['*']);
     await server.call('GET', '/v1/providers', { as: { key } });

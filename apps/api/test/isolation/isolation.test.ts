@@ -25,8 +25,7 @@ beforeAll(async () => {
   server = await startTestServer(LOOPBACK);
   // Time stands still, so that last use is written once for each key and never during a cell.
   // Ahead of those who issue tokens, whose clock goes on: what they say is never of the future.
-  server.travel(AHEAD_MS);
-  server.freeze();
+  server.freeze(AHEAD_MS);
   strangers = await makeStrangers(server);
   for (const as of Object.values(strangers)) await server.call('GET', '/v1/providers', { as });
 });

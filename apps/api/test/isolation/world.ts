@@ -50,6 +50,11 @@ export async function keyWith(server: TestServer, place: Place, scopes: Scope[])
   return key;
 }
 
+/** Makes a tenant and its sub-tenant where they are missing: the first account in a place creates it. */
+export async function ensurePlace(server: TestServer, place: Place): Promise<void> {
+  await keyWith(server, place, ['users:read']);
+}
+
 /** Last use is written beside the first request, and so would be a commit that a later one is blamed for. */
 async function usedOnce(server: TestServer, key: string): Promise<string> {
   await server.call('GET', '/v1/providers', { as: { key } });

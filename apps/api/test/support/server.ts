@@ -1,6 +1,6 @@
 import { newTestDatabase, onPostgres } from '@quartermaster/db/testing/test-database.ts';
 import { obtainToken } from '@quartermaster/dev-identity/sign-in.ts';
-import { expect } from 'vitest';
+import { expect, onTestFinished } from 'vitest';
 import { readConfig } from '../../src/config.ts';
 import { type Parts, type RunningServer, startServer } from '../../src/server/start.ts';
 import { contractFaults } from './contract-check.ts';
@@ -27,10 +27,10 @@ export type TestServer = RunningServer & {
   ok(method: string, path: string, sent?: Sent): Promise<Body>;
   /** A bearer token of the development identity provider. */
   tokenOf(email: string): Promise<{ token: string }>;
-  /** Moves the clock of the service. */
+  /** Moves the clock of the service until the end of the test, so that no other test sees it moved. */
   travel(milliseconds: number): void;
-  /** Stops the clock of the service where it is. */
-  freeze(): void;
+  /** Stops the clock of the service where it is, or so many milliseconds ahead. */
+  freeze(aheadMs?: number): void;
   /** Of its database. */
   databaseUrl: string;
   /** Ends the service alone: its database stays until `removeDatabase`. */
@@ -84,9 +84,12 @@ export async function startTestServer(
     },
     travel(milliseconds) {
       shift += milliseconds;
+      onTestFinished(() => {
+        shift -= milliseconds;
+      });
     },
-    freeze() {
-      frozenAt = Date.now();
+    freeze(aheadMs = 0) {
+      frozenAt = Date.now() + aheadMs;
     },
     databaseUrl: config.databaseUrl,
     end: () => server.stop(),

@@ -40,7 +40,13 @@ export async function makeSpanPartitions(db: Database, now: Date): Promise<void>
     await sql`set local lock_timeout = ${sql.lit(LOCK_MS)}`.execute(trx);
     // Another process may have made them while this one waited.
     const made = new Set((await listDays(trx)).map(({ partition }) => partition));
-    for (const day of days) if (!made.has(day.partition)) await makePartition(trx, day);
+    const missing = days.filter(({ partition }) => !made.has(partition));
+    // Rows of a day that has begun may be in the rest already, and move. A reader that has planned its query waits for
+    // the lock on the rest, then looks there and not in the new partition. Locking the parent makes it wait before it plans.
+    if (missing.some(({ from }) => Date.parse(from) <= now.getTime() + SKEW_MS)) {
+      await sql`lock table only spans in access exclusive mode`.execute(trx);
+    }
+    for (const day of missing) await makePartition(trx, day);
   });
 }
 
