@@ -3,6 +3,7 @@ import { glob, readFile, rm } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { promisify } from 'node:util';
 import { startPostgres } from '../packages/db/testing/postgres-server.ts';
+import { regexEscaped } from './regular-expressions.ts';
 import { ROOT } from './run.ts';
 import { CHECKS, runTasks, SUITES } from './tasks.ts';
 
@@ -96,11 +97,6 @@ function failuresOf({ testResults = [] }: Report): string[] {
       failures.push(`failed: ${file}\n${message.slice(0, MAX_MESSAGE)}\nrun it alone: npm run test:one -- ${file}`);
     return failures;
   });
-}
-
-/** vitest takes the name for a regular expression. */
-export function regexEscaped(text: string): string {
-  return text.replaceAll(/[.*+?^${}()|[\]\\]/g, String.raw`\$&`);
 }
 
 function shellQuoted(text: string): string {

@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs';
 import { glob, readFile } from 'node:fs/promises';
 import { join, relative, resolve } from 'node:path';
+import { regexEscaped } from './regular-expressions.ts';
 import { ROOT, run } from './run.ts';
-import { regexEscaped } from './suites.ts';
 
 // `npm run test:one -- <file or name> [flags of vitest]`: runs the test files that the argument names, without checks.
 const [wanted = '', ...flags] = process.argv.slice(2);
