@@ -13,7 +13,7 @@ const ON_POSTGRES = [
   'test/idempotency/**/*.test.ts',
   'test/preconditions/entity-tags.test.ts',
   // Concurrent writers: one wins, the others get a clear answer, and nothing is lost.
-  'test/races/**/*.test.ts',
+  'test/concurrent-writers.test.ts',
   'test/first-sign-in.test.ts',
   'test/signing-keys.test.ts',
   // Several processes, and a server that goes away.
@@ -30,7 +30,6 @@ const ON_POSTGRES = [
   'test/governance/{cardinality,counting,properties,replay,renaming,statements,whole-loop}.test.ts',
   // From one database to another.
   'test/database-move.test.ts',
-  'test/seed.test.ts',
 ];
 
 /** What has no database in it, or one file: also the long form runs it on SQLite alone. */

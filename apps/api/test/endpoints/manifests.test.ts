@@ -68,14 +68,6 @@ test('versions count for each name, kind and place apart, and a deleted one is n
   expect(again).toMatchObject({ version: 2, status: 'active' });
 });
 
-test('many who publish at once get distinct versions, of which one is active', async () => {
-  const as = await callerIn('versions-3');
-  const name = unique('manifest');
-  const made = await Promise.all([1, 2, 3, 4, 5].map((step) => publish(as, { name, spec: { 'x-step': step } })));
-  expect(new Set(made.map((manifest) => manifest.version))).toEqual(new Set([1, 2, 3, 4, 5]));
-  expect(await idsOf(server, { path: PATH, as }, { name, status: 'active' })).toHaveLength(1);
-});
-
 test('create_manifest refuses what the kind’s spec has not, at its place inside spec', async () => {
   const as = await callerIn('spec-1');
   const allow = (entry: object) => ({ allow: [{ provider: 'openai' }, entry] });

@@ -243,15 +243,6 @@ test('nobody accepts for a user: service accounts are refused, whatever they may
   expect(await ownMemberships(user.id, user)).toMatchObject([{ status: 'pending' }]);
 });
 
-test('of several acceptances at once one succeeds, and the others are 409', async () => {
-  const { tenantId } = await newTenant();
-  const user = await registeredUser(server);
-  await offerMembership(server, user.email, { tenantId }, 'viewer');
-  const answers = await Promise.all(Array.from({ length: 4 }, () => accept({ tenantId }, user)));
-  expect(answers.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([200, 409, 409, 409]);
-  expect(await auditOf(server, { operation: 'accept_membership', target_id: user.id })).toHaveLength(1);
-});
-
 test('a session speaks for a member only once they accepted', async () => {
   const { tenantId, as } = await newTenant();
   const user = await registeredUser(server);

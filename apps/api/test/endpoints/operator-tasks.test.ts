@@ -143,19 +143,6 @@ test('claim_operator_task gives a task to the caller, for 15 minutes or as long 
   }
 });
 
-test('of two operators who claim at once one gets the task and the other 409, 50 times over', async () => {
-  const operators = [await callerIn('race-1'), await callerIn('race-1')] as const;
-  const provider = await providerOf(operators[0]);
-  for (let round = 0; round < 50; round += 1) {
-    const task = await undeclared(operators[0], provider);
-    const answers = await Promise.all(operators.map((as) => post(as, task, 'claim')));
-    const winner = answers.findIndex(({ status }) => status === 200);
-    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200, 409]));
-    expectProblem(answers[1 - winner] as Answered, 409, 'operator_task_claimed');
-    expect(await get(operators[0], task)).toMatchObject({ assignee: operators[winner]?.principal });
-  }
-});
-
 test('a claimed task is nobody else’s to claim, complete or cancel, until its lease is over', async () => {
   const [holder, other] = [await callerIn('lease-1'), await callerIn('lease-1')];
   const task = await undeclared(holder, await providerOf(holder));

@@ -161,29 +161,6 @@ test('who accepted a membership anywhere makes no organization until they leave 
   );
 });
 
-test('of several requests of one user at once one makes the organization, and the others are 409', async () => {
-  const founder = await registeredUser(server);
-  const ids = Array.from({ length: 4 }, () => unique('race'));
-  const answers = await Promise.all(ids.map((id) => ask(founder, { id })));
-  expect(answers.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([200, 409, 409, 409]);
-  for (const answered of answers.filter(({ status }) => status === 409)) {
-    expectProblem(answered, 409, 'organization_exists');
-  }
-  const { items } = await server.ok('GET', '/v1/tenants?limit=100', { as: server.admin });
-  expect(items.filter((item: Body) => ids.includes(item.id))).toHaveLength(1);
-});
-
-test('of two users who want one id at once one gets it, and the other may take another', async () => {
-  const people = [await registeredUser(server), await registeredUser(server)];
-  const id = unique('wanted');
-  const answers = await Promise.all(people.map((person) => ask(person, { id })));
-  expect(answers.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([200, 409]);
-  const [loser] = people.filter((_, at) => answers[at]?.status === 409);
-  if (!loser) throw new Error('nobody lost');
-  expectProblem(await ask(loser, { id }), 409, 'id_taken');
-  await made(loser);
-});
-
 test('a service account makes no organization, not even a platform administrator', async () => {
   const body = { organization: { displayName: 'Theirs' } };
   const account = await accountWithKey(server, { tenantId: unique('tenant') });

@@ -116,14 +116,6 @@ test('an email that is known, in any case, answers like a new one, and its recor
   expect(await auditOf(server, { target_id: before.id })).toHaveLength(1);
 });
 
-test('an email that registers many times at once becomes one user', async () => {
-  const email = newEmail();
-  const answers = await Promise.all(Array.from({ length: 5 }, () => register({ user: { email } })));
-  expect(answers.map((answered) => answered.status)).toEqual([200, 200, 200, 200, 200]);
-  const { items } = await server.ok('GET', `/v1/users?email=${email}`, { as: server.admin });
-  expect(items).toHaveLength(1);
-});
-
 const SECRET = 'correct horse battery staple';
 
 test.for([

@@ -56,16 +56,6 @@ test('create_service_account answers 409 for an id that the tenant has or had, w
   expect((await again({ tenantId: 'taken-2' })).status).toBe(200);
 });
 
-test('of many who create the same id at once, in a tenant that is made by it, one has it', async () => {
-  const body = { id: unique('race'), name: 'race', tenantId: unique('race') };
-  const answers = await Promise.all(
-    Array.from({ length: 5 }, () => server.call('POST', PATH, { as: server.admin, body })),
-  );
-  const [won, ...lost] = answers.toSorted((one, other) => one.status - other.status);
-  expect(won?.status).toBe(200);
-  for (const answered of lost) expectProblem(answered, 409, 'id_taken');
-});
-
 test('create_service_account makes tenants for platform administrators, and sub-tenants for a whole tenant', async () => {
   const tenantId = unique('made');
   await create({ tenantId, subTenantId: 'eu' });

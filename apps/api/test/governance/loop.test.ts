@@ -237,16 +237,6 @@ describe('applying', () => {
     }
   });
 
-  test('two who apply at once apply it once', async () => {
-    const tenant = await newTenant(server);
-    await tenant.see('gpt-5');
-    const [{ id }] = await tenant.recommendations();
-    const answers = await Promise.all(Array.from({ length: 6 }, () => tenant.apply({ recommendationIds: [id] })));
-    expect(answers.filter(({ applied }) => applied.length === 1)).toHaveLength(1);
-    expect(answers.filter(({ skipped }) => skipped[0]?.reason === 'not_open')).toHaveLength(5);
-    expect(await tenant.items()).toHaveLength(1);
-  });
-
   test('a flood of unreviewed ones does not hide the one that was approved', { timeout: 180_000 }, async () => {
     const tenant = await newTenant(server);
     const flood = Array.from({ length: 1100 }, (_, index) => atOpenai(`flood-${index}`));

@@ -1,0 +1,127 @@
+import { scaled } from '@quartermaster/db/testing/scale.ts';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { auditOf, expectProblem } from './endpoints/harness.ts';
+import { newTenant } from './governance/loop-support.ts';
+import { acceptPath, accountWithKey, offerMembership, registeredUser, unique } from './support/people.ts';
+import { type Answered, type Body, type Credential, startTestServer, type TestServer } from './support/server.ts';
+
+// Several callers want the same thing at the same time: each test runs on both databases, whose locks differ.
+
+let server: TestServer;
+beforeAll(async () => {
+  server = await startTestServer();
+});
+afterAll(() => server.stop());
+
+/** Sends requests at the same time, and returns their statuses, sorted, beside the answers. */
+async function together(requests: Promise<Answered>[]): Promise<{ statuses: number[]; answers: Answered[] }> {
+  const answers = await Promise.all(requests);
+  return { statuses: answers.map(({ status }) => status).toSorted((a, b) => a - b), answers };
+}
+
+const times = (count: number) => Array.from({ length: count }, (_, index) => index);
+
+test('of many who create the same account at once, in a tenant that is made by it, one has it', async () => {
+  const body = { id: unique('race'), name: 'race', tenantId: unique('race') };
+  const create = () => server.call('POST', '/v1/service-accounts', { as: server.admin, body });
+  const { answers } = await together(times(30).map(create));
+  const [won, ...lost] = answers.toSorted((one, other) => one.status - other.status);
+  expect(won?.status).toBe(200);
+  for (const answered of lost) expectProblem(answered, 409, 'id_taken');
+  const events = await auditOf(server, { target_id: body.id, operation: 'create_service_account' });
+  expect(events).toHaveLength(1);
+});
+
+test('an email that registers many times at once becomes one user', async () => {
+  const email = `${unique('race')}@example.com`;
+  const register = () => server.call('POST', '/v1/onboarding/register', { body: { user: { email } } });
+  const { statuses } = await together(times(5).map(register));
+  expect(statuses).toEqual([200, 200, 200, 200, 200]);
+  const { items } = await server.ok('GET', `/v1/users?email=${email}`, { as: server.admin });
+  expect(items).toHaveLength(1);
+});
+
+function askForOrganization(as: Credential, id: string): Promise<Answered> {
+  return server.call('POST', '/v1/onboarding/organization', {
+    as,
+    body: { organization: { id, displayName: 'Ours' } },
+  });
+}
+
+test('of several requests of one user at once one makes the organization, and the others are 409', async () => {
+  const { token } = await registeredUser(server);
+  const ids = times(4).map(() => unique('race'));
+  const { statuses, answers } = await together(ids.map((id) => askForOrganization({ token }, id)));
+  expect(statuses).toEqual([200, 409, 409, 409]);
+  for (const answered of answers.filter(({ status }) => status === 409)) {
+    expectProblem(answered, 409, 'organization_exists');
+  }
+  const { items } = await server.ok('GET', '/v1/tenants?limit=100', { as: server.admin });
+  expect(items.filter((item: Body) => ids.includes(item.id))).toHaveLength(1);
+});
+
+test('of two users who want one organization id at once one gets it, and the other may take another', async () => {
+  const people = [await registeredUser(server), await registeredUser(server)];
+  const id = unique('wanted');
+  const { statuses, answers } = await together(people.map(({ token }) => askForOrganization({ token }, id)));
+  expect(statuses).toEqual([200, 409]);
+  const [loser] = people.filter((_, index) => answers[index]?.status === 409);
+  if (!loser) throw new Error('both got it');
+  expectProblem(await askForOrganization({ token: loser.token }, id), 409, 'id_taken');
+  expect((await askForOrganization({ token: loser.token }, unique('other'))).status).toBe(200);
+});
+
+test('of several acceptances of one membership at once one succeeds, and the others are 409', async () => {
+  const tenantId = unique('tenant');
+  await accountWithKey(server, { tenantId });
+  const { id, email, token } = await registeredUser(server);
+  await offerMembership(server, email, { tenantId }, 'viewer');
+  const accept = () => server.call('POST', acceptPath({ tenantId }), { as: { token } });
+  const { statuses } = await together(times(4).map(accept));
+  expect(statuses).toEqual([200, 409, 409, 409]);
+  expect(await auditOf(server, { operation: 'accept_membership', target_id: id })).toHaveLength(1);
+});
+
+test('manifests that are published at once get distinct versions, of which one is active', async () => {
+  const as = await accountWithKey(server, { tenantId: unique('versions') });
+  const name = unique('manifest');
+  const publish = (step: number) =>
+    server.ok('POST', '/v1/manifests', { as, body: { name, kind: 'agent', spec: { 'x-step': step } } });
+  const made = await Promise.all(times(5).map(publish));
+  expect(new Set(made.map(({ version }) => version))).toEqual(new Set([1, 2, 3, 4, 5]));
+  const active = await server.ok('GET', `/v1/manifests?name=${name}&status=active`, { as });
+  expect(active.items).toHaveLength(1);
+});
+
+const CLAIMS = scaled({ usual: 15, full: 50 });
+
+test(`of two operators who claim a task at once one gets it and the other 409, ${CLAIMS} times over`, async () => {
+  const tenant = await newTenant(server);
+  const operators = [tenant.operator, await accountWithKey(server, { tenantId: tenant.tenantId })] as const;
+  for (let round = 0; round < CLAIMS; round += 1) {
+    const model = unique('model');
+    await tenant.see(model);
+    const task = (await tenant.tasks()).find(({ title }) => title.includes(model));
+    const path = `/v1/operator/tasks/${task?.id}`;
+    const claim = (as: Credential) => server.call('POST', `${path}/claim`, { as });
+    const { statuses, answers } = await together(operators.map(claim));
+    expect(statuses).toEqual([200, 409]);
+    for (const [index, answered] of answers.entries()) {
+      if (answered.status !== 200) expectProblem(answered, 409, 'operator_task_claimed');
+      else
+        expect(await server.ok('GET', path, { as: operators[0] })).toMatchObject({
+          assignee: operators[index]?.principal,
+        });
+    }
+  }
+});
+
+test('of several who apply a recommendation at once one applies it', async () => {
+  const tenant = await newTenant(server);
+  await tenant.see('gpt-5');
+  const [{ id }] = (await tenant.recommendations()) as [Body];
+  const answers = await Promise.all(times(6).map(() => tenant.apply({ recommendationIds: [id] })));
+  expect(answers.filter(({ applied }) => applied.length === 1)).toHaveLength(1);
+  expect(answers.filter(({ skipped }) => skipped[0]?.reason === 'not_open')).toHaveLength(5);
+  expect(await tenant.items()).toHaveLength(1);
+});
