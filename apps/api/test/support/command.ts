@@ -1,0 +1,26 @@
+import { Writable } from 'node:stream';
+import type { Invocation } from '../../src/commands/run-command.ts';
+
+export type CommandResult = { code: number; stdout: string; stderr: string };
+
+/** Runs a command in this process, with the given arguments and environment alone, and collects its output. */
+export async function runInProcess(
+  command: (invocation: Invocation) => Promise<number>,
+  argv: readonly string[],
+  environment: Record<string, string> = {},
+): Promise<CommandResult> {
+  const [stdout, stderr] = [collector(), collector()];
+  const code = await command({ argv, environment, stdout: stdout.stream, stderr: stderr.stream });
+  return { code, stdout: stdout.text(), stderr: stderr.text() };
+}
+
+function collector(): { stream: Writable; text: () => string } {
+  let text = '';
+  const stream = new Writable({
+    write(chunk: Buffer, _encoding, done) {
+      text += chunk.toString();
+      done();
+    },
+  });
+  return { stream, text: () => text };
+}
