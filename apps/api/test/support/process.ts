@@ -9,7 +9,7 @@ const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
 /** The compile cache that `npm start` uses. Without it each process spends half of its start compiling. */
 const NODE_COMPILE_CACHE = join(ROOT, 'node_modules/.cache/quartermaster');
 
-export type Ended = { code: number | null; signal: NodeJS.Signals | null };
+type Ended = { code: number | null; signal: NodeJS.Signals | null };
 export type Program = {
   child: ChildProcess;
   /** All that it wrote so far, to both streams. */
