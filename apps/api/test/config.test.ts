@@ -307,13 +307,13 @@ async function status(url: string, key: string): Promise<number> {
   return (await fetch(`${url}/v1/tenants`, { headers: { 'x-api-key': key } })).status;
 }
 
-/** The environment of a service that was started on a new database, and stopped. */
-async function servedOnce<Environment extends Record<string, string>>(environment?: Environment) {
+/** A database that a service was started on once. */
+async function servedOnce(environment: Record<string, string> = {}): Promise<{ DATABASE_URL: string; file: string }> {
   const file = await databaseFile();
-  const given = { ...environment, DATABASE_URL: `sqlite:${file}` };
-  const { stop } = await startService(given);
+  const DATABASE_URL = `sqlite:${file}`;
+  const { stop } = await startService({ ...environment, DATABASE_URL });
   await stop();
-  return { ...given, file };
+  return { DATABASE_URL, file };
 }
 
 describe('the bootstrap key', () => {

@@ -228,13 +228,19 @@ test('while it runs the source takes no writes, and afterwards it does', async (
   const [source, target, other] = [await opened(url), await opened(await newUrl('migrated')), await opened(url)];
   const write = () => other.updateTable('tenants').set({ display_name: 'written' }).execute();
   const refused: Promise<unknown>[] = [];
+  let isWritten = false;
+  let isWrittenWhileMoving = false;
   await moveDatabase(source, target, {
     ...{ origin: 'test', signal: new AbortController().signal },
     onProgress: () => {
+      isWrittenWhileMoving ||= isWritten;
       if (refused.length === 0)
         refused.push(
           write().then(
-            () => 'written',
+            () => {
+              isWritten = true;
+              return 'written';
+            },
             (error: Error) => error.name,
           ),
         );
@@ -242,6 +248,7 @@ test('while it runs the source takes no writes, and afterwards it does', async (
   });
   // Refused while the move took its time, or done after it: never in between.
   const [said] = await Promise.all(refused);
+  expect(isWrittenWhileMoving).toBe(false);
   expect(['DatabaseUnavailableError', 'written']).toContain(said);
   expect((await contentsOf(target, 'tenants')).checksum === (await contentsOf(source, 'tenants')).checksum).toBe(
     said !== 'written',
