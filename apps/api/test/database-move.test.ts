@@ -25,7 +25,7 @@ const SECRET_KEY = randomBytes(32).toString('base64');
 const SEVERAL_BATCHES = 1200;
 
 /** So many events that a signal reaches the program while it copies them. */
-const EVENTS_WHEN_KILLED = scaled({ usual: 6000, full: 30_000 });
+const EVENTS_WHEN_KILLED = scaled({ usual: 4000, full: 30_000 });
 
 /** Runs the program in a process of its own. */
 const spawnMove = (from: string, to: string) => runProgram({}, [COMMAND, '--from', from, '--to', to]);
@@ -147,7 +147,7 @@ test('a move that is interrupted again and again copies each row once', { timeou
   const { url } = await deployment();
   const [source, target] = [await opened(url), await opened(await newUrl('migrated'))];
   const batches: string[] = [];
-  /** Copies five batches, if there are as many. */
+  /** Copies up to eight batches. */
   const step = async () => {
     const stopping = new AbortController();
     const seen = new Map<string, number>();
@@ -158,7 +158,7 @@ test('a move that is interrupted again and again copies each row once', { timeou
         seen.set(table, rows);
         if (before === undefined) return;
         batches.push(`${table} ${before} to ${rows}`);
-        if (batches.length % 5 === 0) stopping.abort();
+        if (batches.length % 8 === 0) stopping.abort();
       },
     };
     return moveDatabase(source, target, options).catch((error: Error) => {
