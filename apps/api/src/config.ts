@@ -1,6 +1,6 @@
 import { isIP } from 'node:net';
 import { resolve } from 'node:path';
-import { isPostgresUrl, sqlitePath } from '@quartermaster/db/database.ts';
+import { isPostgresUrl, sqlitePath } from '@quartermaster/db/database-url.ts';
 import { z } from 'zod';
 import { isNetwork } from './outbound/addresses.ts';
 

@@ -13,24 +13,27 @@ const FAILED = 1;
  */
 const PASSING = /^(SQLITE_(BUSY|LOCKED|FULL|NOMEM|IOERR)|ENOSPC|53|57|55P03|40001|40P01)/;
 
-/** Says in one line what the operator has to put right, and ends with its code. @throws whatever else it is */
-export function reportFailure(error: unknown): void {
-  const [message, code] = failureOf(error);
-  process.stderr.write(`${message}\n`);
-  process.exitCode = code;
-}
+/** Why a program ends, in one line for the operator, and the exit code that it ends with. */
+export type Failure = { message: string; exitCode: number };
 
-function failureOf(error: unknown): [message: string, code: number] {
-  if (error instanceof ConfigError) return [error.message, REFUSED];
-  if (error instanceof DatabaseUnfitError) return [`DATABASE_URL: the database ${error.message}`, REFUSED];
+/** Describes an error that the operator can put right. @throws the error itself where it is a bug */
+export function describeFailure(error: unknown): Failure {
+  if (error instanceof ConfigError) return { message: error.message, exitCode: REFUSED };
+  if (error instanceof DatabaseUnfitError) {
+    return { message: `DATABASE_URL: the database ${error.message}`, exitCode: REFUSED };
+  }
   if (error instanceof DatabaseUnavailableError) {
-    return [`DATABASE_URL: the database cannot be used: ${causeOf(error)}`, isPassing(error) ? FAILED : REFUSED];
+    const message = `DATABASE_URL: the database cannot be used: ${causeOf(error)}`;
+    return { message, exitCode: isPassing(error) ? FAILED : REFUSED };
   }
   if (isAddressInUse(error)) {
-    return [`PORT: ${error.address}:${error.port} is in use. Stop what listens there, or set another PORT.`, REFUSED];
+    const address = `${error.address}:${error.port}`;
+    const message = `PORT: ${address} is in use. Stop what listens there, or set another PORT.`;
+    return { message, exitCode: REFUSED };
   }
   if (isFromListening(error)) {
-    return [`${error.code === 'EACCES' ? 'PORT' : 'HOST'}: cannot be listened on: ${error.message}`, REFUSED];
+    const setting = error.code === 'EACCES' ? 'PORT' : 'HOST';
+    return { message: `${setting}: cannot be listened on: ${error.message}`, exitCode: REFUSED };
   }
   throw error;
 }

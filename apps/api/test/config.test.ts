@@ -4,14 +4,18 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import SqliteDatabase from 'better-sqlite3';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { runAdminKey } from '../src/commands/run-admin-key.ts';
+import { runBackup } from '../src/commands/run-backup.ts';
 import { ConfigError, ROOT, readConfig } from '../src/config.ts';
+import type { RunningServer } from '../src/server/start.ts';
+import { startMessage } from '../src/server/start-message.ts';
+import { runInProcess } from './support/command.ts';
 import { databaseFile, freePort, newBootstrapKey } from './support/environment.ts';
 import { runProgram, startProcess } from './support/process.ts';
-import { startTestServer } from './support/server.ts';
+import { startFailure, startService } from './support/start.ts';
 import { wire } from './support/wire.ts';
 
 const ADMIN_KEY = fileURLToPath(new URL('../src/commands/admin-key.ts', import.meta.url));
-const BACKUP = fileURLToPath(new URL('../src/commands/backup.ts', import.meta.url));
 const SECRET_KEY = Buffer.alloc(32, 7).toString('base64');
 
 function refusal(environment: Record<string, string>): string {
@@ -192,85 +196,80 @@ test('regression: what npm runs with the Node that comes along installs it first
 });
 
 describe('the program', () => {
-  test('ends with code 2 and says what is wrong, without a stack, where a setting is bad', async () => {
-    const { output, ended } = runProgram({ PORT: 'hunter2', DATABASE_URL: `sqlite:${await databaseFile()}` });
+  test('ends with code 2 and prints what is wrong to stderr alone, without a stack, where a setting is bad', async () => {
+    const file = await databaseFile();
+    const { stdout, stderr, ended } = runProgram({ PORT: 'hunter2', DATABASE_URL: `sqlite:${file}` });
     expect(await ended).toEqual({ code: 2, signal: null });
-    expect(output()).toMatch(/^PORT: [^\n]+\n$/);
-    expect(output()).not.toContain('hunter2');
+    expect(stdout()).toBe('');
+    expect(stderr()).toMatch(/^PORT: [^\n]+\n$/);
+    expect(stderr()).not.toContain('hunter2');
+    expect(existsSync(file)).toBe(false);
   });
 
   test('ends with code 2 and says so, without a stack or the password, where the database cannot be reached', async () => {
     const database = { DATABASE_URL: 'postgres://me:hunter2@127.0.0.1:1/qm', QM_SECRET_KEY: SECRET_KEY };
-    const { output, ended } = runProgram({ PORT: '0', ...database });
+    const { stdout, stderr, ended } = runProgram({ PORT: '0', ...database });
     expect(await ended).toEqual({ code: 2, signal: null });
-    expect(output()).toBe('DATABASE_URL: the database cannot be used: connect ECONNREFUSED 127.0.0.1:1\n');
+    expect(stdout()).toBe('');
+    expect(stderr()).toBe('DATABASE_URL: the database cannot be used: connect ECONNREFUSED 127.0.0.1:1\n');
   });
 
-  test('regression: a path that is no database is said in one line, by the program and by its commands', async () => {
+  test('prints the bootstrap key that it generated, which works', async () => {
+    const { url, stdout } = await startProcess({ DATABASE_URL: `sqlite:${await databaseFile()}` });
+    const [, key = ''] = /^bootstrap API key: (qm_\S+)$/m.exec(stdout()) ?? [];
+    expect(await status(url, key)).toBe(200);
+  });
+});
+
+describe('a start', () => {
+  test('regression: a path that is no database is said in one line, by the service and by its commands', async () => {
     const file = await databaseFile();
     await writeFile(file, 'no database '.repeat(100));
     for (const path of [file, '/dev/null/x.db', '/proc/nope/x.db', join(file, '..', 'none', 'none', 'x.db')]) {
-      for (const program of [undefined, ADMIN_KEY]) {
-        const { output, ended } = runProgram({ PORT: '0', DATABASE_URL: `sqlite:${path}` }, program);
-        expect(await ended, output()).toEqual({ code: 2, signal: null });
-        expect(output()).toMatch(/^(DATABASE_URL: the database cannot be used: |there is no database at )[^\n]+\n$/);
-      }
+      const DATABASE_URL = `sqlite:${path}`;
+      const failure = await startFailure({ DATABASE_URL });
+      expect(failure.exitCode, path).toBe(2);
+      expect(failure.message).toMatch(/^DATABASE_URL: the database cannot be used: [^\n]+$/);
+      const command = await runInProcess(runAdminKey, [], { DATABASE_URL });
+      expect(command).toMatchObject({ code: 2, stdout: '' });
+      expect(command.stderr).toMatch(
+        /^(DATABASE_URL: the database cannot be used: |there is no database at )[^\n]+\n$/,
+      );
     }
-  });
-
-  test('regression: commands say in one line what is wrong with DATABASE_URL, and ask for no other setting', async () => {
-    for (const program of [ADMIN_KEY, BACKUP]) {
-      const { output, ended } = runProgram({ DATABASE_URL: 'mysql://hunter2' }, [
-        program,
-        ...(program === BACKUP ? ['--to', 'x'] : []),
-      ]);
-      expect(await ended).toEqual({ code: 2, signal: null });
-      expect(output()).toMatch(/^DATABASE_URL: [^\n]+\n$/);
-    }
-    const { output, ended } = runProgram({ DATABASE_URL: 'postgres://me@127.0.0.1:1/qm' }, [BACKUP, '--to', 'x']);
-    expect((await ended).code).toBe(2);
-    expect(output()).toMatch(/^[^\n]+use pg_dump[^\n]+\n$/);
   });
 
   test.each(['no-such-host.invalid', '192.0.2.1', '1.2.3.4.5'])(
     'regression: a HOST that cannot be listened on is said in one line: %s',
     async (HOST) => {
-      const { output, ended } = runProgram({ HOST, PORT: '0', DATABASE_URL: `sqlite:${await databaseFile()}` });
-      expect(await ended, output()).toEqual({ code: 2, signal: null });
-      expect(output()).toMatch(/^HOST: [^\n]+\n$/);
+      const failure = await startFailure({ HOST, DATABASE_URL: `sqlite:${await databaseFile()}` });
+      expect(failure).toEqual({ message: expect.stringMatching(/^HOST: [^\n]+$/), exitCode: 2 });
     },
   );
 
-  test('regression: tables of somebody else, or of a newer version, are said in one line, and left alone', async () => {
-    for (const [schema, said] of [
-      ['create table users (mine text)', /^DATABASE_URL: the database has a table users that is not [^\n]+\n$/],
-      [
-        `create table kysely_migration (name text, timestamp text); insert into kysely_migration values ('9999-x', '')`,
-        /^DATABASE_URL: the database has the migration 9999-x, which this version does not know: [^\n]+\n$/,
-      ],
-    ] as const) {
-      const file = await databaseFile();
-      const db = new SqliteDatabase(file);
-      db.exec(schema);
-      const { output, ended } = runProgram({ PORT: '0', DATABASE_URL: `sqlite:${file}` });
-      expect(await ended, output()).toEqual({ code: 2, signal: null });
-      expect(output()).toMatch(said);
-      expect(db.prepare('select count(*) from sqlite_schema').pluck().get()).toBe(1);
-      db.close();
-    }
+  test.each([
+    ['create table users (mine text)', /^DATABASE_URL: the database has a table users that is not [^\n]+$/],
+    [
+      `create table kysely_migration (name text, timestamp text); insert into kysely_migration values ('9999-x', '')`,
+      /^DATABASE_URL: the database has the migration 9999-x, which this version does not know: [^\n]+$/,
+    ],
+  ])('regression: a foreign or newer schema is said in one line, and left alone: %s', async (schema, said) => {
+    const file = await databaseFile();
+    const db = new SqliteDatabase(file);
+    onTestFinished(() => void db.close());
+    db.exec(schema);
+    const failure = await startFailure({ DATABASE_URL: `sqlite:${file}` });
+    expect(failure).toEqual({ message: expect.stringMatching(said), exitCode: 2 });
+    expect(db.prepare('select count(*) from sqlite_schema').pluck().get()).toBe(1);
   });
 
   test('regression: while it starts it answers a problem, as it does later', async () => {
-    const DATABASE_URL = `sqlite:${await databaseFile()}`;
-    const first = await startProcess({ DATABASE_URL, QM_SECRET_KEY: SECRET_KEY });
-    first.child.kill('SIGTERM');
-    await first.ended;
+    const { DATABASE_URL } = await servedOnce({ QM_SECRET_KEY: SECRET_KEY });
     // It listens before it looks for an administrator: that is a transaction, and waits for this one.
     const db = new SqliteDatabase(DATABASE_URL.slice('sqlite:'.length));
     onTestFinished(() => void db.close());
     db.exec('begin immediate');
     const port = await freePort();
-    const { output, ended } = runProgram({ DATABASE_URL, PORT: String(port), QM_SECRET_KEY: SECRET_KEY });
+    const failing = startFailure({ DATABASE_URL, PORT: String(port), QM_SECRET_KEY: SECRET_KEY });
     const ask = () => wire(`http://127.0.0.1:${port}`, { target: '/v1/tenants', headers: { 'x-request-id': 'mine' } });
     const answer = await vi.waitFor(ask, { timeout: 20_000, interval: 20 });
     expect(answer.status).toBe(503);
@@ -279,25 +278,27 @@ describe('the program', () => {
       ...{ 'content-type': 'application/problem+json', 'x-request-id': 'mine', 'retry-after': '1' },
       ...{ 'x-content-type-options': 'nosniff', 'x-frame-options': 'DENY' },
     });
-    // A database that stays busy is another end than one that cannot be used.
-    expect(await ended).toEqual({ code: 1, signal: null });
-    expect(output()).toMatch(/^DATABASE_URL: the database cannot be used: [^\n]+\n$/m);
+    // A busy database has another exit code than an unusable one: the same start may succeed later.
+    const message = expect.stringMatching(/^DATABASE_URL: the database cannot be used: [^\n]+$/);
+    expect(await failing).toEqual({ message, exitCode: 1 });
   });
 
-  test('regression: the files of a database are for their owner alone', async () => {
+  test('regression: the files of a database, and its key file, are for their owner alone', async () => {
     const file = await databaseFile();
-    await startProcess({ DATABASE_URL: `sqlite:${file}` });
-    for (const name of [file, `${file}-wal`, `${file}-shm`]) expect((await stat(name)).mode & 0o777, name).toBe(0o600);
+    await startService({ DATABASE_URL: `sqlite:${file}` });
+    for (const name of [file, `${file}-wal`, `${file}-shm`, `${file}.key`]) {
+      expect((await stat(name)).mode & 0o777, name).toBe(0o600);
+    }
   });
 
   test.each(['hunter2', 'qm_hunter2', `qm_key_${'0'.repeat(26)}_${'0'.repeat(49)}`])(
-    'refuses a malformed QM_BOOTSTRAP_API_KEY at start, and does not repeat it: %#',
+    'refuses a malformed QM_BOOTSTRAP_API_KEY, and does not repeat it: %#',
     async (key) => {
-      const environment = { PORT: '0', DATABASE_URL: `sqlite:${await databaseFile()}`, QM_BOOTSTRAP_API_KEY: key };
-      const { output, ended } = runProgram(environment);
-      expect(await ended).toEqual({ code: 2, signal: null });
-      expect(output()).toMatch(/^QM_BOOTSTRAP_API_KEY: /);
-      expect(output()).not.toContain(key);
+      const DATABASE_URL = `sqlite:${await databaseFile()}`;
+      const { message, exitCode } = await startFailure({ DATABASE_URL, QM_BOOTSTRAP_API_KEY: key });
+      expect(exitCode).toBe(2);
+      expect(message).toMatch(/^QM_BOOTSTRAP_API_KEY: [^\n]+$/);
+      expect(message).not.toContain(key);
     },
   );
 });
@@ -306,79 +307,101 @@ async function status(url: string, key: string): Promise<number> {
   return (await fetch(`${url}/v1/tenants`, { headers: { 'x-api-key': key } })).status;
 }
 
+/** A database that a service was started on once. */
+async function servedOnce(environment: Record<string, string> = {}): Promise<{ DATABASE_URL: string; file: string }> {
+  const file = await databaseFile();
+  const DATABASE_URL = `sqlite:${file}`;
+  const { stop } = await startService({ ...environment, DATABASE_URL });
+  await stop();
+  return { DATABASE_URL, file };
+}
+
 describe('the bootstrap key', () => {
-  test('is made and printed once on an empty database, and not at the next start', async () => {
-    const file = await databaseFile();
-    const first = await startProcess({ DATABASE_URL: `sqlite:${file}` });
-    const [, key = ''] = /^bootstrap API key: (qm_\S+)$/m.exec(first.output()) ?? [];
+  /** What the program prints once the service listens. */
+  const printed = (server: RunningServer, environment: Record<string, string>) =>
+    startMessage(server, readConfig(environment));
+
+  test('is generated and printed once on an empty database, and not at the next start', async () => {
+    const environment = { DATABASE_URL: `sqlite:${await databaseFile()}` };
+    const first = await startService(environment);
+    const key = first.bootstrapKey ?? '';
+    expect(printed(first, environment)).toContain(`bootstrap API key: ${key}\n`);
     expect(await status(first.url, key)).toBe(200);
-    first.child.kill('SIGTERM');
-    await first.ended;
-    const second = await startProcess({ DATABASE_URL: `sqlite:${file}` });
-    expect(second.output()).not.toContain('bootstrap API key');
+    await first.stop();
+    const second = await startService(environment);
+    expect(printed(second, environment)).not.toContain('bootstrap API key');
     expect(await status(second.url, key)).toBe(200);
   });
 
   test('given, it works and is not printed; another one is ignored once there is an administrator', async () => {
-    const file = await databaseFile();
+    const DATABASE_URL = `sqlite:${await databaseFile()}`;
     const [given, later] = [newBootstrapKey(), newBootstrapKey()];
-    const first = await startProcess({ DATABASE_URL: `sqlite:${file}`, QM_BOOTSTRAP_API_KEY: given });
-    expect(first.output()).not.toContain('qm_');
+    const first = await startService({ DATABASE_URL, QM_BOOTSTRAP_API_KEY: given });
+    expect(printed(first, { DATABASE_URL, QM_BOOTSTRAP_API_KEY: given })).not.toContain('qm_');
     expect(await status(first.url, given)).toBe(200);
-    first.child.kill('SIGTERM');
-    await first.ended;
-    const second = await startProcess({ DATABASE_URL: `sqlite:${file}`, QM_BOOTSTRAP_API_KEY: later });
+    await first.stop();
+    const second = await startService({ DATABASE_URL, QM_BOOTSTRAP_API_KEY: later });
     expect([await status(second.url, given), await status(second.url, later)]).toEqual([200, 401]);
   });
 
   test('is not lost to a start that fails because the port is taken', async () => {
     const DATABASE_URL = `sqlite:${await databaseFile()}`;
-    const taken = await startTestServer();
-    onTestFinished(() => taken.stop());
-    const failed = runProgram({ DATABASE_URL, PORT: new URL(taken.url).port });
-    expect((await failed.ended).code).toBe(2);
+    const taken = await startService({ DATABASE_URL: `sqlite:${await databaseFile()}` });
+    const failure = await startFailure({ DATABASE_URL, PORT: new URL(taken.url).port });
     // Regression: this was a stack.
-    expect(failed.output()).toMatch(/^PORT: 127\.0\.0\.1:\d+ is in use\. [^\n]+\n$/);
-    const { url, output } = await startProcess({ DATABASE_URL, PORT: String(await freePort()) });
-    const [, key = ''] = /^bootstrap API key: (qm_\S+)$/m.exec(output()) ?? [];
-    expect(await status(url, key)).toBe(200);
+    expect(failure).toEqual({
+      message: expect.stringMatching(/^PORT: 127\.0\.0\.1:\d+ is in use\. [^\n]+$/),
+      exitCode: 2,
+    });
+    const { url, bootstrapKey } = await startService({ DATABASE_URL });
+    expect(await status(url, bootstrapKey ?? '')).toBe(200);
   });
 
-  test('of an administrator who was deleted does not come back, and no other is printed at the next start', async () => {
-    const file = await databaseFile();
-    const environment = { DATABASE_URL: `sqlite:${file}`, QM_BOOTSTRAP_API_KEY: newBootstrapKey() };
-    const { QM_BOOTSTRAP_API_KEY: given } = environment;
-    const first = await startProcess(environment);
+  test('of an administrator who was deleted does not come back, and no other is generated at the next start', async () => {
+    const given = newBootstrapKey();
+    const environment = { DATABASE_URL: `sqlite:${await databaseFile()}`, QM_BOOTSTRAP_API_KEY: given };
+    const first = await startService(environment);
     const headers = { 'x-api-key': given };
     const deleted = await fetch(`${first.url}/v1/service-accounts/bootstrap`, { method: 'DELETE', headers });
     expect(deleted.status).toBe(200);
-    first.child.kill('SIGTERM');
-    await first.ended;
-    const second = await startProcess(environment);
-    expect(second.output()).not.toContain('bootstrap API key');
+    await first.stop();
+    const second = await startService(environment);
+    expect(second.bootstrapKey).toBeNull();
     expect(await status(second.url, given)).toBe(401);
   });
 });
 
-describe('the admin-key program', () => {
-  async function served(file: string): Promise<void> {
-    const first = await startProcess({ DATABASE_URL: `sqlite:${file}` });
-    first.child.kill('SIGTERM');
-    await first.ended;
+describe('the admin-key command', () => {
+  async function recovered(DATABASE_URL: string): Promise<string> {
+    const { code, stdout, stderr } = await runInProcess(runAdminKey, [], { DATABASE_URL });
+    expect([code, stderr]).toEqual([0, '']);
+    expect(stdout).toMatch(/^qm_\S+\n$/);
+    return stdout.trim();
   }
 
-  async function recovered(file: string): Promise<string> {
-    const { output, ended } = runProgram({ DATABASE_URL: `sqlite:${file}` }, ADMIN_KEY);
-    expect(await ended, output()).toEqual({ code: 0, signal: null });
-    expect(output()).toMatch(/^qm_\S+\n$/);
-    return output().trim();
-  }
+  test('as a program it prints another key to stdout alone, beside a server that runs', async () => {
+    const DATABASE_URL = `sqlite:${await databaseFile()}`;
+    const { url } = await startService({ DATABASE_URL });
+    const { stdout, stderr, ended } = runProgram({ DATABASE_URL }, ADMIN_KEY);
+    expect(await ended, stderr()).toEqual({ code: 0, signal: null });
+    expect(stderr()).toBe('');
+    expect(stdout()).toMatch(/^qm_\S+\n$/);
+    expect(await status(url, stdout().trim())).toBe(200);
+  });
 
-  test('prints another key, beside a server that runs, and leaves an audit event', async () => {
-    const file = await databaseFile();
-    const { url } = await startProcess({ DATABASE_URL: `sqlite:${file}`, QM_BOOTSTRAP_API_KEY: newBootstrapKey() });
-    const key = await recovered(file);
-    expect(await status(url, key)).toBe(200);
+  test('as a program it ends with code 2, and prints one line to stderr, where it refuses an argument', async () => {
+    const { DATABASE_URL, file } = await servedOnce();
+    const { stdout, stderr, ended } = runProgram({ DATABASE_URL }, [ADMIN_KEY, '--bogus']);
+    expect(await ended).toEqual({ code: 2, signal: null });
+    expect(stdout()).toBe('');
+    expect(stderr()).toBe('there is no such option: usage: npm run --silent admin-key\n');
+    expect(keysIn(file)).toBe(1);
+  });
+
+  test('leaves an audit event', async () => {
+    const DATABASE_URL = `sqlite:${await databaseFile()}`;
+    const { url } = await startService({ DATABASE_URL, QM_BOOTSTRAP_API_KEY: newBootstrapKey() });
+    const key = await recovered(DATABASE_URL);
     const audited = await fetch(`${url}/v1/audit-events?operation=bootstrap`, { headers: { 'x-api-key': key } });
     const { items } = (await audited.json()) as { items: object[] };
     expect(items).toHaveLength(2);
@@ -386,41 +409,53 @@ describe('the admin-key program', () => {
   });
 
   test('regression: it takes no arguments, and makes no key for those that it was given', async () => {
-    const file = await databaseFile();
-    await served(file);
-    for (const option of ['--bogus', 'positional']) {
-      const { output, ended } = runProgram({ DATABASE_URL: `sqlite:${file}` }, [ADMIN_KEY, option]);
-      expect(await ended).toEqual({ code: 2, signal: null });
-      expect(output()).toMatch(/^there is [^\n]+: usage: npm run --silent admin-key\n$/);
+    const { DATABASE_URL, file } = await servedOnce();
+    for (const argument of ['--bogus', 'positional']) {
+      const { code, stdout, stderr } = await runInProcess(runAdminKey, [argument], { DATABASE_URL });
+      expect([code, stdout]).toEqual([2, '']);
+      expect(stderr).toMatch(/^there is [^\n]+: usage: npm run --silent admin-key\n$/);
     }
-    const help = runProgram({ DATABASE_URL: `sqlite:${file}` }, [ADMIN_KEY, '--help']);
-    expect(await help.ended).toEqual({ code: 0, signal: null });
-    expect(help.output()).toMatch(/^usage: /);
-    const db = new SqliteDatabase(file);
-    expect(db.prepare('select count(*) from credentials').pluck().get()).toBe(1);
-    db.close();
+    const help = await runInProcess(runAdminKey, ['--help'], { DATABASE_URL });
+    expect(help).toEqual({ code: 0, stdout: expect.stringMatching(/^usage: /), stderr: '' });
+    expect(keysIn(file)).toBe(1);
+  });
+
+  test('regression: commands say in one line what is wrong with DATABASE_URL, and ask for no other setting', async () => {
+    const backup = ['--to', 'x'];
+    for (const [command, argv] of [[runAdminKey, []] as const, [runBackup, backup] as const]) {
+      const { code, stdout, stderr } = await runInProcess(command, argv, { DATABASE_URL: 'mysql://hunter2' });
+      expect([code, stdout]).toEqual([2, '']);
+      expect(stderr).toMatch(/^DATABASE_URL: [^\n]+\n$/);
+      expect(stderr).not.toContain('hunter2');
+    }
+    const postgres = await runInProcess(runBackup, backup, { DATABASE_URL: 'postgres://me@127.0.0.1:1/qm' });
+    expect(postgres).toEqual({ code: 2, stdout: '', stderr: expect.stringMatching(/^[^\n]+use pg_dump[^\n]+\n$/) });
   });
 
   test('regression: it makes no database, nor a schema in one, and takes none of another version', async () => {
     const file = await databaseFile();
-    const refused = async () => {
-      const { output, ended } = runProgram({ DATABASE_URL: `sqlite:${file}` }, ADMIN_KEY);
-      expect(await ended, output()).toEqual({ code: 2, signal: null });
-      expect(output()).toMatch(/^[^\n]+\n$/);
-      return output();
+    const refused = async (DATABASE_URL: string) => {
+      const { code, stdout, stderr } = await runInProcess(runAdminKey, [], { DATABASE_URL });
+      expect([code, stdout], stderr).toEqual([2, '']);
+      expect(stderr).toMatch(/^[^\n]+\n$/);
+      return stderr;
     };
-    expect(await refused()).toBe(`there is no database at ${file}\n`);
+    expect(await refused(`sqlite:${file}`)).toBe(`there is no database at ${file}\n`);
     expect(existsSync(file)).toBe(false);
     await writeFile(file, '');
-    expect(await refused()).toMatch(/^DATABASE_URL: the database has the schema none, this version has [^\n]+\n$/);
+    expect(await refused(`sqlite:${file}`)).toMatch(
+      /^DATABASE_URL: the database has the schema none, this version has [^\n]+\n$/,
+    );
     const db = new SqliteDatabase(file);
     expect(db.prepare('select count(*) from sqlite_schema').pluck().get()).toBe(0);
     db.close();
-    await served(file);
-    const older = new SqliteDatabase(file);
+    const served = await servedOnce();
+    const older = new SqliteDatabase(served.file);
     older.prepare(`delete from kysely_migration where name like '0010%'`).run();
     older.close();
-    expect(await refused()).toMatch(/ has the schema 0009-[^\n]+: start the server of this version on it once\n$/);
+    expect(await refused(served.DATABASE_URL)).toMatch(
+      / has the schema 0009-[^\n]+: start the server of this version on it once\n$/,
+    );
   });
 
   test.each([
@@ -428,13 +463,18 @@ describe('the admin-key program', () => {
     ['deleted', `update service_accounts set status = 'deleted'`],
     ['demoted', `update service_accounts set platform_administrator = 0`],
   ])('makes an administrator of its own where the bootstrap account was %s', async (_, sql) => {
-    const file = await databaseFile();
-    await served(file);
+    const { DATABASE_URL, file } = await servedOnce();
     const db = new SqliteDatabase(file);
     db.prepare(sql).run();
     db.close();
-    const key = await recovered(file);
-    const { url } = await startProcess({ DATABASE_URL: `sqlite:${file}` });
+    const key = await recovered(DATABASE_URL);
+    const { url } = await startService({ DATABASE_URL });
     expect(await status(url, key)).toBe(200);
   });
 });
+
+function keysIn(file: string): unknown {
+  const db = new SqliteDatabase(file, { readonly: true });
+  onTestFinished(() => void db.close());
+  return db.prepare('select count(*) from credentials').pluck().get();
+}

@@ -1,25 +1,26 @@
 import { obtainToken } from '@quartermaster/dev-identity/sign-in.ts';
 import SqliteDatabase from 'better-sqlite3';
-import { expect, test, vi } from 'vitest';
+import pino from 'pino';
+import { expect, test } from 'vitest';
 import { mintApiKey } from '../src/access/api-key-format.ts';
 import { databaseFile, newBootstrapKey } from './support/environment.ts';
-import { type ServiceProcess, startProcess } from './support/process.ts';
+import { startProcess } from './support/process.ts';
+import { startService } from './support/start.ts';
 import { wire } from './support/wire.ts';
-
-// Each starts a process, which takes its time where all cores are busy.
-vi.setConfig({ testTimeout: 30_000 });
 
 type Line = Record<string, unknown>;
 
-/** The log lines of a process that has ended. */
-async function linesOf(service: ServiceProcess): Promise<Line[]> {
-  service.child.kill('SIGTERM');
-  await service.ended;
-  return service
-    .output()
-    .split('\n')
-    .filter((line) => line.startsWith('{'))
-    .map((line) => JSON.parse(line) as Line);
+/** A service in this process, and its log lines so far. */
+async function loggingService(environment: Record<string, string>) {
+  const lines: Line[] = [];
+  const log = pino({ level: 'info' }, { write: (line: string) => void lines.push(JSON.parse(line) as Line) });
+  const { url, stop } = await startService(environment, { log });
+  /** The lines of the whole life of the service. */
+  const linesAtEnd = async () => {
+    await stop();
+    return lines;
+  };
+  return { url, linesAtEnd };
 }
 
 test('no key, token, password or other value of a request gets into the output, whatever comes of the request', async () => {
@@ -104,9 +105,14 @@ test('no key, token, password or other value of a request gets into the output, 
   await everything();
   expect(new Set(statuses)).toEqual(new Set([200, 400, 401, 422, 500]));
 
-  const lines = await linesOf(service);
-  expect(lines.filter(({ msg }) => msg === 'request failed').length).toBeGreaterThan(0);
+  service.child.kill('SIGTERM');
+  expect(await service.ended).toEqual({ code: 0, signal: null });
   const output = service.output();
+  const lines = output.split('\n').filter((line) => line.startsWith('{'));
+  const logged = lines.map((line) => JSON.parse(line) as Line);
+  expect(logged.filter(({ msg }) => msg === 'request failed').length).toBeGreaterThan(0);
+  // The lines that waited to be written are written at the end: there is one for each request.
+  expect(logged.filter(({ msg }) => msg === 'request').length).toBeGreaterThanOrEqual(statuses.length);
   for (const [name, secret] of Object.entries(secrets)) expect(output.includes(secret), name).toBe(false);
   // Nor in parts: the secret of a key, the signature of a token.
   expect(output).not.toContain(admin.slice(-40));
@@ -115,7 +121,7 @@ test('no key, token, password or other value of a request gets into the output, 
 
 test('every request has one line, with its id, operation, status and duration', async () => {
   const admin = newBootstrapKey();
-  const service = await startProcess({ DATABASE_URL: `sqlite:${await databaseFile()}`, QM_BOOTSTRAP_API_KEY: admin });
+  const service = await loggingService({ DATABASE_URL: `sqlite:${await databaseFile()}`, QM_BOOTSTRAP_API_KEY: admin });
   const asked: [string, string, number, string | undefined][] = [
     ['GET', '/healthz', 200, undefined],
     ['GET', '/v1/providers', 200, 'list_providers'],
@@ -134,7 +140,7 @@ test('every request has one line, with its id, operation, status and duration', 
     const headers = { 'x-api-key': admin, 'x-request-id': `request-${index}` };
     expect((await wire(service.url, { method, target: `${target}?secret=1`, headers })).status).toBe(status);
   }
-  const lines = (await linesOf(service)).filter(({ msg }) => msg === 'request');
+  const lines = (await service.linesAtEnd()).filter(({ msg }) => msg === 'request');
   expect(lines).toHaveLength(asked.length);
   for (const [index, [method, path, status, operationId]] of asked.entries()) {
     const found = lines.filter(({ requestId }) => requestId === `request-${index}`);
@@ -155,7 +161,7 @@ test('every request has one line, with its id, operation, status and duration', 
 test('a failure is logged once with its cause under the request id, and its answer says nothing of it', async () => {
   const file = await databaseFile();
   const admin = newBootstrapKey();
-  const service = await startProcess({ DATABASE_URL: `sqlite:${file}`, QM_BOOTSTRAP_API_KEY: admin });
+  const service = await loggingService({ DATABASE_URL: `sqlite:${file}`, QM_BOOTSTRAP_API_KEY: admin });
   const db = new SqliteDatabase(file);
   db.exec('drop table inventory_items; drop table gateway_providers; drop table providers');
   db.close();
@@ -167,7 +173,7 @@ test('a failure is logged once with its cause under the request id, and its answ
     const body = JSON.parse(answer.text);
     expect(body.error?.data ?? body).toMatchObject({ code: 'internal_error', instance: headers['x-request-id'] });
   }
-  const failed = (await linesOf(service)).filter(({ msg }) => msg === 'request failed');
+  const failed = (await service.linesAtEnd()).filter(({ msg }) => msg === 'request failed');
   expect(failed.map(({ requestId }) => requestId)).toEqual(['failing-0', 'failing-1']);
   for (const line of failed) {
     expect(line).toMatchObject({

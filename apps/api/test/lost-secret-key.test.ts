@@ -1,7 +1,7 @@
 import { copyFile, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
 import { databaseFile, newBootstrapKey } from './support/environment.ts';
-import { runProgram, startProcess } from './support/process.ts';
+import { startFailure, startService } from './support/start.ts';
 
 const BOOTSTRAP = newBootstrapKey();
 const OTHER_KEY = Buffer.alloc(32, 9).toString('base64');
@@ -10,10 +10,9 @@ const OTHER_KEY = Buffer.alloc(32, 9).toString('base64');
 async function sealedDatabase(): Promise<{ file: string; environment: Record<string, string> }> {
   const file = await databaseFile();
   const environment = { DATABASE_URL: `sqlite:${file}`, QM_BOOTSTRAP_API_KEY: BOOTSTRAP };
-  const { url, child, ended } = await startProcess(environment);
+  const { url, stop } = await startService(environment);
   expect(await openSession(url, 'edge')).toBe(200);
-  child.kill('SIGTERM');
-  await ended;
+  await stop();
   return { file, environment };
 }
 
@@ -34,13 +33,13 @@ test('a restore without its key file is refused at start in one line, and no oth
   const { file, environment } = await sealedDatabase();
   const restored = await databaseFile();
   await copyFile(file, restored);
-  const { output, ended } = runProgram({ ...environment, PORT: '0', DATABASE_URL: `sqlite:${restored}` });
-  expect(await ended).toEqual({ code: 2, signal: null });
-  expect(output()).toMatch(/^QM_SECRET_KEY: no key that is configured opens [^\n]+\.key is missing[^\n]*\n$/);
+  const { message, exitCode } = await startFailure({ ...environment, DATABASE_URL: `sqlite:${restored}` });
+  expect(exitCode).toBe(2);
+  expect(message).toMatch(/^QM_SECRET_KEY: no key that is configured opens [^\n]+\.key is missing[^\n]*$/);
   await expect(readFile(`${restored}.key`)).rejects.toThrow('ENOENT');
 
   await copyFile(`${file}.key`, `${restored}.key`);
-  const { url } = await startProcess({ ...environment, DATABASE_URL: `sqlite:${restored}` });
+  const { url } = await startService({ ...environment, DATABASE_URL: `sqlite:${restored}` });
   expect(await openSession(url, 'again')).toBe(200);
 });
 
@@ -48,48 +47,46 @@ test.each(['in the file', 'configured'])('another key, %s, is refused at start, 
   const { file, environment } = await sealedDatabase();
   if (where === 'in the file') await writeFile(`${file}.key`, `${OTHER_KEY}\n`);
   const configured: Record<string, string> = where === 'configured' ? { QM_SECRET_KEY: OTHER_KEY } : {};
-  const { output, ended } = runProgram({ ...environment, ...configured, PORT: '0' });
-  expect(await ended).toEqual({ code: 2, signal: null });
-  expect(output()).toMatch(/^QM_SECRET_KEY: no key that is configured opens [^\n]+\n$/);
-  expect(output()).not.toContain(OTHER_KEY.slice(0, 8));
+  const { message, exitCode } = await startFailure({ ...environment, ...configured });
+  expect(exitCode).toBe(2);
+  expect(message).toMatch(/^QM_SECRET_KEY: no key that is configured opens [^\n]+$/);
+  expect(message).not.toContain(OTHER_KEY.slice(0, 8));
 });
 
 test('a key file that is damaged is refused at start', async () => {
   const file = await databaseFile();
   await writeFile(`${file}.key`, 'hunter2\n');
-  const { output, ended } = runProgram({ PORT: '0', DATABASE_URL: `sqlite:${file}` });
-  expect(await ended).toEqual({ code: 2, signal: null });
-  expect(output()).toMatch(/^QM_SECRET_KEY: [^\n]+\.key should hold 32 bytes, base64\n$/);
+  const { message, exitCode } = await startFailure({ DATABASE_URL: `sqlite:${file}` });
+  expect(exitCode).toBe(2);
+  expect(message).toMatch(/^QM_SECRET_KEY: [^\n]+\.key should hold 32 bytes, base64$/);
 });
 
 test('regression: a key file that cannot be read is said in one line', async () => {
   const file = await databaseFile();
   // Whoever may read everything, as root may, cannot read this either.
   await mkdir(`${file}.key`);
-  const { output, ended } = runProgram({ PORT: '0', DATABASE_URL: `sqlite:${file}` });
-  expect(await ended, output()).toEqual({ code: 2, signal: null });
-  expect(output()).toMatch(/^QM_SECRET_KEY: [^\n]+\.key cannot be read: EISDIR\n$/);
+  const { message, exitCode } = await startFailure({ DATABASE_URL: `sqlite:${file}` });
+  expect(exitCode).toBe(2);
+  expect(message).toMatch(/^QM_SECRET_KEY: [^\n]+\.key cannot be read: EISDIR$/);
 });
 
 test('the former key alone is enough: what it sealed is sealed again by a new one in the file', async () => {
   const { file, environment } = await sealedDatabase();
   const former = (await readFile(`${file}.key`, 'utf8')).trim();
   await rm(`${file}.key`);
-  const first = await startProcess({ ...environment, QM_SECRET_KEY_PREVIOUS: former });
-  first.child.kill('SIGTERM');
-  await first.ended;
+  const first = await startService({ ...environment, QM_SECRET_KEY_PREVIOUS: former });
+  await first.stop();
   expect((await readFile(`${file}.key`, 'utf8')).trim()).not.toBe(former);
-  const { url } = await startProcess(environment);
+  const { url } = await startService(environment);
   expect(await openSession(url, 'again')).toBe(200);
 });
 
 test('with QM_SECRET_KEY_LOST=1 it starts all the same, and makes a signing key in the place of the lost one', async () => {
   const { file, environment } = await sealedDatabase();
   await rm(`${file}.key`);
-  const first = await startProcess({ ...environment, QM_SECRET_KEY_LOST: '1' });
+  const first = await startService({ ...environment, QM_SECRET_KEY_LOST: '1' });
   expect(await openSession(first.url, 'again')).toBe(200);
-  first.child.kill('SIGTERM');
-  await first.ended;
-  const second = await startProcess(environment);
+  await first.stop();
+  const second = await startService(environment);
   expect(await openSession(second.url, 'and again')).toBe(200);
 });

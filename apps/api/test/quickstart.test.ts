@@ -1,23 +1,25 @@
 import { connect } from 'node:net';
 import { fileURLToPath } from 'node:url';
+import { signIn } from '@quartermaster/quickstart/calls.ts';
+import { Failure } from '@quartermaster/quickstart/failure.ts';
 import { expect, test } from 'vitest';
 import { databaseFile, freePort, newBootstrapKey } from './support/environment.ts';
-import { runProgram, startProcess } from './support/process.ts';
+import { runProgram } from './support/process.ts';
+import { startService } from './support/start.ts';
 
 const QUICKSTART = fileURLToPath(import.meta.resolve('@quartermaster/quickstart/main.ts'));
 
-/** Two processes of ours and one of the MCP server's, on a machine that may be busy. */
+/** The quickstart and its MCP server are processes of their own, on a machine that may be busy. */
 const TIME_LIMIT_MS = 60_000;
 
 /** What `npm start` sets, on a database of the test's own. */
 async function developmentServer(environment: Record<string, string> = {}) {
   const key = newBootstrapKey();
-  const { url } = await startProcess({
+  const { url } = await startService({
     DATABASE_URL: `sqlite:${await databaseFile()}`,
     QM_BOOTSTRAP_API_KEY: key,
     QM_DEV_IDENTITY: '1',
     QM_ALLOW_PRIVATE_ADDRESSES: '127.0.0.0/8,::1',
-    QM_LOG_LEVEL: 'fatal',
     ...environment,
   });
   const ask = async (path: string) => {
@@ -104,11 +106,12 @@ test(
   'without a server the quickstart says how to start one',
   async () => {
     const url = `http://127.0.0.1:${await freePort()}`;
-    const { output, ended } = runProgram({ QM_URL: url }, QUICKSTART);
+    const { stdout, stderr, ended } = runProgram({ QM_URL: url }, QUICKSTART);
     expect(await ended).toEqual({ code: 1, signal: null });
-    expect(output()).toContain(`No server answers at ${url}.`);
-    expect(output()).toContain('npm start');
-    expect(output()).not.toContain('    at ');
+    expect(stdout()).toBe('');
+    expect(stderr()).toContain(`quickstart: No server answers at ${url}.`);
+    expect(stderr()).toContain('npm start');
+    expect(stderr()).not.toContain('    at ');
   },
   TIME_LIMIT_MS,
 );
@@ -117,9 +120,9 @@ test(
   'at a server without the development identity provider the quickstart says so, and changes nothing',
   async () => {
     const { url, ask } = await developmentServer({ QM_DEV_IDENTITY: '0' });
-    const { output, ended } = runProgram({ QM_URL: url }, QUICKSTART);
-    expect(await ended).toEqual({ code: 1, signal: null });
-    expect(output()).toContain(`The server at ${url} runs without the development identity provider`);
+    const refused = signIn(url);
+    await expect(refused).rejects.toThrow(Failure);
+    await expect(refused).rejects.toThrow(`The server at ${url} runs without the development identity provider`);
     expect((await ask('/v1/tenants')).items.map(({ id }) => id)).toEqual(['default']);
   },
   TIME_LIMIT_MS,

@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { decodeJwt } from 'jose';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { runDevToken } from '../src/run-dev-token.ts';
 import { obtainToken } from '../src/sign-in.ts';
 import type { DevServer } from './server.ts';
 import { startServer } from './server.ts';
@@ -17,26 +18,51 @@ afterAll(() => server.close());
 
 const PROGRAM = fileURLToPath(new URL('../src/dev-token.ts', import.meta.url));
 
-function run(env: Record<string, string>, ...args: string[]) {
-  return new Promise<{ code: number; stdout: string; stderr: string }>((resolve) => {
-    const options = { env: { PATH: process.env['PATH'], ...env } };
+/** The compile cache that `npm start` uses. */
+const NODE_COMPILE_CACHE = fileURLToPath(new URL('../../../node_modules/.cache/quartermaster', import.meta.url));
+
+type Result = { code: number; stdout: string; stderr: string };
+
+/** Runs the program in a process of its own. */
+function spawnProgram(env: Record<string, string>, ...args: string[]): Promise<Result> {
+  return new Promise((resolve) => {
+    const options = { env: { PATH: process.env['PATH'], NODE_COMPILE_CACHE, ...env } };
     execFile(process.execPath, [PROGRAM, ...args], options, (error, stdout, stderr) => {
       resolve({ code: error === null ? 0 : Number(error.code), stdout, stderr });
     });
   });
 }
 
+/** Runs the command in this process. */
+async function run(environment: Record<string, string>, ...argv: string[]): Promise<Result> {
+  let [stdout, stderr] = ['', ''];
+  const code = await runDevToken({
+    argv,
+    environment,
+    stdout: { write: (text) => (stdout += text) },
+    stderr: { write: (text) => (stderr += text) },
+  });
+  return { code, stdout, stderr };
+}
+
 const portOf = ({ origin }: DevServer) => new URL(origin).port;
 
-test('dev-token prints the access token of the administrator and nothing else', { timeout: 30_000 }, async () => {
-  const { code, stdout, stderr } = await run({ PORT: portOf(server) });
+test('the program prints the access token of the administrator and nothing else', { timeout: 30_000 }, async () => {
+  const { code, stdout, stderr } = await spawnProgram({ PORT: portOf(server) });
   expect([code, stderr]).toEqual([0, '']);
   expect(stdout).toMatch(/^[\w-]+\.[\w-]+\.[\w-]+\n$/);
   expect(decodeJwt(stdout.trim())['email']).toBe('admin@example.com');
 });
 
-test('dev-token takes an email', { timeout: 30_000 }, async () => {
-  const { stdout } = await run({ PORT: portOf(server) }, 'viewer@example.com');
+test('the program ends with code 1, and prints one line to stderr alone, where the sign-in is refused', async () => {
+  const { code, stdout, stderr } = await spawnProgram({ PORT: portOf(server) }, 'not an email');
+  expect([code, stdout]).toEqual([1, '']);
+  expect(stderr).toMatch(/^dev-token: [^\n]+\n$/);
+});
+
+test('dev-token takes an email', async () => {
+  const { code, stdout, stderr } = await run({ PORT: portOf(server) }, 'viewer@example.com');
+  expect([code, stderr]).toEqual([0, '']);
   expect(decodeJwt(stdout.trim())['email']).toBe('viewer@example.com');
 });
 

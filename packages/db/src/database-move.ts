@@ -25,10 +25,12 @@ export type MoveOptions = {
   /** Ends the move between two batches. */
   signal: AbortSignal;
   onProgress: (progress: MoveProgress) => void;
+  /** Rows copied in one transaction; {@link BATCH_SIZE} by default. */
+  batchSize?: number;
 };
 
 /** Rows copied in one transaction. An insert of SQLite takes 32,766 parameters; no table has more than 60 columns. */
-const ROWS_OF_BATCH = 500;
+const BATCH_SIZE = 500;
 
 /** In the target, while a move is unfinished: how far each table is copied. The row of no table names the source. */
 const PROGRESS = 'database_move';
@@ -122,17 +124,18 @@ async function beginOrGoOn(target: Database, origin: string): Promise<void> {
   });
 }
 
-type TableCopy = Pick<MoveOptions, 'signal' | 'onProgress'> & { table: TableName };
+type TableCopy = Omit<MoveOptions, 'origin'> & { table: TableName };
 
-async function copyTable(source: Database, target: Database, { table, signal, onProgress }: TableCopy): Promise<void> {
+async function copyTable(source: Database, target: Database, options: TableCopy): Promise<void> {
+  const { table, signal, onProgress, batchSize = BATCH_SIZE } = options;
   const step = await stepOf(target, table);
   const of = await countOf(source, table);
   let after = step?.last_key == null ? null : (JSON.parse(step.last_key) as RowKey);
   let rows = step?.copied ?? 0;
   onProgress({ table, rows, of });
-  for (let copied = ROWS_OF_BATCH; copied === ROWS_OF_BATCH; ) {
+  for (let copied = batchSize; copied === batchSize; ) {
     signal.throwIfAborted();
-    const batch = await rowsBehind(source, table, { after, limit: ROWS_OF_BATCH });
+    const batch = await rowsBehind(source, table, { after, limit: batchSize });
     const last = batch.at(-1);
     copied = batch.length;
     if (last === undefined) return;

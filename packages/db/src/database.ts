@@ -1,7 +1,8 @@
 import { mkdir } from 'node:fs/promises';
-import { dirname, resolve } from 'node:path';
+import { dirname } from 'node:path';
 import { Kysely } from 'kysely';
 import { Migrator } from 'kysely/migration';
+import { isPostgresUrl, sqlitePath } from './database-url.ts';
 import { postgresDialect } from './dialects/postgres.ts';
 import { sqliteDialect } from './dialects/sqlite.ts';
 import { DatabaseUnavailableError, DatabaseUnfitError } from './errors.ts';
@@ -53,31 +54,6 @@ export async function openDatabase(url: string, root: string, { poolSize = POOL_
   if (path === null) throw new Error('DATABASE_URL should be sqlite:<path> or postgres://...');
   await makeFolder(dirname(path));
   return new Kysely<Tables>({ dialect: sqliteDialect(path) });
-}
-
-/**
- * Whether a URL is one of a Postgres server, and can be read. With an @ behind the host it is read wrong: a password that
- * is not percent-encoded, a piece of which would be taken for the host, and told by errors. So it is with a % that begins
- * no escape.
- */
-export function isPostgresUrl(url: string): boolean {
-  const parsed = /^postgres(ql)?:\/\//.test(url) ? URL.parse(url) : null;
-  return parsed !== null && !`${parsed.pathname}${parsed.search}${parsed.hash}`.includes('@') && canBeDecoded(url);
-}
-
-function canBeDecoded(text: string): boolean {
-  try {
-    decodeURIComponent(text);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-/** The file of an embedded database, absolute; null where the URL names none, as SQLite's `:memory:` does not. */
-export function sqlitePath(url: string, root: string): string | null {
-  const path = /^sqlite:(?:\/\/)?(.+)$/.exec(url)?.[1];
-  return path === undefined || path === ':memory:' ? null : resolve(root, path);
 }
 
 /** Not those above it: a mistyped path would be built, and in some file systems Node tries for ever. */

@@ -9,12 +9,14 @@ export type ProgressBar = {
 /** How often a line is written where there is no terminal to draw on, in milliseconds. */
 const LINE_MS = 5000;
 
-/** Shows on standard error how far something is: as a bar on a terminal, as a line now and then elsewhere. */
-export function progressBar(unit: string): ProgressBar {
-  return process.stderr.isTTY ? drawn(unit) : written(unit);
+type Stream = NodeJS.WritableStream & { isTTY?: boolean };
+
+/** Shows progress on a stream: as a bar on a terminal, as a line now and then elsewhere. */
+export function progressBar(unit: string, stream: Stream): ProgressBar {
+  return stream.isTTY ? drawn(unit, stream) : written(unit, stream);
 }
 
-function drawn(unit: string): ProgressBar {
+function drawn(unit: string, stream: Stream): ProgressBar {
   let what = '';
   let bar: SingleBar | undefined;
   return {
@@ -22,7 +24,7 @@ function drawn(unit: string): ProgressBar {
       if (name !== what || bar === undefined) {
         bar?.stop();
         const format = `{what} [{bar}] {value}/{total} ${unit}, {eta_formatted} left`;
-        bar = new SingleBar({ format, stream: process.stderr, hideCursor: true });
+        bar = new SingleBar({ format, stream, hideCursor: true });
         bar.start(of, done, { what: name.padEnd(28) });
         what = name;
       } else bar.update(done);
@@ -31,14 +33,14 @@ function drawn(unit: string): ProgressBar {
   };
 }
 
-function written(unit: string): ProgressBar {
+function written(unit: string, stream: Stream): ProgressBar {
   let what = '';
   let last = 0;
   return {
     update(name, done, of) {
       const now = performance.now();
       if (name === what && done < of && now - last < LINE_MS) return;
-      process.stderr.write(`${name}: ${done} of ${of} ${unit}\n`);
+      stream.write(`${name}: ${done} of ${of} ${unit}\n`);
       [what, last] = [name, now];
     },
     stop: () => {},

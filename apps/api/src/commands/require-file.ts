@@ -1,5 +1,5 @@
 import { access } from 'node:fs/promises';
-import { sqlitePath } from '@quartermaster/db/database.ts';
+import { sqlitePath } from '@quartermaster/db/database-url.ts';
 import { ConfigError, ROOT } from '../config.ts';
 
 /**

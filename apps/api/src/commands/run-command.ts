@@ -1,41 +1,73 @@
 import { type ParseArgsConfig, parseArgs } from 'node:util';
 import { ConfigError } from '../config.ts';
-import { reportFailure } from '../failures.ts';
+import { describeFailure } from '../failures.ts';
 
-export type CommandLine<Option extends string> = {
-  /** The line, and what it does. */
-  usage: string;
-  /** Each has to be given, with a value. */
-  options: readonly Option[];
+/** The arguments of a command, and what it reads from and writes to. */
+export type Invocation = {
+  /** Without the program's own path. */
+  argv: readonly string[];
+  environment: Readonly<Record<string, string | undefined>>;
+  stdout: NodeJS.WritableStream;
+  stderr: NodeJS.WritableStream & { isTTY?: boolean };
 };
 
-/** What was given may hold a password: it is not repeated. */
+export type Command<Option extends string> = {
+  /** The command line, and what the command does. */
+  usage: string;
+  /** Each is required, and takes a value. */
+  options: readonly Option[];
+  /** Returns the exit code. */
+  run: (given: Record<Option, string>) => Promise<number>;
+};
+
+/** Error messages per code of `parseArgs`. Its own messages repeat the arguments, which may hold a password. */
 const FAULTS: Record<string, string> = {
   ERR_PARSE_ARGS_UNKNOWN_OPTION: 'there is no such option',
   ERR_PARSE_ARGS_INVALID_OPTION_VALUE: 'an option is without its value, or has one that it does not take',
   ERR_PARSE_ARGS_UNEXPECTED_POSITIONAL: 'there is an argument too many',
 };
 
-/** Runs a command with its options. `--help` says how it is used; whatever else is given is refused before it begins. */
+/** The invocation of the program that this process runs. */
+export function processInvocation(): Invocation {
+  return {
+    argv: process.argv.slice(2),
+    environment: process.env,
+    stdout: process.stdout,
+    stderr: process.stderr,
+  };
+}
+
+/**
+ * Parses the arguments and runs the command. `--help` prints the usage instead.
+ *
+ * @returns the exit code: 2 for invalid arguments, for instance
+ * @throws what is a bug
+ */
 export async function runCommand<Option extends string>(
-  line: CommandLine<Option>,
-  run: (given: Record<Option, string>) => Promise<void>,
-): Promise<void> {
+  command: Command<Option>,
+  { argv, stdout, stderr }: Invocation,
+): Promise<number> {
   try {
-    const given = read(line);
-    if (given === 'help') process.stdout.write(`usage: ${line.usage}\n`);
-    else await run(given);
+    const given = parseOptions(command, argv);
+    if (given !== 'help') return await command.run(given);
+    stdout.write(`usage: ${command.usage}\n`);
+    return 0;
   } catch (error) {
-    reportFailure(error);
+    const { message, exitCode } = describeFailure(error);
+    stderr.write(`${message}\n`);
+    return exitCode;
   }
 }
 
-function read<Option extends string>({ usage, options }: CommandLine<Option>): Record<Option, string> | 'help' {
+function parseOptions<Option extends string>(
+  { usage, options }: Command<Option>,
+  argv: readonly string[],
+): Record<Option, string> | 'help' {
   const refusal = (fault: string) => new ConfigError(`${fault}: usage: ${usage.split('\n')[0]}`);
   const known: NonNullable<ParseArgsConfig['options']> = { help: { type: 'boolean', short: 'h' } };
   for (const name of options) known[name] = { type: 'string' };
   try {
-    const { values } = parseArgs({ options: known });
+    const { values } = parseArgs({ args: [...argv], options: known });
     if (values['help'] === true) return 'help';
     const missing = options.find((name) => !values[name]);
     if (missing !== undefined) throw refusal(`--${missing} is missing`);

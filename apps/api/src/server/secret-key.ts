@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { readFile, writeFile } from 'node:fs/promises';
-import { type Database, sqlitePath } from '@quartermaster/db/database.ts';
+import type { Database } from '@quartermaster/db/database.ts';
+import { sqlitePath } from '@quartermaster/db/database-url.ts';
 import { type Config, ConfigError, ROOT } from '../config.ts';
 import { readability } from '../crypto/reseal.ts';
 import { type SecretBox, SecretUnreadableError, secretBox } from '../crypto/secret-box.ts';

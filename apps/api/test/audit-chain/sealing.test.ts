@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { type Database, openDatabase } from '@quartermaster/db/database.ts';
 import { insertAuditEvents } from '@quartermaster/db/repositories/audit-events.ts';
+import { scaled } from '@quartermaster/db/testing/scale.ts';
 import { newTestDatabase } from '@quartermaster/db/testing/test-database.ts';
 import { inTransaction } from '@quartermaster/db/transaction.ts';
 import { createLocalJWKSet, decodeJwt, decodeProtectedHeader, jwtVerify } from 'jose';
@@ -13,6 +14,7 @@ import { startServer } from '../../src/server/start.ts';
 import { newBootstrapKey } from '../support/environment.ts';
 import { unique } from '../support/people.ts';
 import { type ServiceProcess, startProcess } from '../support/process.ts';
+import { startService } from '../support/start.ts';
 import { type Body, startTestServer, type TestServer } from '../support/server.ts';
 import { wire } from '../support/wire.ts';
 import { eventsOf, expectFaults, linksOf, run, sealedTenant, tamper, verified, writeOne } from './tampering.ts';
@@ -120,7 +122,7 @@ test('a process that is killed while it seals leaves a sound chain, and the next
 }, async () => {
   const { environment, admin, db } = await processDatabase();
   const sizes: number[] = [];
-  for (let round = 0; round < 3; round += 1) {
+  for (let round = 0; round < scaled({ usual: 2, full: 3 }); round += 1) {
     const service = await startProcess(environment);
     const writing = createMany(service, admin, 5000).catch(() => {});
     // As soon as the chain grows: passes follow one another while there is something to write.
@@ -129,7 +131,7 @@ test('a process that is killed while it seals leaves a sound chain, and the next
     await Promise.all([service.ended, writing]);
     sizes.push(await sizeIn(db));
   }
-  const service = await startProcess(environment);
+  const service = await startService(environment);
   await expect.poll(async () => (await verifiedOver(service, admin)).unsealed, { timeout: 20_000 }).toBe(0);
   const answer = await verifiedOver(service, admin);
   expect(answer).toMatchObject({ status: 'intact', faults: [] });
@@ -273,7 +275,7 @@ test('heads verify after QM_SECRET_KEY was changed; where it was lost, the newes
   const start = (environment: Record<string, string>) =>
     startServer(
       readConfig({
-        ...{ ...process, PORT: '0', QM_METRICS_PORT: 'off', QM_RATE_LIMITS: 'off' },
+        ...{ ...process, PORT: '0', QM_METRICS_PORT: 'off', QM_RATE_LIMITS: 'off', QM_SHUTDOWN_DELAY_MS: '0' },
         ...environment,
       }),
       { log, now: () => new Date(Date.now() + shift) },
@@ -332,7 +334,7 @@ async function createMany({ url }: ServiceProcess, admin: string, count: number)
   }
 }
 
-async function verifiedOver({ url }: ServiceProcess, admin: string): Promise<Body> {
+async function verifiedOver({ url }: { url: string }, admin: string): Promise<Body> {
   const target = '/v1/audit-events/verify?tenant_id=acme';
   return JSON.parse((await wire(url, { target, headers: { 'x-api-key': admin } })).text);
 }

@@ -2,11 +2,10 @@ import { randomUUID } from 'node:crypto';
 import { Agent } from 'node:http';
 import { fileURLToPath } from 'node:url';
 import SqliteDatabase from 'better-sqlite3';
-import { expect, onTestFinished, test } from 'vitest';
-import { readConfig } from '../../src/config.ts';
-import { startServer } from '../../src/server/start.ts';
+import { expect, test } from 'vitest';
 import { databaseFile, newBootstrapKey } from '../support/environment.ts';
 import { startProcess } from '../support/process.ts';
+import { startService } from '../support/start.ts';
 import { type WireAnswer, wire } from '../support/wire.ts';
 
 const ADMIN = newBootstrapKey();
@@ -41,9 +40,7 @@ function effects(file: string): { accounts: Record<string, number>; events: numb
 /** The same database, served within this process, so that its clock can be moved. */
 async function restarted(file: string) {
   let shift = 0;
-  const config = readConfig({ ...environment(file), PORT: '0', QM_METRICS_PORT: 'off', QM_RATE_LIMITS: 'off' });
-  const { url, stop } = await startServer(config, { now: () => new Date(Date.now() + shift) });
-  onTestFinished(() => stop());
+  const { url } = await startService(environment(file), { now: () => new Date(Date.now() + shift) });
   return {
     url,
     travel: (ms: number) => {

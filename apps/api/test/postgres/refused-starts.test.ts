@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { administer } from '@quartermaster/db/testing/postgres-server.ts';
 import { newTestDatabase } from '@quartermaster/db/testing/test-database.ts';
 import { expect, onTestFinished, test } from 'vitest';
-import { runProgram } from '../support/process.ts';
 import { SECRET_KEY } from '../support/server.ts';
+import { startFailure } from '../support/start.ts';
 
 async function emptyDatabase(): Promise<URL> {
   const { url, remove } = await newTestDatabase('empty');
@@ -25,15 +25,15 @@ async function asStranger(url: URL): Promise<string> {
 }
 
 async function refusalOf(url: string): Promise<string> {
-  const { output, ended } = runProgram({ PORT: '0', DATABASE_URL: url, QM_SECRET_KEY: SECRET_KEY });
-  expect(await ended, output()).toEqual({ code: 2, signal: null });
-  expect(output()).toMatch(/^DATABASE_URL: the database [^\n]+\n$/);
-  return output();
+  const { message, exitCode } = await startFailure({ DATABASE_URL: url, QM_SECRET_KEY: SECRET_KEY });
+  expect(exitCode, message).toBe(2);
+  expect(message).toMatch(/^DATABASE_URL: the database [^\n]+$/);
+  return message;
 }
 
 test('regression: a role that may create nothing is said in one line', async () => {
   const said = await refusalOf(await asStranger(await emptyDatabase()));
-  expect(said).toBe('DATABASE_URL: the database forbids it: permission denied for schema public\n');
+  expect(said).toBe('DATABASE_URL: the database forbids it: permission denied for schema public');
 });
 
 test('regression: tables that are of somebody else are said in one line, and left alone', async () => {
@@ -53,5 +53,5 @@ test('regression: a database whose tables another role made is said in one line'
 test('a database that does not exist, or a server, is said in one line', async () => {
   const url = await emptyDatabase();
   url.pathname = 'none';
-  expect(await refusalOf(url.href)).toMatch(/ cannot be used: database "none" does not exist\n$/);
+  expect(await refusalOf(url.href)).toMatch(/ cannot be used: database "none" does not exist$/);
 });

@@ -198,6 +198,7 @@ test('two processes that share a database share the limits; what they took is re
   const config = readConfig({
     ...{ PORT: '0', DATABASE_URL: one.databaseUrl, QM_METRICS_PORT: 'off', QM_SECRET_KEY: SECRET_KEY, ...ON },
     ...{ QM_RATE_LIMIT_PRINCIPAL: '40', QM_RATE_LIMIT_ADDRESS: '20', QM_LOG_LEVEL: 'silent' },
+    QM_SHUTDOWN_DELAY_MS: '0',
   });
   const other = await startServer(config, { now: one.services.now, ...shared });
   onTestFinished(() => other.stop());

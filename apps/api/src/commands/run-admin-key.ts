@@ -1,0 +1,30 @@
+import { openDatabase, requireSchema } from '@quartermaster/db/database.ts';
+import { ROOT, readDatabaseUrl } from '../config.ts';
+import { recoverAdministrator } from '../server/bootstrap.ts';
+import { refuseUnfinishedMove } from '../server/unfinished-move.ts';
+import { requireFile } from './require-file.ts';
+import { type Invocation, runCommand } from './run-command.ts';
+
+const usage = `npm run --silent admin-key
+
+For whoever has the host and lost the keys: prints another key of the first platform administrator. DATABASE_URL says
+of which database, which has to be one that this version was started on.`;
+
+/** Prints another API key of the first platform administrator. @returns the exit code */
+export function runAdminKey(invocation: Invocation): Promise<number> {
+  const { environment, stdout } = invocation;
+  const run = async () => {
+    const url = readDatabaseUrl(environment);
+    await requireFile(url);
+    const db = await openDatabase(url, ROOT);
+    try {
+      await requireSchema(db);
+      await refuseUnfinishedMove(db);
+      stdout.write(`${await recoverAdministrator(db, new Date())}\n`);
+      return 0;
+    } finally {
+      await db.destroy();
+    }
+  };
+  return runCommand({ usage, options: [], run }, invocation);
+}

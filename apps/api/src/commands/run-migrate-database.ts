@@ -1,0 +1,113 @@
+import { type Database, openDatabase } from '@quartermaster/db/database.ts';
+import { isSame, type MovedTable, MoveError, moveDatabase } from '@quartermaster/db/database-move.ts';
+import { isPostgresUrl, sqlitePath } from '@quartermaster/db/database-url.ts';
+import { DatabaseUnavailableError, DatabaseUnfitError } from '@quartermaster/db/errors.ts';
+import { sql } from 'kysely';
+import { ConfigError, DATABASE_URL_FORM, isDatabaseUrl, ROOT } from '../config.ts';
+import { causeOf } from '../failures.ts';
+import { progressBar } from './progress-bar.ts';
+import { requireFile } from './require-file.ts';
+import { type Invocation, runCommand } from './run-command.ts';
+import { tableOf } from './text-table.ts';
+
+const usage = `npm run migrate-database -- --from <url> --to <url>
+
+Moves a deployment to another database: sqlite:<path> or postgres://...`;
+
+/** As a shell reports a program that SIGINT ended. */
+const INTERRUPTED = 130;
+
+const FAILED = 1;
+
+/** Characters of a checksum that are shown; all of it is compared. */
+const SHOWN = 16;
+
+/** `signal` interrupts the move between two batches. */
+type MoveInvocation = Invocation & { signal: AbortSignal };
+
+/** Moves a deployment to another database, or resumes an interrupted move. @returns the exit code */
+export function runMigrateDatabase(invocation: MoveInvocation): Promise<number> {
+  const run = (urls: { from: string; to: string }) => move(urls, invocation);
+  return runCommand({ usage, options: ['from', 'to'], run }, invocation);
+}
+
+async function move({ from, to }: { from: string; to: string }, invocation: MoveInvocation): Promise<number> {
+  const { signal, stderr } = invocation;
+  refuseAsMove(from, to);
+  await requireFile(from);
+  const opened: Database[] = [];
+  const bar = progressBar('rows', stderr);
+  const fail = (message: string, exitCode: number) => {
+    stderr.write(`${message}\n`);
+    return exitCode;
+  };
+  try {
+    const source = await usable('--from', from, opened);
+    const target = await usable('--to', to, opened);
+    const moved = await moveDatabase(source, target, {
+      origin: named(from),
+      signal,
+      onProgress: ({ table, rows, of }) => bar.update(table, rows, of),
+    });
+    bar.stop();
+    return report({ moved, from }, invocation);
+  } catch (error) {
+    bar.stop();
+    if (signal.aborted) return fail('interrupted: the same command goes on from here', INTERRUPTED);
+    if (error instanceof MoveError) throw new ConfigError(error.message);
+    if (error instanceof DatabaseUnfitError) throw new ConfigError(`a database ${error.message}`);
+    if (!(error instanceof DatabaseUnavailableError)) throw error;
+    return fail(`a database is busy or away: ${causeOf(error)}: the same command may be run again`, FAILED);
+  } finally {
+    await Promise.all(opened.map((db) => db.destroy()));
+  }
+}
+
+/** Before either is opened: opening a file makes it. @throws {ConfigError} where these two cannot be moved */
+function refuseAsMove(from: string, to: string): void {
+  if (![from, to].every(isDatabaseUrl)) throw new ConfigError(`a database is ${DATABASE_URL_FORM}`);
+  const file = sqlitePath(from, ROOT);
+  if (from === to || (file !== null && file === sqlitePath(to, ROOT))) {
+    throw new ConfigError('the source and the target are the same database');
+  }
+}
+
+/** Opens a database, and asks it something. @throws {ConfigError} where it cannot be used as it is named */
+async function usable(option: string, url: string, opened: Database[]): Promise<Database> {
+  try {
+    const db = await openDatabase(url, ROOT);
+    opened.push(db);
+    await sql`select 1`.execute(db);
+    return db;
+  } catch (error) {
+    if (!(error instanceof DatabaseUnavailableError)) throw error;
+    throw new ConfigError(`${option}: the database cannot be used: ${causeOf(error)}`);
+  }
+}
+
+/** Prints the comparison of both databases. @returns the exit code: 0 only where every table is the same */
+function report(
+  { moved, from }: { moved: readonly MovedTable[]; from: string },
+  { stdout, stderr }: Invocation,
+): number {
+  const rows = moved.map((table) => [
+    ...[table.table, table.from.rows, table.to.rows],
+    ...[table.from.checksum.slice(0, SHOWN), table.to.checksum.slice(0, SHOWN), isSame(table) ? 'same' : 'DIFFERS'],
+  ]);
+  stdout.write(`${tableOf(['table', 'source', 'target', 'sha-256', 'sha-256', ''], rows)}\n\n`);
+  if (!moved.every(isSame)) {
+    const why = 'one of the two was written to between two runs. Empty the target, and move again';
+    stderr.write(`the target differs: ${why}\n`);
+    return FAILED;
+  }
+  const key = isPostgresUrl(from) ? 'QM_SECRET_KEY' : `QM_SECRET_KEY, or what ${sqlitePath(from, ROOT)}.key holds`;
+  stdout.write(`moved. Start the servers with the new DATABASE_URL, and the same ${key}\n`);
+  return 0;
+}
+
+/** A database without the password in its URL. */
+function named(url: string): string {
+  if (!isPostgresUrl(url)) return `sqlite:${sqlitePath(url, ROOT)}`;
+  const { protocol, host, pathname } = new URL(url);
+  return `${protocol}//${host}${pathname}`;
+}

@@ -1,0 +1,33 @@
+import pino from 'pino';
+import { onTestFinished } from 'vitest';
+import { readConfig } from '../../src/config.ts';
+import { describeFailure, type Failure } from '../../src/failures.ts';
+import { type Parts, type RunningServer, startServer } from '../../src/server/start.ts';
+
+/** Defaults that `runProgram` and `startProcess` also set: tests run beside each other, and wait for no client. */
+const DEFAULTS = { PORT: '0', QM_METRICS_PORT: 'off', QM_SHUTDOWN_DELAY_MS: '0', QM_RATE_LIMITS: 'off' };
+
+/**
+ * Starts the service in this process as its program does, with this environment alone. It stops at the end of the test,
+ * if the test has not stopped it.
+ */
+export async function startService(environment: Record<string, string>, parts: Parts = {}): Promise<RunningServer> {
+  const config = readConfig({ ...DEFAULTS, ...environment });
+  const server = await startServer(config, { log: pino({ level: 'silent' }), ...parts });
+  let stopped: Promise<void> | undefined;
+  const stop = () => {
+    stopped ??= server.stop();
+    return stopped;
+  };
+  onTestFinished(stop);
+  return { ...server, stop };
+}
+
+/** Starts the service in this process, and returns the failure that its program would print and exit with. */
+export async function startFailure(environment: Record<string, string>): Promise<Failure> {
+  const error = await startService(environment).then(
+    () => new Error('the service started'),
+    (thrown: unknown) => thrown,
+  );
+  return describeFailure(error);
+}

@@ -1,0 +1,54 @@
+import { obtainToken, SignInError } from './sign-in.ts';
+
+const USAGE = `Usage: npm run --silent dev-token [-- <email>]
+
+Prints a bearer token of the development identity provider, for admin@example.com unless
+an email is given: anyone is signed in as any email. HOST and PORT say where the server listens.
+`;
+
+type Output = { write(text: string): unknown };
+
+/** The arguments of the command, and what it reads from and writes to. */
+export type Invocation = {
+  /** Without the program's own path. */
+  argv: readonly string[];
+  environment: Readonly<Record<string, string | undefined>>;
+  stdout: Output;
+  stderr: Output;
+};
+
+/** Prints a bearer token of the development identity provider, and nothing else. @returns the exit code */
+export async function runDevToken({ argv, environment, stdout, stderr }: Invocation): Promise<number> {
+  const [email = 'admin@example.com', ...more] = argv;
+  if (email === '--help' || email === '-h') {
+    stdout.write(USAGE);
+    return 0;
+  }
+  if (email.startsWith('-') || more.length > 0) {
+    stderr.write(USAGE);
+    return 2;
+  }
+  const host = environment['HOST'] || '127.0.0.1';
+  const port = environment['PORT'] || '8080';
+  const server = `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
+  try {
+    const { accessToken } = await obtainToken({ issuer: `${server}/oidc`, email });
+    stdout.write(`${accessToken}\n`);
+    return 0;
+  } catch (error) {
+    stderr.write(`dev-token: ${explain(error, { server, email })}\n`);
+    return 1;
+  }
+}
+
+function explain(error: unknown, { server, email }: { server: string; email: string }): string {
+  if (!(error instanceof SignInError)) return `the sign-in failed: ${String(error)}`;
+  switch (error.code) {
+    case 'unreachable':
+      return `no server answers at ${server}. Start it with npm start, or set HOST and PORT to where it listens.`;
+    case 'no_provider':
+      return `the server at ${server} runs without the development identity provider. Start it with QM_DEV_IDENTITY=1.`;
+    case 'refused':
+      return `the sign-in as ${email} was refused: ${error.message}.`;
+  }
+}
