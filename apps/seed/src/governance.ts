@@ -37,7 +37,17 @@ export async function decide(context: Context, people: Map<string, Client>): Pro
   return [...again, ...listUses(BLOCKED_LATER).map((use) => ({ agentId: agentOf[use.kind] ?? '', use }))];
 }
 
-/** Parts of the unknown observations, of a hundred. */
+/** Blocks one of the items that were rejected and seen again. The recommendations to block the others stay open. */
+export async function blockRejectedItem({ admin }: Context, people: Map<string, Client>): Promise<void> {
+  const client = people.get(OPERATORS[MAIN_TENANT] ?? '') ?? admin;
+  const again = await unknownObservations(client, MAIN_TENANT);
+  const [first] = await recommendationsFor(client, again, 'block_item');
+  if (!first) return;
+  const path = { provider_id: first.providerId };
+  await dataOf(applyProviderRecommendations({ client, path, body: { recommendationIds: [first.id] } }));
+}
+
+/** Percentages of the unknown observations. */
 const SHARES = { approve: 8, register: 10, reject: 10, ignore: 8, dismiss: 6 } as const;
 
 async function decideInTenant({ random }: Context, client: Client, tenantId: string): Promise<UsedAgain[]> {

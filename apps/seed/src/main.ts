@@ -40,7 +40,14 @@ async function run(): Promise<void> {
     return;
   }
   const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
-  const lines = [`Filled ${url} in ${seconds} s:`, '', ...countLines(counts), '', ...notes, ...suggestions(url)];
+  const lines = [
+    `Filled ${url} in ${seconds} s:`,
+    '',
+    ...countLines(counts),
+    '',
+    ...notes.flatMap((note) => [note, '']),
+    ...suggestions(url),
+  ];
   process.stdout.write(`${lines.join('\n')}\n`);
 }
 

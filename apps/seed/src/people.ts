@@ -28,8 +28,8 @@ export async function makeTenants({ admin: client }: Context): Promise<void> {
 }
 
 /**
- * Invites everybody. Those who shall accept sign in at the development identity provider and accept; on a server without
- * it, their invitations stay pending.
+ * Invites everyone. People who accept sign in at the development identity provider first. On a server without it, all
+ * invitations stay pending.
  *
  * @returns a client for each person who signed in, by email
  */
@@ -39,7 +39,7 @@ export async function makePeople(context: Context): Promise<Map<string, Client>>
     const body = { email, role, ...(subTenantId !== undefined && { subTenantId }) };
     await dataOf(createMembership({ client, path: { tenant_id: tenantId }, body }));
   }
-  // Registered by herself, and neither signed in nor invited so far.
+  // A registration without a sign-in or an invitation.
   const user = { email: 'new.colleague@northwind.example', displayName: 'Nadia Colleague' };
   await dataOf(registerUser({ client, body: { user, source: 'saas_registration' } }));
 

@@ -2,7 +2,7 @@ import { makeAccounts, markComplete } from './accounts.ts';
 import { clientWith, type Credential } from './calls.ts';
 import { type Counts, requireEverything } from './checks.ts';
 import type { Context } from './context.ts';
-import { decide } from './governance.ts';
+import { blockRejectedItem, decide } from './governance.ts';
 import { makeSyncedProvider } from './inventory-sync.ts';
 import { makePeople, makeTenants } from './people.ts';
 import { makeGateways, makeManifests, makeProviders, openSessions } from './providers.ts';
@@ -49,6 +49,7 @@ export async function seed({ url, credential, seed: number = 1, scale = 1 }: See
     await synced.stop();
   }
   await useAgain(context, keys, await decide(context, people));
+  await blockRejectedItem(context, people);
   // What was blocked has ended the sessions that granted it.
   await openSessions(context, gateways);
   const counts = await requireEverything(context, {

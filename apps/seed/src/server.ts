@@ -6,7 +6,7 @@ import { Failure } from './failure.ts';
 
 const TIMEOUT_MS = 10_000;
 
-/** Operations that the seed needs and that were added last. */
+/** Some of the operations that the seed uses: a server without them is too old. */
 const NEEDED_OPERATIONS = [
   'accept_membership',
   'cancel_operator_task',
@@ -36,8 +36,9 @@ export async function requireServer(url: string): Promise<void> {
   const document = answer.ok ? await answer.text() : '';
   const missing = NEEDED_OPERATIONS.filter((id) => !document.includes(`"${id}"`));
   if (missing.length === 0) return;
-  const what = missing.length === NEEDED_OPERATIONS.length ? 'is no Quartermaster' : `lacks ${missing.join(', ')}`;
-  throw new Failure(`The server at ${url} is too old for this seed: it ${what}.`, { exitCode: 2 });
+  const isOther = missing.length === NEEDED_OPERATIONS.length;
+  const what = isOther ? 'is not a Quartermaster' : `is too old for this seed: it lacks ${missing.join(', ')}`;
+  throw new Failure(`The server at ${url} ${what}.`, { exitCode: 2 });
 }
 
 export function noServer(url: string, cause: unknown): Failure {

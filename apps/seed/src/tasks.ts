@@ -15,7 +15,8 @@ const LEASE_SECONDS = 24 * 3600;
 export async function completeSomeTasks({ random }: Context, client: Client, tenantId: string): Promise<void> {
   const query = { tenant_id: tenantId, kind: 'review_observation', status: 'open' };
   const open = await readAllPages((page) => listOperatorTasks({ client, query: { ...query, ...page } }));
-  const reviews = random.shuffle(open.toSorted((a, b) => (a.title < b.title ? -1 : 1)));
+  const key = ({ title, subTenantId }: OperatorTask) => `${title} ${subTenantId}`;
+  const reviews = random.shuffle(open.toSorted((a, b) => (key(a) < key(b) ? -1 : 1)));
   const [approved, rejected, cancelled, ...claimed] = reviews.slice(0, 5);
   await complete(client, approved, 'approved');
   await complete(client, rejected, 'rejected');

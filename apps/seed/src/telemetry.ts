@@ -18,14 +18,14 @@ import {
   type Step,
 } from './trace-shapes.ts';
 
-/** For each unit of scale: traces of an agent, and names that it uses and nobody declared. */
+/** At scale 1: traces per agent, and undeclared functions per agent. */
 const TRACES_PER_AGENT = 24;
 const UNDECLARED_PER_AGENT = 18;
 
 const PAST_DAYS = 6;
 const SPANS_PER_REQUEST = 500;
 
-/** The agent whose nightly job makes the trace of about 1,000 spans, and the one that hands work to others. */
+/** The agent whose nightly job makes the trace of about 1,000 spans, and those that hand work to others. */
 const LONG_RUNNING = 'data-platform';
 const HANDING_OFF = ['release-manager', 'research-analyst'];
 
@@ -41,7 +41,7 @@ export async function sendTelemetry(context: Context, keys: Map<string, string>)
   }
 }
 
-/** Sends one more trace of each agent among these uses, as if it happened right now. */
+/** Sends one trace for each use, starting now. */
 export async function useAgain(context: Context, keys: Map<string, string>, uses: { agentId: string; use: Use }[]) {
   for (const { agentId, use } of uses) {
     const agent = AGENTS.find(({ id }) => id === agentId);
@@ -64,10 +64,13 @@ async function send(context: Context, keys: Map<string, string>, agent: Agent, s
 function tracesOf(context: Context, agent: Agent): Step[] {
   const { random, scale } = context;
   const calls = callsOf(context, agent);
-  const functions = undeclaredNames(context).map((name) => callFunction(calls, name));
+  const undeclared = undeclaredNames(context);
+  const unseen = [...undeclared];
+  const functions = (count: number) =>
+    Array.from({ length: count }, () => callFunction(calls, unseen.shift() ?? random.pick(undeclared)));
   const shapes: (() => Step)[] = [
-    () => agentLoop(calls, agent.id, { rounds: random.integer(1, 4), more: functions.splice(0, 2) }),
-    () => agentLoop(calls, agent.id, { rounds: 2, more: functions.splice(0, 2) }),
+    () => agentLoop(calls, agent.id, { rounds: random.integer(1, 4), more: functions(3) }),
+    () => agentLoop(calls, agent.id, { rounds: 2, more: functions(3) }),
     () => chat(calls, calls.model()),
     () => (random.chance(0.5) ? failedRun(calls, agent.id) : retriedChat(calls, agent.id)),
   ];
@@ -78,8 +81,8 @@ function tracesOf(context: Context, agent: Agent): Step[] {
     (_, index) => shapes[index % shapes.length]?.() ?? chat(calls, calls.model()),
   );
   if (agent.id === LONG_RUNNING) traces.push(longRun(calls, agent.id));
-  // Whatever no trace had room for.
-  if (functions.length > 0) traces.push(agentStep(agent.id, functions));
+  // Those that no trace had room for.
+  if (unseen.length > 0) traces.push(agentStep(agent.id, functions(unseen.length)));
   return traces;
 }
 
@@ -114,20 +117,13 @@ function addressOf({ tenantId }: Agent, { provider, kind }: Use): Record<string,
   };
 }
 
-const VERBS = ['list', 'export', 'update', 'delete', 'summarise', 'classify', 'translate', 'validate', 'merge', 'tag'];
-const NOUNS = [
-  'orders',
-  'invoices',
-  'customers',
-  'tickets',
-  'shipments',
-  'contracts',
-  'returns',
-  'prices',
-  'emails',
-].concat(['suppliers', 'refunds', 'payments', 'products', 'reports', 'vehicles', 'meetings', 'leads', 'forecasts']);
+const VERBS = 'list export update delete summarise classify translate validate merge tag'.split(' ');
+const NOUNS =
+  'orders invoices customers tickets shipments contracts returns prices emails suppliers refunds payments products reports vehicles meetings leads forecasts'.split(
+    ' ',
+  );
 
-/** Names of functions that are in an agent's program and in no inventory. */
+/** Names of functions in an agent's own program. No inventory has them. */
 function undeclaredNames({ random, scale }: Context): string[] {
   const names = random.shuffle(VERBS.flatMap((verb) => NOUNS.map((noun) => `${verb}_${noun}`)));
   const count = Math.ceil(UNDECLARED_PER_AGENT * scale);
@@ -142,7 +138,7 @@ function isOwn(agent: Agent, { provider }: Use): boolean {
   return provider === agent.id;
 }
 
-/** Traces put together until a request has enough spans. */
+/** Batches whole traces into requests of about SPANS_PER_REQUEST spans. */
 function* batched(traces: OtlpSpan[][]): Generator<OtlpSpan[]> {
   let batch: OtlpSpan[] = [];
   for (const trace of traces) {
