@@ -14,7 +14,7 @@ const SETS = ['server', 'examples', 'all'];
 /** @type {Record<string, string[]>} */
 const WORKSPACES = {
   server: ['@quartermaster/api...'],
-  examples: ['@quartermaster/api...', '@quartermaster/quickstart...'],
+  examples: ['@quartermaster/api...', '@quartermaster/quickstart...', '@quartermaster/seed...'],
 };
 
 /** What was installed last. It lies in node_modules, so that it goes when they go. */

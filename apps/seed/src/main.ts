@@ -1,0 +1,125 @@
+/** The program behind `npm run seed`. */
+import { parseArgs } from 'node:util';
+import { obtainToken, SignInError } from '@quartermaster/dev-identity/sign-in.ts';
+import type { Credential } from './calls.ts';
+import { MAIN_TENANT } from './company.ts';
+import { Failure } from './failure.ts';
+import { seed } from './seed.ts';
+import { noServer } from './server.ts';
+
+const USAGE = `Usage: npm run seed [-- --seed <n>] [--scale <n>]
+
+Fills the server at QM_URL (http://127.0.0.1:8080 unless it is set) with the data of a made-up company.
+  --seed <n>    another seed makes other random choices; 1 unless given
+  --scale <n>   multiplies traces and observations; 1 unless given, at most 50
+QM_API_KEY is a platform administrator's key. Without it, the development identity provider signs in.
+`;
+
+const ADMINISTRATOR = 'admin@example.com';
+const MAX_SCALE = 50;
+
+try {
+  await run();
+} catch (error) {
+  if (!(error instanceof Failure)) throw error;
+  process.stderr.write(`seed: ${error.message}\n`);
+  process.exitCode = error.exitCode;
+}
+
+async function run(): Promise<void> {
+  const options = readOptions();
+  if (options === 'help') {
+    process.stdout.write(USAGE);
+    return;
+  }
+  const url = readUrl();
+  const startedAt = performance.now();
+  const { outcome, counts, notes } = await seed({ url, credential: await readCredential(url), ...options });
+  if (outcome === 'present') {
+    process.stdout.write(`The data of the seed is at ${url} already. Nothing was changed.\n`);
+    return;
+  }
+  const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
+  const lines = [
+    `Filled ${url} in ${seconds} s:`,
+    '',
+    ...countLines(counts),
+    '',
+    ...notes.flatMap((note) => [note, '']),
+    ...suggestions(url),
+  ];
+  process.stdout.write(`${lines.join('\n')}\n`);
+}
+
+function readOptions(): { seed: number; scale: number } | 'help' {
+  try {
+    const { values } = parseArgs({
+      options: {
+        seed: { type: 'string', default: '1' },
+        scale: { type: 'string', default: '1' },
+        help: { type: 'boolean', short: 'h', default: false },
+      },
+    });
+    if (values.help) return 'help';
+    return { seed: readInteger('seed', values.seed, 2 ** 31), scale: readInteger('scale', values.scale, MAX_SCALE) };
+  } catch (error) {
+    if (error instanceof Failure || !(error instanceof TypeError)) throw error;
+    throw new Failure(error.message, { exitCode: 2 });
+  }
+}
+
+function readInteger(name: string, text: string, max: number): number {
+  const value = /^\d{1,10}$/.test(text) ? Number(text) : 0;
+  if (value >= 1 && value <= max) return value;
+  throw new Failure(`--${name} takes an integer of 1 to ${max}, not ${text}.`, { exitCode: 2 });
+}
+
+function readUrl(): string {
+  const given = process.env['QM_URL'] || 'http://127.0.0.1:8080';
+  const parsed = URL.parse(given);
+  if (parsed?.protocol === 'http:' || parsed?.protocol === 'https:') return given.replace(/\/+$/, '');
+  throw new Failure(`QM_URL is not an http or https URL: ${given}`, { exitCode: 2 });
+}
+
+async function readCredential(url: string): Promise<Credential> {
+  const key = process.env['QM_API_KEY'];
+  if (key) return { key };
+  try {
+    const { accessToken } = await obtainToken({ issuer: `${url}/oidc`, email: ADMINISTRATOR });
+    return { token: accessToken };
+  } catch (error) {
+    if (!(error instanceof SignInError)) throw error;
+    if (error.code === 'unreachable') throw noServer(url, error);
+    const help = "Set QM_API_KEY to a platform administrator's key.";
+    const what = error.code === 'no_provider' ? 'it runs without the development identity provider' : error.message;
+    throw new Failure(`Cannot sign in at ${url}: ${what}. ${help}`, { exitCode: 2, cause: error });
+  }
+}
+
+function countLines(counts: Record<string, number>): string[] {
+  const of = (noun: string, label = noun) => `${(counts[noun] ?? 0).toLocaleString('en')} ${label}`;
+  return [
+    [of('tenants'), of('subTenants', 'sub-tenants'), of('memberships'), of('accounts', 'service accounts')],
+    [of('providers'), of('items', 'inventory items'), of('manifests'), of('gateways'), of('sessions')],
+    [of('traces'), of('spans'), of('observations', 'runtime observations')],
+    [of('recommendations'), of('tasks', 'operator tasks'), of('credentials')],
+  ].map((line) => `  ${line.join(', ')}`);
+}
+
+function suggestions(url: string): string[] {
+  const { port } = new URL(url);
+  const token = `$(${port === '8080' ? '' : `PORT=${port} `}npm run --silent dev-token)`;
+  const credential = process.env['QM_API_KEY'] ? '"X-API-Key: $QM_API_KEY"' : '"Authorization: Bearer $TOKEN"';
+  const paths = [
+    `/v1/runtime-observations?tenant_id=${MAIN_TENANT}&unknown=true&status=open`,
+    `/v1/operator/tasks?tenant_id=${MAIN_TENANT}&status=open`,
+    `/v1/providers?tenant_id=${MAIN_TENANT}&status=discovered`,
+    `/v1/traces?tenant_id=${MAIN_TENANT}&service_name=data-platform`,
+  ];
+  return [
+    'To look at it:',
+    '',
+    ...(process.env['QM_API_KEY'] ? [] : [`  TOKEN=${token}`]),
+    ...paths.map((path) => `  curl -H ${credential} "${url}${path}"`),
+  ];
+}
