@@ -8,7 +8,7 @@ import { otlpReceiver } from '../../src/otlp/receiver.ts';
 import { createIdentify } from '../../src/rate-limits/identify.ts';
 import { fromProtobuf, toProtobuf } from '../otlp/wire.ts';
 import { lockTable } from '../support/locked-table.ts';
-import { accountWithKey, joinPlace, memberWithToken } from '../support/people.ts';
+import { accountWithKey, joinPlace, memberWithToken, unique } from '../support/people.ts';
 import { startTestServer, type TestServer } from '../support/server.ts';
 import { chat, exportRequest, newTraceId, sendSpans } from './sending.ts';
 
@@ -18,6 +18,11 @@ beforeAll(async () => {
   server = await startTestServer();
 });
 afterAll(() => server.stop());
+
+/** A new tenant: the first account in a place creates it. */
+async function newTenantId(): Promise<string> {
+  return (await accountWithKey(server, { tenantId: unique('tenant') })).place.tenantId;
+}
 
 describe('whose spans they are', () => {
   test('the credential alone says it, whatever the request claims', async () => {
@@ -44,13 +49,14 @@ describe('whose spans they are', () => {
   });
 
   test('a user with one membership sends; with several it is ambiguous, 403 in the encoding of the request', async () => {
-    const user = await memberWithToken(server, { tenantId: 'one' }, 'operator');
+    const [one, two] = [await newTenantId(), await newTenantId()];
+    const user = await memberWithToken(server, { tenantId: one }, 'operator');
     const traceId = newTraceId();
     await sendSpans(server, user, [{ traceId }]);
     const { items } = await server.ok('GET', `/v1/traces/${traceId}/spans`, { as: user });
-    expect(items).toMatchObject([{ tenantId: 'one', subTenantId: null, receivedFrom: `user:${user.id}` }]);
+    expect(items).toMatchObject([{ tenantId: one, subTenantId: null, receivedFrom: `user:${user.id}` }]);
 
-    await joinPlace(server, user, { place: { tenantId: 'two' }, role: 'operator' });
+    await joinPlace(server, user, { place: { tenantId: two }, role: 'operator' });
     const request = exportRequest([{ traceId }]);
     const json = await server.call('POST', '/v1/traces', { as: user, body: request });
     expect(json.status).toBe(403);
@@ -65,8 +71,9 @@ describe('whose spans they are', () => {
   });
 
   test('a membership that only reads does not count', async () => {
-    const user = await memberWithToken(server, { tenantId: 'one' }, 'operator');
-    await joinPlace(server, user, { place: { tenantId: 'two' }, role: 'viewer' });
+    const [one, two] = [await newTenantId(), await newTenantId()];
+    const user = await memberWithToken(server, { tenantId: one }, 'operator');
+    await joinPlace(server, user, { place: { tenantId: two }, role: 'viewer' });
     await sendSpans(server, user, [{}]);
   });
 });
