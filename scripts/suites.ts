@@ -15,9 +15,6 @@ type Assertion = { ancestorTitles?: string[]; title: string; status: string; fai
 
 type Options = { flags: readonly string[]; environment?: Record<string, string> };
 
-/** Tasks that run at once. Suites have one worker each, the API's two: more only wait for the processor on two cores. */
-const CONCURRENCY = 2;
-
 /** Suites that test on PostgreSQL. */
 const ON_POSTGRES = ['@quartermaster/api#test', '@quartermaster/db#test'];
 
@@ -38,7 +35,7 @@ export async function runSuites({ flags, environment = {} }: Options): Promise<n
   try {
     const shared = server === null ? {} : { QM_TEST_POSTGRES_URL: server.urlOf('postgres') };
     const code = await runTasks(tasks, {
-      flags: [`--concurrency=${CONCURRENCY}`, ...flags],
+      flags,
       environment: { ...environment, ...shared },
     });
     const { failed, reports } = await printSummary();
