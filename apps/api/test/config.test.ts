@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -188,11 +189,13 @@ describe('the development identity provider', () => {
 test('regression: what npm runs with the Node that comes along installs it first, and says nothing of it on stdout', async () => {
   const { scripts } = JSON.parse(await readFile(`${ROOT}/package.json`, 'utf8')) as { scripts: Record<string, string> };
   const [install] = scripts['start']?.split(' && ') ?? [];
-  expect(install).toContain('install --frozen-lockfile');
+  expect(install).toBe('node scripts/install.js server');
   for (const name of ['dev-token', 'admin-key', 'backup', 'migrate-database']) {
     expect(scripts[name], name).toMatch(/ && exec node apps\/\S+\.ts$/);
-    expect(scripts[name]?.split(' && ')[0], name).toBe(`${install} >&2`);
+    expect(scripts[name]?.split(' && ')[0], name).toBe(install);
   }
+  const { stdout } = spawnSync('node', ['scripts/install.js', 'server'], { cwd: ROOT, encoding: 'utf8' });
+  expect(stdout).toBe('');
 });
 
 describe('the program', () => {

@@ -1,4 +1,5 @@
 import type { Operation } from '@quartermaster/contracts/operation.ts';
+import { scaled } from '@quartermaster/db/testing/scale.ts';
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { chatSpan } from './endpoints/spec-fixtures.ts';
@@ -6,7 +7,7 @@ import { makeRecords, OPERATIONS, pathWith, TENANT } from './support/records.ts'
 import { type Answered, type Body, type Credential, startTestServer, type TestServer } from './support/server.ts';
 
 /** Cursors that are tried, over all lists. */
-const CASES = 10_000;
+const CASES = scaled({ usual: 3_000, full: 10_000 });
 const AT_ONCE = 20;
 
 const lists = OPERATIONS.map(({ operation }) => operation).filter(

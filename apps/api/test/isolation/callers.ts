@@ -1,5 +1,5 @@
 import { type Served } from '../support/records.ts';
-import { type Credential, headersOf, type TestServer } from '../support/server.ts';
+import { type Credential, exchange, headersOf, type TestServer } from '../support/server.ts';
 import type { Input } from './world.ts';
 
 export type Said = { status: number; text: string };
@@ -16,16 +16,16 @@ export async function callOver(
   { input, as }: { input: Input; as: Credential },
 ): Promise<Said> {
   const { url, method, body } = transport === 'REST' ? restRequest(served, input) : trpcRequest(served, input);
-  const response = await fetch(server.url + url, {
+  const { status, text } = await exchange(server.url + url, {
     method,
     headers: {
       'x-request-id': REQUEST_ID,
       ...headersOf(as),
       ...(body !== undefined && { 'content-type': 'application/json' }),
     },
-    ...(body !== undefined && { body: JSON.stringify(body) }),
+    body: body === undefined ? undefined : JSON.stringify(body),
   });
-  return { status: response.status, text: await response.text() };
+  return { status, text };
 }
 
 function restRequest({ operation }: Served, { path = {}, query = {}, body }: Input) {

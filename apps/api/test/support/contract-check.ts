@@ -49,19 +49,21 @@ export function contractFaults({ method, path, status, contentType, body }: Seen
   );
 }
 
-/** The path of the document that a request's path belongs to: literal segments before parameters. */
+/** The paths of each method, those with the fewest parameters first: literal segments win. */
+const templates = new Map<string, { template: string; pattern: RegExp }[]>();
+for (const [template, operations] of Object.entries(document.paths)) {
+  const pattern = new RegExp(`^${template.replaceAll('.', String.raw`\.`).replaceAll(/\{\w+\}/g, '[^/]*')}$`);
+  for (const method of Object.keys(operations)) {
+    const ofMethod = templates.get(method) ?? [];
+    templates.set(method, [...ofMethod, { template, pattern }].toSorted(byParameters));
+  }
+}
+
+function byParameters(one: { template: string }, other: { template: string }): number {
+  return one.template.split('{').length - other.template.split('{').length;
+}
+
+/** The path of the document that a request's path belongs to. */
 function templateOf(pathname: string, method: string): string | undefined {
-  const segments = pathname.split('/');
-  const fits = (template: string) => {
-    const parts = template.split('/');
-    return (
-      parts.length === segments.length &&
-      document.paths[template]?.[method.toLowerCase()] !== undefined &&
-      parts.every((part, index) => part.startsWith('{') || part === segments[index])
-    );
-  };
-  const parameters = (template: string) => template.split('{').length;
-  return Object.keys(document.paths)
-    .filter(fits)
-    .toSorted((a, b) => parameters(a) - parameters(b))[0];
+  return templates.get(method.toLowerCase())?.find(({ pattern }) => pattern.test(pathname))?.template;
 }

@@ -1,5 +1,6 @@
 import { newTestDatabase, onPostgres } from '@quartermaster/db/testing/test-database.ts';
 import { obtainToken } from '@quartermaster/dev-identity/sign-in.ts';
+import { type Dispatcher, request } from 'undici';
 import { expect, onTestFinished } from 'vitest';
 import { readConfig } from '../../src/config.ts';
 import { type Parts, type RunningServer, startServer } from '../../src/server/start.ts';
@@ -102,25 +103,38 @@ export async function startTestServer(
 }
 
 async function send(url: string, method: string, path: string, sent: Sent): Promise<Answered> {
-  const response = await fetch(url + path, {
+  const { status, headers, text } = await exchange(url + path, {
     method,
     headers: {
       ...(sent.body !== undefined && { 'content-type': 'application/json' }),
+      // As fetch says of text.
+      ...(typeof sent.raw === 'string' && { 'content-type': 'text/plain;charset=UTF-8' }),
       ...headersOf(sent.as ?? null),
       ...sent.headers,
     },
-    ...(sent.body !== undefined && { body: JSON.stringify(sent.body) }),
-    ...(sent.raw !== undefined && { body: sent.raw }),
-    redirect: 'manual',
+    body: sent.body === undefined ? sent.raw : JSON.stringify(sent.body),
   });
-  const text = await response.text();
-  const contentType = response.headers.get('content-type');
+  const contentType = headers.get('content-type');
   const body = /json/.test(contentType ?? '') && text !== '' ? JSON.parse(text) : undefined;
-  expect(response.headers.get('x-request-id')).toMatch(/^[A-Za-z0-9._-]{1,128}$/);
+  expect(headers.get('x-request-id')).toMatch(/^[A-Za-z0-9._-]{1,128}$/);
   if (path.startsWith('/v1/') && sent.unchecked !== true && method !== 'HEAD') {
-    expect(contractFaults({ method, path, status: response.status, contentType, body })).toEqual([]);
+    expect(contractFaults({ method, path, status, contentType, body })).toEqual([]);
   }
-  return { status: response.status, headers: response.headers, body, text };
+  return { status, headers, body, text };
+}
+
+type Exchange = {
+  method: string;
+  headers: Record<string, string>;
+  body?: string | Uint8Array<ArrayBuffer> | undefined;
+};
+
+/** A request and its whole answer. In a third of the time that fetch takes, with its streams. */
+export async function exchange(url: string, { method, headers, body }: Exchange) {
+  const named = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
+  const answer = await request(url, { method: method as Dispatcher.HttpMethod, headers: named, body: body ?? null });
+  const entries = Object.entries(answer.headers).map(([name, value]): [string, string] => [name, String(value ?? '')]);
+  return { status: answer.statusCode, headers: new Headers(entries), text: await answer.body.text() };
 }
 
 export function headersOf(credential: Credential): Record<string, string> {
