@@ -15,7 +15,7 @@ beforeAll(async () => {
 afterAll(() => server.stop());
 
 /** How many random histories. Fewer on Postgres, where each statement goes over a socket. */
-const runs = (full: number) => scaled({ usual: Math.ceil(full / (onPostgres() ? 20 : 4)), full });
+const runs = (full: number) => scaled({ usual: Math.ceil(full / (onPostgres() ? 20 : 6)), full });
 
 const SECOND = 1_000_000_000n;
 const START = 1_700_000_000n * SECOND;
