@@ -18,6 +18,8 @@ export default defineConfig({
     hookTimeout: 60_000,
     // Each file has databases of its own, and shares nothing else.
     isolate: false,
+    // Node runs the files as they are, as it does in production: a tenth faster than through vite.
+    experimental: { viteModuleRunner: false },
     // The suites of two workspaces run at once.
     maxWorkers: 1,
     projects: [

@@ -6,7 +6,7 @@ import { type Answered, type Body, Connection } from './connection.ts';
 import { type Finding, finding, type Options, type Part } from './part.ts';
 import { between, randomOf } from './random.ts';
 import { ADMIN, killService, type Service, startService } from './service.ts';
-import { onEachStore, type Store } from './stores.ts';
+import { onEachStore, openPostgresStore, type Store } from './stores.ts';
 import { until } from './until.ts';
 
 const LOOPS = { long: 50, short: 1 };
@@ -28,7 +28,9 @@ const SECRETS_SOUGHT = 20;
 /** Writes with an Idempotency-Key, killed under them: asked again, each is done once and answered as the first time. */
 export const idempotency: Part = {
   name: 'idempotency',
-  run: (options: Options) => onEachStore((store) => runLoops(store, options)),
+  // In the short form on Postgres alone: a suite of the API does the same on SQLite.
+  run: (options: Options) =>
+    onEachStore((store) => runLoops(store, options), options.short ? [openPostgresStore] : undefined),
 };
 
 /** One write: what was asked, and what was answered first; null where no answer came. */

@@ -40,10 +40,13 @@ export async function openSqliteStore(): Promise<Store> {
   };
 }
 
-/** Does something on a store of each dialect, one after the other. */
-export async function onEachStore<T>(work: (store: Store) => Promise<T>): Promise<T[]> {
+/** Does something on a store of each dialect, or of those that are named, one after the other. */
+export async function onEachStore<T>(
+  work: (store: Store) => Promise<T>,
+  opening: readonly (() => Promise<Store>)[] = [openSqliteStore, openPostgresStore],
+): Promise<T[]> {
   const done: T[] = [];
-  for (const openStore of [openSqliteStore, openPostgresStore]) {
+  for (const openStore of opening) {
     const store = await openStore();
     try {
       done.push(await work(store));

@@ -12,7 +12,7 @@ const AGREED_MS = 1500;
 const AGREED_MEGABYTES = 150;
 
 /** A process is at rest when it used less CPU time than this in a while. In milliseconds. */
-const REST = { cpuMs: 20, duringMs: 2000, atMostMs: 30_000 };
+const REST = { cpuMs: 20, duringMs: 2000, atMostMs: { full: 30_000, quick: 2000 } };
 
 /** From the start of the process to its first answer to a caller, on an existing database; and what it occupies then. */
 export const start: Workload = async (bench) => {
@@ -38,7 +38,7 @@ export const start: Workload = async (bench) => {
         if (answer.status !== 200) throw new Error(`the first answer is ${answer.status}`);
         times.push(server.readyMs + performance.now() - asked);
         cpu.push(cpuTimeOf(server.pid));
-        await atRest(server.pid);
+        await atRest(server.pid, REST.atMostMs[bench.quick ? 'quick' : 'full']);
         memory.push(residentMegabytes(server.pid));
       } finally {
         await server.stop();
@@ -59,8 +59,8 @@ export const start: Workload = async (bench) => {
   };
 };
 
-async function atRest(pid: number): Promise<void> {
-  for (const end = performance.now() + REST.atMostMs; performance.now() < end; ) {
+async function atRest(pid: number, atMostMs: number): Promise<void> {
+  for (const end = performance.now() + atMostMs; performance.now() < end; ) {
     const before = cpuTimeOf(pid);
     await sleep(REST.duringMs);
     if (!(cpuTimeOf(pid) - before > REST.cpuMs)) return;

@@ -13,7 +13,7 @@ import { type Request, requestsFor, validRequest } from './requests.ts';
 
 /** Requests for each operation. Both dialects run the same code: what only Postgres can refuse shows in fewer. */
 const CASES =
-  inject('fuzzCases') ?? (onPostgres() ? scaled({ usual: 8, full: 50 }) : scaled({ usual: 60, full: 1000 }));
+  inject('fuzzCases') ?? (onPostgres() ? scaled({ usual: 8, full: 50 }) : scaled({ usual: 30, full: 1000 }));
 const SEED = inject('fuzzSeed') ?? Date.now() % 2 ** 31;
 
 /** Of the cases of each operation; those that use up a record find the next one. */

@@ -1,15 +1,12 @@
 import { once } from 'node:events';
 import type { Worker } from 'node:worker_threads';
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { newTenant } from '../governance/loop-support.ts';
-import type { TestServer } from '../support/server.ts';
+import { startTestServer, type TestServer } from '../support/server.ts';
 import { all, chat, exportRequest, newTraceId } from './sending.ts';
 
 let server: TestServer;
 beforeAll(async () => {
-  // Modules of its own: the thread of a suite that ran before would be taken, and nobody told of it.
-  vi.resetModules();
-  const { startTestServer } = await import('../support/server.ts');
   server = await startTestServer();
 });
 afterAll(() => server.stop());
