@@ -1,4 +1,5 @@
 import { defineConfig } from 'vitest/config';
+import { ORDER_SEED } from './testing/scale.ts';
 
 /** Suites without a database. */
 const PURE = ['test/ids.test.ts', 'test/queries-scope.test.ts', 'test/stored-json.test.ts'];
@@ -18,6 +19,7 @@ export default defineConfig({
     hookTimeout: 60_000,
     // Each file has databases of its own, and shares nothing else.
     isolate: false,
+    sequence: { shuffle: { tests: true }, seed: ORDER_SEED },
     // Node runs the files as they are, as it does in production: a tenth faster than through vite.
     experimental: { viteModuleRunner: false },
     // The suites of two workspaces run at once.
