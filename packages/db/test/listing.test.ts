@@ -21,12 +21,12 @@ const MAX_ROWS_SCANNED = onPostgres() ? scaled({ usual: 16_000, full: undefined 
 const MANY = (MAX_ROWS_SCANNED ?? 200_000) * 1.05;
 const EVERY = Math.floor(MANY / 27) - 1;
 
-/** A database with {@link MANY} accounts, each {@link EVERY}th of which is named otherwise. */
-async function largeDatabase(): Promise<Database> {
+/** A database with many accounts, each {@link EVERY}th of which is named otherwise. */
+async function largeDatabase(count: number): Promise<Database> {
   const db = await temporaryDatabase(ACME);
   const time = NOW.toISOString();
   await sql`
-    with recursive numbers(i) as (select 1 union all select i + 1 from numbers where i < ${sql.lit(MANY)})
+    with recursive numbers(i) as (select 1 union all select i + 1 from numbers where i < ${sql.lit(count)})
     insert into service_accounts (tenant_id, sub_tenant_id, id, name, status, platform_administrator, metadata,
       search_text, created_at, updated_at)
     select 'acme', '', 'sa_' || cast(1000000 + i as text), case when i % ${sql.lit(EVERY)} = 0 then 'rare' else 'usual' end,
@@ -60,7 +60,7 @@ async function pagesOf(db: Database, filter: ServiceAccountFilter, limit: number
 test('a search looks at a bounded number of rows for each page, and gives others their turns', {
   timeout: 120_000,
 }, async () => {
-  const db = await largeDatabase();
+  const db = await largeDatabase(MANY);
   const nothing = await pagesOf(db, { name: 'none' }, 25);
   expect(nothing.pages).toEqual([[], []]);
   // It reads two thousand rows at a time.
@@ -72,6 +72,15 @@ test('a search looks at a bounded number of rows for each page, and gives others
     expect(pages.flat()).toEqual(rare.toReversed());
     for (const page of pages) expect(page.length).toBeLessThanOrEqual(limit);
   }
+});
+
+test('no row is lost or repeated where one batch of a search ends and the next one begins', async () => {
+  // Three batches of two thousand rows, all of which the filter finds: one page reads across both edges.
+  const count = 4500;
+  const db = await largeDatabase(count);
+  const found = await searchServiceAccounts(db, [ACME], { status: 'active' }, { limit: 5000, after: null }, NOW);
+  const expected = Array.from({ length: count }, (_, index) => `sa_${1_000_000 + index + 1}`).toReversed();
+  expect(found.items.map(({ id }) => id)).toEqual(expected);
 });
 
 test('a list over several places is what they hold together, each record once, newest first', async () => {
