@@ -104,7 +104,7 @@ test('registration takes no credentials, and none are asked for', async () => {
 
 test('a body may be left out where it is optional, and a path is encoded', async () => {
   const found = await sdk.searchServiceAccounts({ client: byKey });
-  expect(found.data?.items.map(({ id }) => id)).toEqual(['bootstrap']);
+  expect(found.data?.items.map(({ id }) => id)).toContain('bootstrap');
   const { error, response } = await sdk.getProvider({ client: byKey, path: { provider_id: '../tenants?x=#y' } });
   expect([response?.status, error && 'code' in error && error.code]).toEqual([404, 'provider_not_found']);
 });

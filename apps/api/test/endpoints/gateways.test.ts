@@ -98,6 +98,16 @@ test('a gateway uses providers and manifests that its place can use; any other i
   }
 });
 
+test('a caller of a sub-tenant cannot list a provider or name a manifest of the whole tenant', async () => {
+  const as = await callerIn('reach-1');
+  const inSubTenant = await callerIn('reach-1', 'eu');
+  const providerIds = [await providerOf(as)];
+  const manifestId = await manifestOf(as);
+  const post = (body: object) => server.call('POST', PATH, { as: inSubTenant, body: { name: 'x', ...body } });
+  expectInvalid(await post({ providerIds }), { loc: ['body', 'providerIds', 0], type: 'value_error' });
+  expectInvalid(await post({ manifestId }), { loc: ['body', 'manifestId'], type: 'value_error' });
+});
+
 test('a gateway that is missing or out of reach is 404', async () => {
   const { id } = await create(await callerIn('hidden-1'));
   const stranger = await callerIn('hidden-2');
