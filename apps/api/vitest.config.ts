@@ -1,5 +1,5 @@
 import { fileURLToPath } from 'node:url';
-import { FULL, ORDER_SEED } from '@quartermaster/db/testing/scale.ts';
+import { FULL, SEQUENCE } from '@quartermaster/db/testing/scale.ts';
 import { defineConfig } from 'vitest/config';
 
 /**
@@ -82,7 +82,7 @@ export default defineConfig({
     hookTimeout: 60_000,
     // Each file has servers and databases of its own. What they share takes long to make: the document and its schemas.
     isolate: false,
-    sequence: { shuffle: { tests: true }, seed: ORDER_SEED },
+    sequence: SEQUENCE,
     // Node runs the files as they are, as it does in production: a tenth faster than through vite.
     experimental: { viteModuleRunner: false },
     maxWorkers: 2,

@@ -1,5 +1,5 @@
 import { defineConfig } from 'vitest/config';
-import { ORDER_SEED } from './testing/scale.ts';
+import { SEQUENCE } from './testing/scale.ts';
 
 /** Suites without a database. */
 const PURE = ['test/ids.test.ts', 'test/queries-scope.test.ts', 'test/stored-json.test.ts'];
@@ -19,7 +19,7 @@ export default defineConfig({
     hookTimeout: 60_000,
     // Each file has databases of its own, and shares nothing else.
     isolate: false,
-    sequence: { shuffle: { tests: true }, seed: ORDER_SEED },
+    sequence: SEQUENCE,
     // Node runs the files as they are, as it does in production: a tenth faster than through vite.
     experimental: { viteModuleRunner: false },
     // The suites of two workspaces run at once.

@@ -10,8 +10,8 @@ export function scaled<Size>({ usual, full }: { usual: Size; full: Size }): Size
   return FULL ? full : usual;
 }
 
-/**
- * Decides the order in which the tests of a file run. The same for each `npm test`, so that a failure can be repeated;
- * `QM_TEST_SEED` chooses another one, and the long form a new one each time.
- */
-export const ORDER_SEED = Number(process.env['QM_TEST_SEED'] ?? (FULL ? Date.now() : 1));
+/** `QM_TEST_SEED=7 npm test` shuffles the tests of each file by this seed; the long form shuffles them anew each time. */
+const SEED = process.env['QM_TEST_SEED'] ?? (FULL ? String(Date.now()) : null);
+
+/** The order in which the tests of a file run: as they are written, unless they are shuffled. */
+export const SEQUENCE = SEED === null ? {} : { shuffle: { tests: true }, seed: Number(SEED) };
