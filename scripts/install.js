@@ -2,7 +2,7 @@
 // Plain JavaScript, because it runs on the Node that the machine has (20 or newer), before Node 24 is installed.
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { accessSync, constants, existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { accessSync, constants, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 const ROOT = join(import.meta.dirname, '..');
@@ -31,6 +31,7 @@ if (!isEnough || installed.dependencies !== dependencies) {
   const set = isEnough ? installed.set : wanted;
   requireWritable();
   install(set);
+  removeNodeHeaders();
   writeFileSync(STATE_FILE, JSON.stringify({ set, dependencies }));
 }
 
@@ -44,6 +45,13 @@ function install(set) {
   const { status, error } = spawnSync('npx', [...args, ...selection], { cwd: ROOT, stdio: ['ignore', 2, 2] });
   if (error !== undefined) fail(`npx could not be run: ${error.message}`);
   if (status !== 0) fail('the packages could not be installed');
+}
+
+/** The package of Node brings 67 MB of headers for building native addons, which nothing here builds. */
+function removeNodeHeaders() {
+  const folder = join(ROOT, 'node_modules/node/node_modules');
+  if (!existsSync(folder)) return;
+  for (const name of readdirSync(folder)) rmSync(join(folder, name, 'include'), { recursive: true, force: true });
 }
 
 function requireWritable() {
