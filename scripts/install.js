@@ -51,7 +51,9 @@ function install(set) {
 function removeNodeHeaders() {
   const folder = join(ROOT, 'node_modules/node/node_modules');
   if (!existsSync(folder)) return;
-  for (const name of readdirSync(folder)) rmSync(join(folder, name, 'include'), { recursive: true, force: true });
+  for (const entry of readdirSync(folder, { withFileTypes: true })) {
+    if (entry.isDirectory()) rmSync(join(folder, entry.name, 'include'), { recursive: true, force: true });
+  }
 }
 
 function requireWritable() {
