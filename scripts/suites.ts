@@ -34,10 +34,7 @@ export async function runSuites({ flags, environment = {} }: Options): Promise<n
   const server = await startSharedPostgres(flags, environment);
   try {
     const shared = server === null ? {} : { QM_TEST_POSTGRES_URL: server.urlOf('postgres') };
-    const code = await runTasks(tasks, {
-      flags,
-      environment: { ...environment, ...shared },
-    });
+    const code = await runTasks(tasks, { flags, environment: { ...environment, ...shared } });
     const { failed, reports } = await printSummary();
     return code !== 0 || failed > 0 || reports === 0 ? 1 : 0;
   } finally {
@@ -48,6 +45,7 @@ export async function runSuites({ flags, environment = {} }: Options): Promise<n
 /** One server for all suites, unless turbo has cached their results or the developer names a server. */
 async function startSharedPostgres(flags: readonly string[], environment: Record<string, string>) {
   if (process.env['QM_TEST_POSTGRES_URL'] !== undefined) return null;
+  if (flags.includes('--force')) return startPostgres();
   const { stdout } = await promisify(execFile)('turbo', ['run', ...SUITES, '--dry=json', ...flags], {
     cwd: ROOT,
     env: { ...process.env, ...environment, TURBO_TELEMETRY_DISABLED: '1' },
@@ -55,7 +53,7 @@ async function startSharedPostgres(flags: readonly string[], environment: Record
   });
   const plan = JSON.parse(stdout) as { tasks: { taskId: string; cache: { status: string } }[] };
   const needed = plan.tasks.some(({ taskId, cache }) => ON_POSTGRES.includes(taskId) && cache.status !== 'HIT');
-  return needed || flags.includes('--force') ? startPostgres() : null;
+  return needed ? startPostgres() : null;
 }
 
 async function printSummary(): Promise<{ failed: number; reports: number }> {

@@ -7,7 +7,7 @@ import { type Invocation, runCommand } from './run-command.ts';
 
 const usage = `npm run --silent admin-key
 
-For whoever has the host and lost the keys: prints another key of the first platform administrator. DATABASE_URL says
+For an operator on the host who has lost the keys: prints another key of the first platform administrator. DATABASE_URL says
 of which database, which has to be one that this version was started on.`;
 
 /** Prints another API key of the first platform administrator. @returns the exit code */
