@@ -17,6 +17,10 @@ const WORKSPACES = {
   examples: ['@quartermaster/api...', '@quartermaster/quickstart...', '@quartermaster/seed...'],
 };
 
+/** The packages of Node itself are optional dependencies: pnpm takes the one for this machine. */
+const NODE_PACKAGE = `node-${process.platform}-${process.arch}`;
+const NODE_MAJOR = 24;
+
 /** What was installed last. It lies in node_modules, so that it goes when they go. */
 const STATE_FILE = join(ROOT, 'node_modules/.quartermaster-install.json');
 
@@ -31,6 +35,7 @@ if (!isEnough || installed.dependencies !== dependencies) {
   const set = isEnough ? installed.set : wanted;
   requireWritable();
   install(set);
+  requireNode();
   removeNodeHeaders();
   writeFileSync(STATE_FILE, JSON.stringify({ set, dependencies }));
 }
@@ -49,11 +54,14 @@ function install(set) {
 
 /** The package of Node brings 67 MB of headers for building native addons, which nothing here builds. */
 function removeNodeHeaders() {
-  const folder = join(ROOT, 'node_modules/node/node_modules');
-  if (!existsSync(folder)) return;
-  for (const entry of readdirSync(folder, { withFileTypes: true })) {
-    if (entry.isDirectory()) rmSync(join(folder, entry.name, 'include'), { recursive: true, force: true });
-  }
+  rmSync(join(ROOT, 'node_modules', NODE_PACKAGE, 'include'), { recursive: true, force: true });
+}
+
+/** Node 24 comes as a package for Linux. Elsewhere the machine has to have it. */
+function requireNode() {
+  if (existsSync(join(ROOT, 'node_modules', NODE_PACKAGE))) return;
+  if (Number.parseInt(process.versions.node, 10) >= NODE_MAJOR) return;
+  fail(`Node ${NODE_MAJOR} or newer is needed; this is ${process.version}, and npm has no package of it for ${process.platform} ${process.arch}`);
 }
 
 function requireWritable() {
