@@ -9,6 +9,7 @@ import type { Metrics } from './metrics.ts';
 import type { OutboundPolicy } from './outbound/outbound.ts';
 import type { CursorCodec } from './pages.ts';
 import type { OnboardingLimit } from './rate-limits/limits.ts';
+import type { TenantLimits } from './tenants/limits.ts';
 
 /** What the procedures work with; one set for each running server. */
 export type Services = {
@@ -29,6 +30,10 @@ export type Services = {
   sealer: Sealer;
   registrations: OnboardingLimit;
   organizations: OnboardingLimit;
+  /** What each tenant may have. */
+  tenantLimits: TenantLimits;
+  /** Requests of a tenant that were counted in the current minute. */
+  requestsOfTenant: (tenantId: string) => number;
   /** Verifies bearer tokens; null where no issuer is configured. */
   tokens: TokenVerifier | null;
   /** Whether users make tenants of their own. */

@@ -148,7 +148,7 @@ export const createGatewaySession = operation({
   bodyOptional: true,
   record: sessionRecord,
   output: CreatedGatewaySessionSchema,
-  errors: ['gateway_not_found', 'gateway_not_active'],
+  errors: ['tenant_limit_reached', 'gateway_not_found', 'gateway_not_active'],
 });
 
 export const listGatewaySessions = operation({

@@ -85,7 +85,7 @@ export const createGateway = operation({
   body: CreateGatewayInputSchema,
   record: gatewayRecord,
   output: GatewaySchema,
-  errors: ['name_taken'],
+  errors: ['tenant_limit_reached', 'name_taken'],
 });
 
 export const listGateways = operation({

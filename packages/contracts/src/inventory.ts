@@ -148,7 +148,7 @@ export const createInventoryItem = operation({
   body: CreateInventoryItemInputSchema,
   record: itemRecord,
   output: InventoryItemSchema,
-  errors: ['provider_not_found', 'name_taken'],
+  errors: ['tenant_limit_reached', 'provider_not_found', 'name_taken'],
 });
 
 export const updateInventoryItem = operation({

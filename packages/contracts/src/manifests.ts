@@ -84,6 +84,7 @@ export const createManifest = operation({
   body: CreateManifestInputSchema,
   record: manifestRecord,
   output: ManifestSchema,
+  errors: ['tenant_limit_reached'],
 });
 
 export const listManifests = operation({

@@ -102,7 +102,7 @@ export const createProvider = operation({
   body: CreateProviderInputSchema,
   record: providerRecord,
   output: ProviderSchema,
-  errors: ['name_taken'],
+  errors: ['tenant_limit_reached', 'name_taken'],
 });
 
 export const listProviders = operation({

@@ -60,7 +60,13 @@ export const createServiceAccountKey = operation({
   body: CreateKeyInputSchema,
   record: credentialRecord,
   output: CreatedKeySchema,
-  errors: [...notFound, 'grant_exceeds_own', 'platform_administrator_required', 'service_account_not_active'],
+  errors: [
+    'tenant_limit_reached',
+    ...notFound,
+    'grant_exceeds_own',
+    'platform_administrator_required',
+    'service_account_not_active',
+  ],
 });
 
 export const listServiceAccountKeys = operation({
@@ -92,6 +98,7 @@ export const rotateServiceAccountKey = operation({
   ifMatch: credentialRecord,
   output: CreatedKeySchema,
   errors: [
+    'tenant_limit_reached',
     ...notFound,
     'key_not_found',
     'key_not_active',

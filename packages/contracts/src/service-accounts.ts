@@ -110,7 +110,7 @@ export const createServiceAccount = operation({
   body: CreateServiceAccountInputSchema,
   record: serviceAccountRecord,
   output: ServiceAccountSchema,
-  errors: ['id_taken', 'platform_administrator_required'],
+  errors: ['tenant_limit_reached', 'id_taken', 'platform_administrator_required'],
 });
 
 export const searchServiceAccounts = operation({

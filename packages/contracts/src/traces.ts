@@ -98,7 +98,7 @@ export const ingestTraces = operation({
     'Where OpenTelemetry exporters send to: protobuf or JSON, gzip or not. Errors are google.rpc.Status in the encoding of the request. Spans stand in the tenant of the credential; the first write of a span wins.',
   body: ExportTracesInputSchema,
   output: ExportTracesOutputSchema,
-  errors: ['ingest_tenant_ambiguous'],
+  errors: ['tenant_limit_reached', 'ingest_tenant_ambiguous'],
 });
 
 export const listTraces = operation({

@@ -3,7 +3,21 @@ import { randomBytes } from 'node:crypto';
 /** Crockford's base 32, lower case: sorts as the numbers do, and has no letters that are taken for digits. */
 const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz';
 
-type Prefix = 'prov' | 'inv' | 'gw' | 'obs' | 'rec' | 'task' | 'man' | 'key' | 'ses' | 'ten' | 'sa' | 'sig' | 'sec';
+type Prefix =
+  | 'prov'
+  | 'inv'
+  | 'gw'
+  | 'obs'
+  | 'rec'
+  | 'task'
+  | 'man'
+  | 'key'
+  | 'ses'
+  | 'ten'
+  | 'sa'
+  | 'sig'
+  | 'sec'
+  | 'byt';
 
 /** A new id, time-ordered: prefix, 48 bits of milliseconds and 80 random bits, as 26 characters (ULID). */
 export function newId(prefix: Prefix, now: Date): string {

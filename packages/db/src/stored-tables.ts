@@ -7,6 +7,9 @@ import type { Tables } from './tables.ts';
 export const TABLE_KEYS = {
   users: ['id'],
   tenants: ['id'],
+  tenant_limits: ['tenant_id', 'resource'],
+  stored_bytes: ['tenant_id'],
+  stored_bytes_changes: ['tenant_id', 'id'],
   sub_tenants: ['tenant_id', 'id'],
   service_accounts: ['tenant_id', 'id'],
   service_account_metadata: ['tenant_id', 'key', 'value_digest', 'service_account_id'],

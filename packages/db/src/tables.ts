@@ -27,6 +27,11 @@ export type Tables = {
     /** The user who made it at their first run: each makes one at the most. */
     founder_id: Generated<string | null>;
   };
+  /** Limits that differ from the defaults. */
+  tenant_limits: { tenant_id: string; resource: string; most: number };
+  /** Bytes of spans and manifests, and changes that are not added up yet. */
+  stored_bytes: { tenant_id: string; bytes: number };
+  stored_bytes_changes: { tenant_id: string; id: string; bytes: number };
   sub_tenants: { tenant_id: string; id: string; created_at: Time };
   service_accounts: Place &
     Times & {
@@ -258,6 +263,8 @@ export type Tables = {
       end_time: NanoTime;
       span_count: number;
       error_count: number;
+      /** Of its spans' documents. */
+      stored_bytes: Generated<number>;
     };
   spans: Place & {
     trace_id: string;

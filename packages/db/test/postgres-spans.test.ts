@@ -107,7 +107,7 @@ test('a day of which no trace is left is dropped; of a day that somebody keeps t
   expect(await removeExpiredSpans(db, end)).toEqual({ dropped: 5, deleted: 0 });
   expect(await rowsByDay(db)).toEqual({ spans_20260301: 2, spans_20260302: 2, spans_20260303: 1 });
   for (const place of [ACME, OTHER]) {
-    await deleteTracesBefore(db, [place], later(2 * DAY).toISOString(), 100);
+    await deleteTracesBefore(db, [place], later(2 * DAY).toISOString(), 100, NOW);
   }
   expect(await removeExpiredSpans(db, end)).toEqual({ dropped: 1, deleted: 1 });
   expect(await partitions(db)).toEqual(['spans_20260302', 'spans_20260303']);
@@ -121,7 +121,7 @@ test('a trace that goes on keeps its own rows of old days, not what else its ten
   await storeTrace(db, ACME, 'b', 0);
   await updateTenant(db, [ACME], ACME.tenantId, { settings: { spanRetentionDays: 3 } }, NOW);
   await sql`update traces set updated_at = ${later(9 * DAY).toISOString()} where trace_id like '%a'`.execute(db);
-  expect(await deleteTracesBefore(db, [ACME], later(7 * DAY).toISOString(), 100)).toMatchObject({ traces: 1 });
+  expect(await deleteTracesBefore(db, [ACME], later(7 * DAY).toISOString(), 100, NOW)).toMatchObject({ traces: 1 });
   await removeExpiredSpans(db, later(10 * DAY));
   expect(await rowsByDay(db)).toEqual({ spans_20260301: 1 });
 });

@@ -22,7 +22,15 @@ async function store(
     ...{ traceId, spanId: String(index + 1).padStart(16, '0'), startTime: TIMES.startTime, document: '{}' },
   }));
   await insertSpans(db, place, rows, 'service_account:acme/a', NOW);
-  const addition = { traceId, rootName: null, serviceName: null, ...TIMES, spanCount: spans, errorCount: errors };
+  const addition = {
+    traceId,
+    rootName: null,
+    serviceName: null,
+    ...TIMES,
+    spanCount: spans,
+    errorCount: errors,
+    storedBytes: 100 * spans,
+  };
   await addToTraces(db, place, [addition], NOW);
 }
 
@@ -32,11 +40,11 @@ const traces = (db: Database) => db.selectFrom('traces').select(['trace_id', 'sp
 test('of a trace that has more spans than may go at once, some go at a time, and the trace with the last of them', async () => {
   const db = await temporaryDatabase(ACME);
   await store(db, ACME, 'a', { spans: 25, errors: 20 });
-  expect(await deleteTracesBefore(db, SCOPE, LATER, 10)).toEqual({ traces: 0, spans: 10, more: true });
+  expect(await deleteTracesBefore(db, SCOPE, LATER, 10, NOW)).toEqual({ traces: 0, spans: 10, more: true });
   expect(await spansLeft(db)).toBe(15);
   expect(await traces(db)).toMatchObject([{ span_count: 15, error_count: 15 }]);
-  expect(await deleteTracesBefore(db, SCOPE, LATER, 10)).toEqual({ traces: 0, spans: 10, more: true });
-  expect(await deleteTracesBefore(db, SCOPE, LATER, 10)).toEqual({ traces: 1, spans: 5, more: false });
+  expect(await deleteTracesBefore(db, SCOPE, LATER, 10, NOW)).toEqual({ traces: 0, spans: 10, more: true });
+  expect(await deleteTracesBefore(db, SCOPE, LATER, 10, NOW)).toEqual({ traces: 1, spans: 5, more: false });
   expect([await spansLeft(db), await traces(db)]).toEqual([0, []]);
 });
 
@@ -44,7 +52,7 @@ test('small traces go together, as many as have that many spans', async () => {
   const db = await temporaryDatabase(ACME);
   for (const trace of ['a', 'b', 'c', 'd', 'e']) await store(db, ACME, trace, { spans: 4 });
   const batches = [];
-  do batches.push(await deleteTracesBefore(db, SCOPE, LATER, 10));
+  do batches.push(await deleteTracesBefore(db, SCOPE, LATER, 10, NOW));
   while (batches.at(-1)?.more);
   expect(batches.map(({ traces: gone, spans }) => [gone, spans])).toEqual([
     [2, 8],
@@ -60,7 +68,7 @@ test('a trace that got a span since stays, and so does that of another tenant wi
   await ensurePlace(db, other, NOW);
   await store(db, ACME, 'a', { spans: 3 });
   await store(db, other, 'a', { spans: 3 });
-  expect(await deleteTracesBefore(db, SCOPE, NOW.toISOString(), 10)).toEqual({ traces: 0, spans: 0, more: false });
-  expect(await deleteTracesBefore(db, SCOPE, LATER, 10)).toEqual({ traces: 1, spans: 3, more: false });
+  expect(await deleteTracesBefore(db, SCOPE, NOW.toISOString(), 10, NOW)).toEqual({ traces: 0, spans: 0, more: false });
+  expect(await deleteTracesBefore(db, SCOPE, LATER, 10, NOW)).toEqual({ traces: 1, spans: 3, more: false });
   expect(await spansLeft(db)).toBe(3);
 });

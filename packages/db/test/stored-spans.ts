@@ -28,6 +28,7 @@ export function store(db: Database, place: TenantPlace, spans: readonly NewSpan[
     const stored = await insertSpans(trx, place, rows, 'service_account:acme/bot', now);
     const additions = [...Map.groupBy(stored, ({ traceId }) => traceId)].map(([traceId, group]) => ({
       ...{ traceId, rootName: null, serviceName: null, spanCount: group.length, errorCount: 0 },
+      storedBytes: group.reduce((sum, { document }) => sum + document.length, 0),
       ...{ startTime: group[0]?.startTime ?? '', endTime: group[0]?.endTime ?? '' },
     }));
     await addToTraces(trx, place, additions, now);

@@ -63,7 +63,7 @@ test('the traces of before a time are gone with all their spans; what got one si
   await store(db, ACME, [span('1', { traceId: old }), span('2', { traceId: going })]);
   await store(db, ACME, [span('3', { traceId: going })], 5 * DAY);
   const before = new Date(NOW.getTime() + 2 * DAY * 1000).toISOString();
-  expect(await deleteTracesBefore(db, [ACME], before, 10)).toMatchObject({ traces: 1 });
+  expect(await deleteTracesBefore(db, [ACME], before, 10, NOW)).toMatchObject({ traces: 1 });
   expect(await named(db, old)).toBeUndefined();
   expect(await named(db, going)).toEqual(['2 chat', '3 chat']);
   // What comes back is new.

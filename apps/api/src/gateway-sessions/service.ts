@@ -37,6 +37,7 @@ export async function createGatewaySession(
     const ttlSeconds = ttlOf(gateway, body.ttlSeconds ?? null);
     const providerIds = providersOf(gateway, body.providerIds ?? null);
     if (gateway.status !== 'active') throw new ApiError('gateway_not_active', 'The gateway is disabled.');
+    await ctx.services.tenantLimits.add(trx, gateway.tenantId, 'openSessions');
     const values = {
       gatewayId: gateway.id,
       subject,

@@ -20,6 +20,7 @@ export async function createGateway(ctx: CallerContext, body: CreateGatewayInput
     const place = await existingPlace(ctx, trx, body);
     await refuseUnusableProviders(ctx, trx, place, body.providerIds, []);
     await refuseUnusableManifest(ctx, trx, place, body.manifestId ?? null);
+    await ctx.services.tenantLimits.add(trx, place.tenantId, 'gateways');
     const { name, status, sessionTtlSeconds, displayName = null, url = null, manifestId = null } = body;
     const providerIds = [...new Set(body.providerIds)];
     const values = { name, status, sessionTtlSeconds, displayName, url, manifestId, providerIds };

@@ -5,6 +5,7 @@ import { endSyncTask, renewSyncTask } from '@quartermaster/db/repositories/inven
 import { findProvider, markSynced, setNextSync } from '@quartermaster/db/repositories/providers.ts';
 import { scopeOf } from '@quartermaster/db/tenancy.ts';
 import type { write } from '../audit-events/write.ts';
+import { ApiError } from '../errors.ts';
 import { settleCredential } from '../recommendations/settle.ts';
 import type { Services } from '../services.ts';
 import { fetchListing, ListingFailed, type SyncableProvider } from './attempts.ts';
@@ -98,7 +99,7 @@ async function fetchWithHeartbeat(
 }
 
 /** One transaction: the inventory, the provider, the task and the audit change together, or not at all. */
-function writeAll({ provider, taskId, writing }: SyncRun, state: RunState, listing: Listing) {
+function writeAll({ services, provider, taskId, writing }: SyncRun, state: RunState, listing: Listing) {
   const scope = scopeOf(provider);
   return writing(async (trx, record, now) => {
     const current = await findProvider(trx, scope, provider.id);
@@ -108,7 +109,8 @@ function writeAll({ provider, taskId, writing }: SyncRun, state: RunState, listi
     const end = { status: 'succeeded', lastError: null, attempts: state.attempts, progress } as const;
     const isMine = await endSyncTask(trx, scope, taskId, end, now);
     if (!isMine) throw new SyncInterrupted('the task was cancelled, or taken over');
-    const counts = await writeListing(trx, record, { provider: current, listing }, now);
+    const { tenantLimits } = services;
+    const counts = await writeListing(trx, record, { provider: current, listing, tenantLimits }, now);
     await markSynced(trx, scope, provider.id, { health: 'healthy' }, now);
     if (current.syncIntervalSeconds !== null) {
       await setNextSync(trx, scope, provider.id, nextAfterSuccess(now, current.syncIntervalSeconds));
@@ -127,7 +129,7 @@ async function recordFailure(
   error: unknown,
 ): Promise<void> {
   const scope = scopeOf(provider);
-  const isForeseen = error instanceof ListingFailed || error instanceof SyncInterrupted;
+  const isForeseen = error instanceof ListingFailed || error instanceof SyncInterrupted || error instanceof ApiError;
   const lastError = isForeseen ? error.message : 'an internal error';
   await writing(async (trx, record, now) => {
     const end = { status: 'failed', lastError, attempts: state.attempts, progress: state.progress } as const;

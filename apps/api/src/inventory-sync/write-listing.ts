@@ -13,6 +13,7 @@ import {
 import { scopeOf } from '@quartermaster/db/tenancy.ts';
 import type { Change } from '../audit-events/write.ts';
 import { type Blocked, endSessions, settleItem } from '../recommendations/settle.ts';
+import type { TenantLimits } from '../tenants/limits.ts';
 import { compare } from './compare.ts';
 import type { Listing } from './listing.ts';
 
@@ -30,11 +31,12 @@ const OF_TURN = 50;
 export async function writeListing(
   trx: Database,
   record: (change: Change) => void,
-  { provider, listing }: { provider: Provider; listing: Listing },
+  { provider, listing, tenantLimits }: { provider: Provider; listing: Listing; tenantLimits: TenantLimits },
   now: Date,
 ): Promise<Counts> {
   const scope = scopeOf(provider);
   const { added, updated, removed, unchanged } = compare(await knownItems(trx, provider, listing), listing, now);
+  await tenantLimits.add(trx, provider.tenantId, 'inventoryItems', added.length);
   const lastSeenAt = now.toISOString();
   const written: string[] = [];
   for (const items of batches(added)) {

@@ -31,6 +31,7 @@ export async function createItem(
   return write(ctx, async (trx, record, now) => {
     const provider = await findProvider(trx, ctx.reach, providerId);
     if (!provider) throw notFound();
+    await ctx.services.tenantLimits.add(trx, provider.tenantId, 'inventoryItems');
     const { kind, name, status, title = null, description = null, schemaDigest = null } = body;
     const key = nameKey(kind, name, provider.name);
     const values = {

@@ -70,6 +70,8 @@ async function publish(ctx: CallerContext, body: CreateManifestInput): Promise<M
     const place = await existingPlace(ctx, trx, body);
     const before = await findActiveManifest(trx, place, body);
     if (before?.digest === digest) return before;
+    const bytes = Buffer.byteLength(JSON.stringify(spec));
+    await ctx.services.tenantLimits.add(trx, place.tenantId, 'storedBytes', bytes);
     const version = (await lastManifestVersion(trx, place, body)) + 1;
     const createdBy = principalName(ctx.principal);
     const manifest = await insertManifest(trx, place, { name, kind, version, digest, spec, createdBy }, now);

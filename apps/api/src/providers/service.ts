@@ -21,6 +21,7 @@ import { rekeyModels, settleRekeyed } from './rekey.ts';
 export async function createProvider(ctx: CallerContext, body: CreateProviderInput): Promise<Provider> {
   return write(ctx, async (trx, record, now) => {
     const place = await existingPlace(ctx, trx, body);
+    await ctx.services.tenantLimits.add(trx, place.tenantId, 'providers');
     const { name, kind, status, displayName = null, description = null, baseUrl = null, metadata } = body;
     const { syncIntervalSeconds = null } = body;
     const values = {

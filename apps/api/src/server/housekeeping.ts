@@ -1,4 +1,6 @@
+import type { Database } from '@quartermaster/db/database.ts';
 import { exclusively } from '@quartermaster/db/exclusively.ts';
+import { sumStoredBytes } from '@quartermaster/db/repositories/tenant-usage.ts';
 import { openRotations } from '../credentials/expiry.ts';
 import { removeExpiredKeys } from '../idempotency/expiry.ts';
 import { syncSchedule } from '../inventory-sync/schedule.ts';
@@ -54,6 +56,7 @@ export function startHousekeeping(services: Services): () => Promise<void> {
     }, SYNC_CHECK_MS),
     setInterval(() => run('writing refusals', () => refusals.flush('over')), MINUTE_MS),
     setInterval(() => run('removing past rate limits', () => removePastWindows(services)), MINUTE_MS),
+    setInterval(() => run('adding up stored bytes', () => addUpStoredBytes(db)), MINUTE_MS),
     setInterval(keepHouse, HOUR_MS),
   ];
   for (const timer of timers) timer.unref();
@@ -62,6 +65,11 @@ export function startHousekeeping(services: Services): () => Promise<void> {
     for (const timer of timers) clearInterval(timer);
     await Promise.all([running, sealer.stop(), syncs.ended()]);
   };
+}
+
+/** One process at a time: two would undo each other's transactions. */
+function addUpStoredBytes(db: Database): Promise<unknown> {
+  return exclusively(db, 'adding up stored bytes', () => sumStoredBytes(db));
 }
 
 /** A pass of the sealer, unless one is under way. A failure is told when it begins, not twice a second while it lasts. */

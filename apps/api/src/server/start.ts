@@ -18,6 +18,7 @@ import { createLimits } from '../rate-limits/limits.ts';
 import { SHARED_LIMITS_WAIT_MS, sharedPoints } from '../rate-limits/shared-points.ts';
 import type { Services } from '../services.ts';
 import { replaceLostKey } from '../signing-keys/service.ts';
+import { TenantLimits } from '../tenants/limits.ts';
 import { createApp, whileStarting } from './app.ts';
 import { bootstrap } from './bootstrap.ts';
 import { seedDevAdministrator, startDevIdentity } from './dev-identity.ts';
@@ -124,6 +125,8 @@ export async function startServer(config: Config, parts: Parts = {}): Promise<Ru
       sealer: sealer({ db, log, metrics, now, secrets, publicUrl }),
       refusals: refusalLog(db, now, () => metrics.refusalsDropped.inc()),
       ...{ registrations, organizations },
+      tenantLimits: new TenantLimits(now),
+      requestsOfTenant: () => 0,
       tokens: issuer === null ? null : createTokenVerifier({ ...config.oidc, issuer, now }),
     };
     if (config.secretKeyLost) {

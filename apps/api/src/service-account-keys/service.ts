@@ -25,6 +25,7 @@ export async function createKey(
     requireHeld(ctx, account, body.scopes);
     requireFuture(body.expiresAt, now);
     requireWithinOwn(ctx, body.expiresAt ?? null);
+    await ctx.services.tenantLimits.add(trx, account.tenantId, 'apiKeys');
     const values = {
       name: body.name ?? null,
       scopes: [...new Set(body.scopes)],
@@ -55,6 +56,8 @@ export async function rotateKey(
     requireHeld(ctx, account, old.scopes);
     requireFuture(body.expiresAt, now);
     if (body.expiresAt !== undefined) requireWithinOwn(ctx, body.expiresAt);
+    // Without an overlap the new key takes the place of the old one.
+    if (body.overlapSeconds > 0) await ctx.services.tenantLimits.add(trx, account.tenantId, 'apiKeys');
     const id = newId('key', now);
     const overlapEnd = new Date(now.getTime() + body.overlapSeconds * 1000).toISOString();
     const end =

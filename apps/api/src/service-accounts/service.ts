@@ -32,6 +32,7 @@ export async function createServiceAccount(
     const made = await ensurePlace(trx, place, now);
     if (made.includes('tenant')) record({ place, target: { type: 'tenant', id: place.tenantId } });
     if (made.includes('sub_tenant')) record({ place, target: { type: 'sub_tenant', id: place.subTenantId ?? '' } });
+    await ctx.services.tenantLimits.add(trx, place.tenantId, 'serviceAccounts');
     const { name, status, platformAdministrator, displayName = null, description = null } = body;
     const id = body.id ?? newId('sa', now);
     const values = { id, name, status, platformAdministrator, displayName, description, metadata: body.metadata ?? {} };

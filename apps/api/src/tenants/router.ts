@@ -1,8 +1,10 @@
+import * as usageContract from '@quartermaster/contracts/tenant-usage.ts';
 import * as contract from '@quartermaster/contracts/tenants.ts';
 import { listTenants } from '@quartermaster/db/repositories/tenants.ts';
 import { answerPage } from '../pages.ts';
 import { conditionalEndpoint, endpoint, router } from '../trpc.ts';
 import { changeTenant, createTenant, requireTenant } from './service.ts';
+import { changeLimits, readUsage } from './usage.ts';
 
 export const tenantsRouter = router({
   create: endpoint(contract.createTenant).mutation(({ ctx, input }) => createTenant(ctx, input.body)),
@@ -13,6 +15,12 @@ export const tenantsRouter = router({
 
   get: endpoint(contract.getTenant).query(({ ctx, input }) =>
     requireTenant(ctx, ctx.services.db, input.path.tenant_id),
+  ),
+
+  usage: endpoint(usageContract.getTenantUsage).query(({ ctx, input }) => readUsage(ctx, input.path.tenant_id)),
+
+  updateLimits: endpoint(usageContract.updateTenantLimits).mutation(({ ctx, input }) =>
+    changeLimits(ctx, input.path.tenant_id, input.body),
   ),
 
   update: conditionalEndpoint(contract.updateTenant, (ctx, { path }) =>

@@ -1,6 +1,7 @@
 import { holdsScopes } from '@quartermaster/contracts/scopes.ts';
 import type { Database } from '@quartermaster/db/database.ts';
 import { inTurn } from '@quartermaster/db/in-turn.ts';
+import { addStoredBytes } from '@quartermaster/db/repositories/tenant-usage.ts';
 import { findTenantSettings } from '@quartermaster/db/repositories/tenants.ts';
 import { addToTraces, insertSpans } from '@quartermaster/db/repositories/traces.ts';
 import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
@@ -33,11 +34,13 @@ export async function ingestSpans(
   ctx: Pick<CallerContext, 'services' | 'principal'>,
   prepare: (options: { keepContent: boolean }) => Promise<PreparedTraces>,
 ): Promise<PartialSuccess | null> {
-  const { db, metrics, now: clock } = ctx.services;
+  const { db, metrics, tenantLimits, now: clock } = ctx.services;
   const place = placeOfSender(ctx.principal);
   const sender = principalName(ctx.principal);
   const settings = await findTenantSettings(db, place.tenantId);
   const { spans, rejected, reasons } = await prepare({ keepContent: settings.captureContent });
+  const bytes = spans.reduce((sum, span) => sum + span.storedBytes, 0);
+  await tenantLimits.add(db, place.tenantId, 'storedBytes', bytes);
   const limit = ctx.services.maxObservations;
   let stored = 0;
   let unobserved = 0;
@@ -79,7 +82,10 @@ async function store(
   now: Date,
 ): Promise<{ stored: number; unobserved: number }> {
   const fresh = await insertSpans(trx, place, batch, sender, now);
-  await addToTraces(trx, place, additionsOf(fresh), now);
+  const additions = additionsOf(fresh);
+  await addToTraces(trx, place, additions, now);
+  const storedBytes = additions.reduce((sum, addition) => sum + addition.storedBytes, 0);
+  await addStoredBytes(trx, place.tenantId, storedBytes, now);
   const folded = (spans: readonly PreparedSpan[]) => spans.flatMap((span) => span.folded ?? []);
   const spans = { batch: folded(batch), stored: folded(fresh), sender, limit };
   return { stored: fresh.length, unobserved: await foldSpans(trx, place, spans, now) };

@@ -13,6 +13,8 @@ export type PreparedSpan = SpanRow & {
   serviceName: string | null;
   endTime: string;
   failed: boolean;
+  /** Of the document, in bytes. */
+  storedBytes: number;
   folded: FoldedSpan | null;
 };
 
@@ -42,7 +44,19 @@ export function spanPreparer({ keepContent }: { keepContent: boolean }): (span: 
       subjects: subjectsOf(span, genAi),
       startedAt: `${startTime.slice(0, 23)}Z`,
     };
-    return { traceId, spanId, startTime, document, parentSpanId, name, serviceName, endTime, failed, folded };
+    return {
+      traceId,
+      spanId,
+      startTime,
+      document,
+      parentSpanId,
+      name,
+      serviceName,
+      endTime,
+      failed,
+      storedBytes: Buffer.byteLength(document),
+      folded,
+    };
   };
 }
 
@@ -52,11 +66,21 @@ export function additionsOf(spans: readonly PreparedSpan[]): TraceAddition[] {
   for (const span of spans) {
     const { traceId, serviceName, startTime, endTime } = span;
     const known = additions.get(traceId);
-    const addition = known ?? { traceId, rootName: null, serviceName, startTime, endTime, spanCount: 0, errorCount: 0 };
+    const addition = known ?? {
+      traceId,
+      rootName: null,
+      serviceName,
+      startTime,
+      endTime,
+      spanCount: 0,
+      errorCount: 0,
+      storedBytes: 0,
+    };
     if (span.parentSpanId === null) addition.rootName ??= span.name;
     if (startTime < addition.startTime) addition.startTime = startTime;
     if (endTime > addition.endTime) addition.endTime = endTime;
     addition.spanCount += 1;
+    addition.storedBytes += span.storedBytes;
     if (span.failed) addition.errorCount += 1;
     if (!known) additions.set(traceId, addition);
   }

@@ -1,5 +1,4 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Database } from '@quartermaster/db/database.ts';
 import { isPostgres } from '@quartermaster/db/dialects/postgres.ts';
 import { makeSpanPartitions, removeExpiredSpans } from '@quartermaster/db/dialects/postgres-spans.ts';
 import { listRetentions } from '@quartermaster/db/repositories/tenants.ts';
@@ -22,18 +21,22 @@ export async function removeOldTraces({ db, now }: Pick<Services, 'db' | 'now'>)
   let removed = 0;
   for (const { tenantId, days } of await listRetentions(db)) {
     const before = new Date(now().getTime() - days * DAY_MS).toISOString();
-    removed += await removeTracesBefore(db, tenantId, before);
+    removed += await removeTracesBefore({ db, now }, tenantId, before);
   }
   if (isPostgres(db)) await removeExpiredSpans(db, now());
   return removed;
 }
 
-async function removeTracesBefore(db: Database, tenantId: string, before: string): Promise<number> {
+async function removeTracesBefore(
+  { db, now }: Pick<Services, 'db' | 'now'>,
+  tenantId: string,
+  before: string,
+): Promise<number> {
   const scope = [{ tenantId, subTenantId: null }];
   let removed = 0;
   for (let more = true; more; ) {
     const start = performance.now();
-    const batch = await inTransaction(db, (trx) => deleteTracesBefore(trx, scope, before, SPANS_OF_BATCH));
+    const batch = await inTransaction(db, (trx) => deleteTracesBefore(trx, scope, before, SPANS_OF_BATCH, now()));
     ({ more } = batch);
     removed += batch.traces;
     // At most half of the time: whoever asks for something meanwhile is not to wait for one batch after the other.

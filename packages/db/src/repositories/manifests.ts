@@ -9,6 +9,7 @@ import { folded, type Page, type PageRequest, placeColumns, placeOf, timesOf, wi
 import { statement } from '../statement.ts';
 import type { Tables } from '../tables.ts';
 import type { TenantPlace, TenantScope } from '../tenancy.ts';
+import { addStoredBytes } from './tenant-usage.ts';
 
 export type NewManifest = Pick<Manifest, 'name' | 'kind' | 'version' | 'digest' | 'spec' | 'createdBy'>;
 export type ManifestFilter = {
@@ -121,6 +122,7 @@ export async function insertManifest(
     })
     .returningAll()
     .executeTakeFirstOrThrow();
+  await addStoredBytes(db, place.tenantId, Buffer.byteLength(row.spec), now);
   return toManifest(row);
 }
 

@@ -4,6 +4,7 @@ import { isPostgres } from '../dialects/postgres.ts';
 import { within } from '../queries.ts';
 import { among, rowStatement } from '../row-statement.ts';
 import type { Tables } from '../tables.ts';
+import { addStoredBytes } from './tenant-usage.ts';
 import type { TenantScope } from '../tenancy.ts';
 
 /**
@@ -18,10 +19,11 @@ export async function deleteTracesBefore(
   scope: TenantScope,
   time: string,
   limit: number,
+  now: Date,
 ): Promise<{ traces: number; spans: number; more: boolean }> {
   const old = await db
     .selectFrom('traces')
-    .select(['tenant_id', 'sub_tenant_id', 'trace_id', 'span_count'])
+    .select(['tenant_id', 'sub_tenant_id', 'trace_id', 'span_count', 'stored_bytes'])
     .where(within(scope))
     .where('created_at', '<', time)
     .where('updated_at', '<', time)
@@ -31,6 +33,7 @@ export async function deleteTracesBefore(
   // On Postgres spans go with their day, see removeExpiredSpans; until then nothing finds them any more.
   if (isPostgres(db)) {
     await deleteTraceRows(db, old, {});
+    await subtractBytes(db, old, now);
     return { traces: old.length, spans: 0, more: old.length === limit };
   }
   const whole: OldTrace[] = [];
@@ -41,15 +44,25 @@ export async function deleteTracesBefore(
     whole.push(trace);
   }
   const [first] = old;
-  if (first && whole.length === 0) return { traces: 0, spans: await deleteSomeSpans(db, first, limit), more: true };
+  if (first && whole.length === 0)
+    return { traces: 0, spans: await deleteSomeSpans(db, first, limit, now), more: true };
   await deleteSpanRows(db, whole, {});
   await deleteTraceRows(db, whole, {});
+  await subtractBytes(db, whole, now);
   const removed = whole.reduce((sum, trace) => sum + trace.span_count, 0);
   return { traces: whole.length, spans: removed, more: whole.length < old.length || old.length === limit };
 }
 
 type TraceKey = Pick<Selectable<Tables['traces']>, 'tenant_id' | 'sub_tenant_id' | 'trace_id'>;
-type OldTrace = TraceKey & { span_count: number };
+type OldTrace = TraceKey & { span_count: number; stored_bytes: number };
+
+/** Counts the bytes of removed traces out of what their tenants store. */
+async function subtractBytes(db: Database, traces: readonly OldTrace[], now: Date): Promise<void> {
+  for (const [tenantId, ofTenant] of Map.groupBy(traces, (trace) => trace.tenant_id)) {
+    const bytes = ofTenant.reduce((sum, trace) => sum + trace.stored_bytes, 0);
+    await addStoredBytes(db, tenantId, -bytes, now);
+  }
+}
 
 const deleteSpanRows = rowStatement((db, rows: readonly TraceKey[]) => db.deleteFrom('spans').where(ofTraces(rows)));
 
@@ -63,7 +76,7 @@ function ofTraces(rows: readonly TraceKey[]) {
 }
 
 /** Removes `limit` spans of a trace that has more, and counts them out. Answers how many they were. */
-async function deleteSomeSpans(db: Database, trace: OldTrace, limit: number): Promise<number> {
+async function deleteSomeSpans(db: Database, trace: OldTrace, limit: number, now: Date): Promise<number> {
   const { numDeletedRows } = await db
     .deleteFrom('spans')
     .where('tenant_id', '=', trace.tenant_id)
@@ -81,10 +94,14 @@ async function deleteSomeSpans(db: Database, trace: OldTrace, limit: number): Pr
     )
     .executeTakeFirstOrThrow();
   const left = trace.span_count - Number(numDeletedRows);
+  // The bytes of each span are not known: an even share of them goes.
+  const bytesLeft = Math.round((trace.stored_bytes * left) / trace.span_count);
+  await addStoredBytes(db, trace.tenant_id, bytesLeft - trace.stored_bytes, now);
   await db
     .updateTable('traces')
     .set((eb) => ({
       span_count: left,
+      stored_bytes: bytesLeft,
       // Which of them failed, only their texts say: at most all that are left.
       error_count: eb.case().when('error_count', '>', left).then(left).else(eb.ref('error_count')).end(),
     }))

@@ -143,7 +143,7 @@ function timesOfTraces(traces: readonly { created_at: string; updated_at: string
 export type TraceAddition = Pick<
   Trace,
   'traceId' | 'rootName' | 'serviceName' | 'startTime' | 'endTime' | 'spanCount' | 'errorCount'
->;
+> & { storedBytes: number };
 
 /** Counts spans that were stored in their traces. @param additions one for each trace */
 export async function addToTraces(
@@ -164,9 +164,10 @@ const upsertTraceRows = rowStatement(
     db
       .insertInto('traces')
       .values(
-        rows.map(({ traceId, rootName, serviceName, startTime, endTime, spanCount, errorCount }) => ({
+        rows.map(({ traceId, rootName, serviceName, startTime, endTime, spanCount, errorCount, storedBytes }) => ({
           ...{ tenant_id, sub_tenant_id, trace_id: traceId, root_name: rootName, service_name: serviceName },
           ...{ start_time: startTime, end_time: endTime, span_count: spanCount, error_count: errorCount },
+          stored_bytes: storedBytes,
           ...{ created_at: now, updated_at: now },
         })),
       )
@@ -178,6 +179,7 @@ const upsertTraceRows = rowStatement(
           end_time: sql`case when excluded.end_time > traces.end_time then excluded.end_time else traces.end_time end`,
           span_count: sql`traces.span_count + excluded.span_count`,
           error_count: sql`traces.error_count + excluded.error_count`,
+          stored_bytes: sql`traces.stored_bytes + excluded.stored_bytes`,
           updated_at: sql`case when excluded.updated_at > traces.updated_at then excluded.updated_at else traces.updated_at end`,
         }),
       ),

@@ -1,0 +1,170 @@
+import { DEFAULT_TENANT_LIMITS } from '@quartermaster/contracts/tenant-usage.ts';
+import * as contract from '@quartermaster/contracts/tenant-usage.ts';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { accountWithKey, unique } from '../support/people.ts';
+import type { Body } from '../support/server.ts';
+import { auditOf, checkCoverageAfterAll, type Endpoints, expectInvalid, expectProblem, serverFor } from './harness.ts';
+
+let server: Endpoints;
+beforeAll(async () => {
+  server = await serverFor(contract);
+});
+checkCoverageAfterAll(() => server);
+
+/** A tenant with an account that has every scope: one account and one key are used. */
+async function newTenant() {
+  const tenantId = unique('tenant');
+  const { key } = await accountWithKey(server, { tenantId });
+  const setLimits = (limits: object): Promise<Body> =>
+    server.ok('PUT', `/v1/tenants/${tenantId}/limits`, { as: server.admin, body: limits });
+  const usage = (): Promise<Body> => server.ok('GET', `/v1/tenants/${tenantId}/usage`, { as: { key } });
+  return { tenantId, as: { key }, setLimits, usage };
+}
+
+test('get_tenant_usage shows the default limits, and what is used', async () => {
+  const { tenantId, usage } = await newTenant();
+  const { tenantId: shown, ...quotas } = await usage();
+  expect(shown).toBe(tenantId);
+  for (const [name, limit] of Object.entries(DEFAULT_TENANT_LIMITS)) {
+    expect(quotas[name]).toMatchObject({ limit, isDefault: true });
+  }
+  expect(quotas).toMatchObject({ serviceAccounts: { used: 1 }, apiKeys: { used: 1 }, providers: { used: 0 } });
+});
+
+test('update_tenant_limits sets a limit, keeps the others, and null restores the default', async () => {
+  const { tenantId, setLimits } = await newTenant();
+  expect(await setLimits({ providers: 3, gateways: 4 })).toMatchObject({
+    providers: { limit: 3, isDefault: false },
+    gateways: { limit: 4 },
+  });
+  expect(await setLimits({ providers: null })).toMatchObject({
+    providers: { limit: DEFAULT_TENANT_LIMITS.providers, isDefault: true },
+    gateways: { limit: 4 },
+  });
+  await setLimits({ gateways: 4 });
+  const events = await auditOf(server, { operation: 'update_tenant_limits', target_id: tenantId });
+  expect(events.map((event) => event.changedFields)).toEqual([
+    ['limits.providers'],
+    ['limits.gateways', 'limits.providers'],
+  ]);
+  const path = `/v1/tenants/${tenantId}/limits`;
+  const refused = await server.call('PUT', path, { as: server.admin, body: { gateways: -1, wheels: 4 } });
+  expectInvalid(
+    refused,
+    { loc: ['body', 'gateways'], type: 'greater_than_equal' },
+    { loc: ['body', 'wheels'], type: 'extra_forbidden' },
+  );
+});
+
+test('limits are set by platform administrators only, and usage is shown to who reaches the whole tenant', async () => {
+  const { tenantId, as } = await newTenant();
+  const limits = `/v1/tenants/${tenantId}/limits`;
+  expectProblem(await server.call('PUT', limits, { as, body: {} }), 403, 'platform_administrator_required');
+  const missing = await server.call('PUT', '/v1/tenants/none/limits', { as: server.admin, body: {} });
+  expectProblem(missing, 404, 'tenant_not_found');
+  const bound = await accountWithKey(server, { tenantId, subTenantId: 'eu' });
+  const stranger = await accountWithKey(server, { tenantId: unique('tenant') });
+  const usage = `/v1/tenants/${tenantId}/usage`;
+  expectProblem(await server.call('GET', usage, { as: { key: bound.key } }), 403, 'tenant_forbidden');
+  expectProblem(await server.call('GET', usage, { as: { key: stranger.key } }), 404, 'tenant_not_found');
+});
+
+/** Creates one record of each kind that is limited. */
+const CREATIONS: Record<string, { resource: string; create: (id: string) => [path: string, body: object] }> = {
+  'a service account': { resource: 'serviceAccounts', create: (id) => ['/v1/service-accounts', { id, name: id }] },
+  'a provider': { resource: 'providers', create: (id) => ['/v1/providers', { name: id, kind: 'llm' }] },
+  'a gateway': { resource: 'gateways', create: (id) => ['/v1/gateways', { name: id, providerIds: [] }] },
+};
+
+test.each(Object.entries(CREATIONS))('%s beyond the limit of the tenant is refused, and deleting makes room', async (_, row) => {
+  const { tenantId, as, setLimits, usage } = await newTenant();
+  const { used } = (await usage())[row.resource];
+  await setLimits({ [row.resource]: used + 2 });
+  const send = (id: string) => {
+    const [path, body] = row.create(id);
+    return server.call('POST', path, { as, body: { ...body, tenantId } });
+  };
+  const created = [await send(unique('a')), await send(unique('b'))];
+  expect(created.map(({ status }) => status)).toEqual([200, 200]);
+  const refused = await send(unique('c'));
+  expectProblem(refused, 409, 'tenant_limit_reached');
+  expect(refused.body.detail).toContain(String(used + 2));
+  expect((await usage())[row.resource]).toEqual({ used: used + 2, limit: used + 2, isDefault: false });
+  const [path] = row.create('');
+  await server.ok('DELETE', `${path}/${created[0]?.body.id}`, { as });
+  expect((await send(unique('d'))).status).toBe(200);
+});
+
+describe('the other limits', () => {
+  test('API keys: expired and revoked ones do not count, and a rotation without overlap needs no room', async () => {
+    const { as, setLimits, usage } = await newTenant();
+    const account = await server.ok('POST', '/v1/service-accounts', { as, body: { name: 'agent' } });
+    const path = `/v1/service-accounts/${account.id}/keys`;
+    const mint = (more: object = {}) => server.call('POST', path, { as, body: { scopes: ['traces:write'], ...more } });
+    const { used } = (await usage()).apiKeys;
+    await setLimits({ apiKeys: used + 2 });
+    const ending = await mint({ expiresAt: new Date(server.services.now().getTime() + 60_000).toISOString() });
+    const kept = await mint();
+    expect([ending.status, kept.status]).toEqual([200, 200]);
+    expectProblem(await mint(), 409, 'tenant_limit_reached');
+    const rotate = (overlapSeconds: number) =>
+      server.call('POST', `${path}/${kept.body.id}/rotate`, { as, body: { overlapSeconds } });
+    expectProblem(await rotate(60), 409, 'tenant_limit_reached');
+    const rotated = await rotate(0);
+    expect(rotated.status, rotated.text).toBe(200);
+    server.travel(61_000);
+    const replacement = await mint();
+    expect(replacement.status, replacement.text).toBe(200);
+    await server.ok('DELETE', `${path}/${replacement.body.id}`, { as });
+    expect((await mint()).status).toBe(200);
+  });
+
+  test('inventory items: by hand, one at a time', async () => {
+    const { as, setLimits } = await newTenant();
+    const provider = await server.ok('POST', '/v1/providers', { as, body: { name: 'tools', kind: 'mcp' } });
+    await setLimits({ inventoryItems: 1 });
+    const add = (name: string) =>
+      server.call('POST', `/v1/providers/${provider.id}/inventory`, { as, body: { kind: 'tool', name } });
+    expect((await add('first')).status).toBe(200);
+    expectProblem(await add('second'), 409, 'tenant_limit_reached');
+  });
+
+  test('open sessions: a revoked one makes room', async () => {
+    const { as, setLimits } = await newTenant();
+    const gateway = await server.ok('POST', '/v1/gateways', { as, body: { name: 'edge', providerIds: [] } });
+    await setLimits({ openSessions: 1 });
+    const path = `/v1/gateways/${gateway.id}/sessions`;
+    const open = () => server.call('POST', path, { as, body: {} });
+    const first = await open();
+    expect(first.status, first.text).toBe(200);
+    expectProblem(await open(), 409, 'tenant_limit_reached');
+    await server.ok('DELETE', `${path}/${first.body.id}`, { as });
+    expect((await open()).status).toBe(200);
+  });
+
+  test('stored bytes: manifests and spans count, and both are refused at the limit', async () => {
+    const { as, setLimits, usage } = await newTenant();
+    const publish = (note: string) =>
+      server.call('POST', '/v1/manifests', { as, body: { kind: 'agent', name: 'agent', spec: { 'x-note': note } } });
+    expect((await publish('x'.repeat(1000))).status).toBe(200);
+    const { used } = (await usage()).storedBytes;
+    expect(used).toBeGreaterThan(1000);
+    expect(used).toBeLessThan(1200);
+    const send = () => server.call('POST', '/v1/traces', { as, body: oneSpan() });
+    expect((await send()).status).toBe(200);
+    const withSpan = (await usage()).storedBytes.used;
+    expect(withSpan).toBeGreaterThan(used + 100);
+    await setLimits({ storedBytes: withSpan });
+    expectProblem(await publish('y'), 409, 'tenant_limit_reached');
+    expect((await send()).status).toBe(409);
+    expect((await usage()).storedBytes.used).toBe(withSpan);
+  });
+});
+
+/** An OTLP request with one span of a model. */
+function oneSpan(): object {
+  const hex = (length: number) => Array.from({ length }, () => Math.floor(Math.random() * 16).toString(16)).join('');
+  const time = `${Date.parse('2026-03-01T12:00:00Z')}000000`;
+  const span = { traceId: hex(32), spanId: hex(16), name: 'chat', startTimeUnixNano: time, endTimeUnixNano: time };
+  return { resourceSpans: [{ scopeSpans: [{ spans: [span] }] }] };
+}

@@ -1,0 +1,126 @@
+import type { TenantResource } from '@quartermaster/contracts/tenant-usage.ts';
+import { type RawBuilder, sql } from 'kysely';
+import type { Database } from '../database.ts';
+import { newId } from '../ids.ts';
+import { inTransaction } from '../transaction.ts';
+
+/** What can be counted in the database. Requests are counted in memory. */
+export type CountedResource = Exclude<TenantResource, 'requestsPerMinute'>;
+
+/** Changes that are added up in one transaction. */
+const CHANGES_AT_ONCE = 1000;
+
+/** The limits that were set for a tenant. A resource that is missing has the default. */
+export async function findTenantLimits(
+  db: Database,
+  tenantId: string,
+): Promise<Partial<Record<TenantResource, number>>> {
+  const rows = await db
+    .selectFrom('tenant_limits')
+    .select(['resource', 'most'])
+    .where('tenant_id', '=', tenantId)
+    .execute();
+  return Object.fromEntries(rows.map(({ resource, most }) => [resource, most]));
+}
+
+/** Sets a limit; null restores the default. */
+export async function setTenantLimit(
+  db: Database,
+  tenantId: string,
+  resource: TenantResource,
+  most: number | null,
+): Promise<void> {
+  await db.deleteFrom('tenant_limits').where('tenant_id', '=', tenantId).where('resource', '=', resource).execute();
+  if (most === null) return;
+  await db.insertInto('tenant_limits').values({ tenant_id: tenantId, resource, most }).execute();
+}
+
+/**
+ * How much of a resource a tenant uses. Records are counted up to `most`, so that the work is bounded; bytes are exact.
+ */
+export async function countTenantUsage(
+  db: Database,
+  tenantId: string,
+  { resource, most }: { resource: CountedResource; most: number },
+  now: Date,
+): Promise<number> {
+  if (resource === 'storedBytes') return countStoredBytes(db, tenantId);
+  const rows = COUNTED_ROWS[resource](tenantId, now.toISOString());
+  const { rows: counts } = await sql<{ count: number }>`
+    select count(*) as count from (select 1 from ${rows} limit ${most}) as counted`.execute(db);
+  return Number(counts[0]?.count ?? 0);
+}
+
+/** The records that count. The conditions are those of the partial indexes of migration 0019. */
+const COUNTED_ROWS: Record<
+  Exclude<CountedResource, 'storedBytes'>,
+  (tenantId: string, time: string) => RawBuilder<unknown>
+> = {
+  serviceAccounts: (tenantId) => sql`service_accounts where tenant_id = ${tenantId} and status <> 'deleted'`,
+  apiKeys: (tenantId, time) => sql`credentials
+    where tenant_id = ${tenantId} and kind = 'api_key' and revoked_at is null
+    and (expires_at is null or expires_at > ${time})`,
+  providers: (tenantId) => sql`providers where tenant_id = ${tenantId} and status <> 'deleted'`,
+  inventoryItems: (tenantId) => sql`inventory_items where tenant_id = ${tenantId}`,
+  gateways: (tenantId) => sql`gateways where tenant_id = ${tenantId} and status <> 'deleted'`,
+  openSessions: (tenantId, time) => sql`gateway_sessions
+    where tenant_id = ${tenantId} and revoked_at is null and expires_at > ${time}`,
+};
+
+async function countStoredBytes(db: Database, tenantId: string): Promise<number> {
+  const total = await db
+    .selectFrom('stored_bytes')
+    .select('bytes')
+    .where('tenant_id', '=', tenantId)
+    .executeTakeFirst();
+  const changes = await db
+    .selectFrom('stored_bytes_changes')
+    .select(({ fn }) => fn.coalesce(fn.sum<number>('bytes'), sql.lit(0)).as('bytes'))
+    .where('tenant_id', '=', tenantId)
+    .executeTakeFirstOrThrow();
+  return Math.max(0, (total?.bytes ?? 0) + Number(changes.bytes));
+}
+
+/** Notes that a transaction stores bytes, or removes them (a negative number), in the transaction itself. */
+export async function addStoredBytes(db: Database, tenantId: string, bytes: number, now: Date): Promise<void> {
+  if (bytes === 0) return;
+  await db
+    .insertInto('stored_bytes_changes')
+    .values({ tenant_id: tenantId, id: newId('byt', now), bytes })
+    .execute();
+}
+
+/** Adds noted changes up, some at a time. @returns how many there were */
+export async function sumStoredBytes(db: Database): Promise<number> {
+  for (let summed = 0; ; ) {
+    const batch = await inTransaction(db, sumSomeChanges);
+    summed += batch;
+    if (batch < CHANGES_AT_ONCE) return summed;
+  }
+}
+
+async function sumSomeChanges(trx: Database): Promise<number> {
+  const changes = await trx
+    .selectFrom('stored_bytes_changes')
+    .select(['tenant_id', 'id', 'bytes'])
+    .orderBy('tenant_id')
+    .orderBy('id')
+    .limit(CHANGES_AT_ONCE)
+    .execute();
+  for (const [tenantId, ofTenant] of Map.groupBy(changes, (change) => change.tenant_id)) {
+    const bytes = ofTenant.reduce((sum, change) => sum + change.bytes, 0);
+    await trx
+      .insertInto('stored_bytes')
+      .values({ tenant_id: tenantId, bytes })
+      .onConflict((conflict) =>
+        conflict
+          .column('tenant_id')
+          .doUpdateSet({ bytes: sql<number>`${sql.ref('stored_bytes.bytes')} + ${sql.ref('excluded.bytes')}` }),
+      )
+      .execute();
+    for (const { id } of ofTenant) {
+      await trx.deleteFrom('stored_bytes_changes').where('tenant_id', '=', tenantId).where('id', '=', id).execute();
+    }
+  }
+  return changes.length;
+}
