@@ -596,6 +596,44 @@ export type UpdateTenantInput = {
     settings?: TenantSettingsInput;
 };
 
+/**
+ * A field that is left out keeps its limit, null restores the default, a value sets the limit.
+ */
+export type TenantLimitsInput = {
+    /**
+     * Requests with the API keys of the tenant in the current minute. Several processes on one database count together.
+     */
+    requestsPerMinute?: number | null;
+    /**
+     * Bytes of spans and manifests, as they are stored. At the limit, spans and manifests are refused; removing traces makes room.
+     */
+    storedBytes?: number | null;
+    /**
+     * Service accounts that are not deleted.
+     */
+    serviceAccounts?: number | null;
+    /**
+     * API keys that are neither revoked nor expired.
+     */
+    apiKeys?: number | null;
+    /**
+     * Providers that are not deleted, discovered ones included.
+     */
+    providers?: number | null;
+    /**
+     * Inventory items of all providers. A sync that would exceed the limit fails and changes nothing.
+     */
+    inventoryItems?: number | null;
+    /**
+     * Gateways that are not deleted.
+     */
+    gateways?: number | null;
+    /**
+     * Gateway sessions that are active.
+     */
+    openSessions?: number | null;
+};
+
 export type CreateMembershipInput = {
     /**
      * Anybody's: the answer does not tell whether it is registered.
@@ -725,7 +763,7 @@ export type Problem = {
     /**
      * The stable reason, for programs.
      */
-    code: 'credentials_ambiguous' | 'request_malformed' | 'credentials_missing' | 'credentials_invalid' | 'scope_missing' | 'tenant_forbidden' | 'self_service_off' | 'user_required' | 'platform_administrator_required' | 'grant_exceeds_own' | 'registration_required' | 'email_unverified' | 'identity_conflict' | 'terms_required' | 'user_disabled' | 'user_out_of_reach' | 'ingest_tenant_ambiguous' | 'route_not_found' | 'audit_event_not_found' | 'gateway_not_found' | 'gateway_session_not_found' | 'inventory_item_not_found' | 'key_not_found' | 'manifest_not_found' | 'membership_not_found' | 'operator_task_not_found' | 'provider_not_found' | 'provider_credential_not_found' | 'recommendation_not_found' | 'runtime_observation_not_found' | 'service_account_not_found' | 'tenant_not_found' | 'trace_not_found' | 'user_not_found' | 'method_not_allowed' | 'ambiguous_id' | 'id_taken' | 'name_taken' | 'gateway_not_active' | 'key_not_active' | 'last_owner' | 'manifest_in_use' | 'idempotency_answer_unreadable' | 'idempotency_key_in_use' | 'membership_accepted' | 'membership_exists' | 'operator_task_claimed' | 'operator_task_not_open' | 'operator_task_not_done' | 'organization_exists' | 'provider_in_use' | 'provider_not_syncable' | 'sync_running' | 'recommendation_not_open' | 'recommendation_not_applied' | 'recommendation_built_on' | 'service_account_not_active' | 'user_not_active' | 'precondition_failed' | 'body_too_large' | 'media_type_unsupported' | 'rate_limited' | 'internal_error' | 'sync_failed' | 'database_unavailable' | 'service_unavailable' | 'outcome_unknown' | 'identity_provider_unavailable';
+    code: 'credentials_ambiguous' | 'request_malformed' | 'credentials_missing' | 'credentials_invalid' | 'scope_missing' | 'tenant_forbidden' | 'self_service_off' | 'user_required' | 'platform_administrator_required' | 'grant_exceeds_own' | 'registration_required' | 'email_unverified' | 'identity_conflict' | 'terms_required' | 'user_disabled' | 'user_out_of_reach' | 'ingest_tenant_ambiguous' | 'route_not_found' | 'audit_event_not_found' | 'gateway_not_found' | 'gateway_session_not_found' | 'inventory_item_not_found' | 'key_not_found' | 'manifest_not_found' | 'membership_not_found' | 'operator_task_not_found' | 'provider_not_found' | 'provider_credential_not_found' | 'recommendation_not_found' | 'runtime_observation_not_found' | 'service_account_not_found' | 'tenant_not_found' | 'trace_not_found' | 'user_not_found' | 'method_not_allowed' | 'ambiguous_id' | 'id_taken' | 'name_taken' | 'gateway_not_active' | 'key_not_active' | 'last_owner' | 'manifest_in_use' | 'idempotency_answer_unreadable' | 'idempotency_key_in_use' | 'membership_accepted' | 'membership_exists' | 'operator_task_claimed' | 'operator_task_not_open' | 'operator_task_not_done' | 'organization_exists' | 'provider_in_use' | 'provider_not_syncable' | 'sync_running' | 'recommendation_not_open' | 'recommendation_not_applied' | 'recommendation_built_on' | 'service_account_not_active' | 'tenant_limit_reached' | 'user_not_active' | 'precondition_failed' | 'body_too_large' | 'media_type_unsupported' | 'rate_limited' | 'internal_error' | 'sync_failed' | 'database_unavailable' | 'service_unavailable' | 'outcome_unknown' | 'identity_provider_unavailable';
     /**
      * The scope that is missing (403 `scope_missing`).
      */
@@ -2135,6 +2173,63 @@ export type TenantPage = {
 };
 
 /**
+ * The limits of a tenant with their use.
+ */
+export type TenantUsage = {
+    tenantId: string;
+    /**
+     * Requests with the API keys of the tenant in the current minute. Several processes on one database count together.
+     */
+    requestsPerMinute: TenantQuota;
+    /**
+     * Bytes of spans and manifests, as they are stored. At the limit, spans and manifests are refused; removing traces makes room.
+     */
+    storedBytes: TenantQuota;
+    /**
+     * Service accounts that are not deleted.
+     */
+    serviceAccounts: TenantQuota;
+    /**
+     * API keys that are neither revoked nor expired.
+     */
+    apiKeys: TenantQuota;
+    /**
+     * Providers that are not deleted, discovered ones included.
+     */
+    providers: TenantQuota;
+    /**
+     * Inventory items of all providers. A sync that would exceed the limit fails and changes nothing.
+     */
+    inventoryItems: TenantQuota;
+    /**
+     * Gateways that are not deleted.
+     */
+    gateways: TenantQuota;
+    /**
+     * Gateway sessions that are active.
+     */
+    openSessions: TenantQuota;
+};
+
+/**
+ * How much of a resource a tenant uses, and how much it may use.
+ */
+export type TenantQuota = {
+    /**
+     * What is used now. A value far beyond the limit may be shown as less than it is.
+     */
+    used: number;
+    /**
+     * The most that is allowed.
+     */
+    limit: number;
+    /**
+     * Whether the limit is the default, and not one that was set for this tenant.
+     */
+    isDefault: boolean;
+};
+
+/**
  * One page of a list.
  */
 export type MembershipPage = {
@@ -2648,7 +2743,7 @@ export type CreateGatewayErrors = {
      */
     403: Problem;
     /**
-     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `name_taken` (Name taken).
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `tenant_limit_reached` (Limit of the tenant reached), `name_taken` (Name taken).
      */
     409: Problem;
     /**
@@ -3023,7 +3118,7 @@ export type CreateGatewaySessionErrors = {
      */
     404: Problem;
     /**
-     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `gateway_not_active` (Gateway not active).
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `tenant_limit_reached` (Limit of the tenant reached), `gateway_not_active` (Gateway not active).
      */
     409: Problem;
     /**
@@ -3382,7 +3477,7 @@ export type CreateManifestErrors = {
      */
     403: Problem;
     /**
-     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key).
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `tenant_limit_reached` (Limit of the tenant reached).
      */
     409: Problem;
     /**
@@ -4407,7 +4502,7 @@ export type CreateProviderErrors = {
      */
     403: Problem;
     /**
-     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `name_taken` (Name taken).
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `tenant_limit_reached` (Limit of the tenant reached), `name_taken` (Name taken).
      */
     409: Problem;
     /**
@@ -4942,7 +5037,7 @@ export type CreateInventoryItemErrors = {
      */
     404: Problem;
     /**
-     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `name_taken` (Name taken).
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `tenant_limit_reached` (Limit of the tenant reached), `name_taken` (Name taken).
      */
     409: Problem;
     /**
@@ -5905,7 +6000,7 @@ export type CreateServiceAccountErrors = {
      */
     403: Problem;
     /**
-     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `id_taken` (Id taken).
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `tenant_limit_reached` (Limit of the tenant reached), `id_taken` (Id taken).
      */
     409: Problem;
     /**
@@ -6555,7 +6650,7 @@ export type CreateServiceAccountKeyErrors = {
      */
     404: Problem;
     /**
-     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `ambiguous_id` (Id stands in several tenants), `service_account_not_active` (Service account not active).
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `tenant_limit_reached` (Limit of the tenant reached), `ambiguous_id` (Id stands in several tenants), `service_account_not_active` (Service account not active).
      */
     409: Problem;
     /**
@@ -6737,7 +6832,7 @@ export type RotateServiceAccountKeyErrors = {
      */
     404: Problem;
     /**
-     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `ambiguous_id` (Id stands in several tenants), `key_not_active` (Key not active), `service_account_not_active` (Service account not active).
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `tenant_limit_reached` (Limit of the tenant reached), `ambiguous_id` (Id stands in several tenants), `key_not_active` (Key not active), `service_account_not_active` (Service account not active).
      */
     409: Problem;
     /**
@@ -7053,6 +7148,82 @@ export type UpdateTenantResponses = {
 };
 
 export type UpdateTenantResponse = UpdateTenantResponses[keyof UpdateTenantResponses];
+
+export type UpdateTenantLimitsData = {
+    body: TenantLimitsInput;
+    headers?: {
+        /**
+         * Names this very request: sent again with the same key by the same caller within 24 hours, it is answered as it was the first time, and done once. 422 for a key that was used for another request, 409 while the first one is in flight. Refusals are not kept. 1 to 255 characters of printable ASCII; a UUID will do.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path: {
+        /**
+         * The tenant's id.
+         */
+        tenant_id: string;
+    };
+    query?: never;
+    url: '/v1/tenants/{tenant_id}/limits';
+};
+
+export type UpdateTenantLimitsErrors = {
+    /**
+     * `credentials_ambiguous` (More than one credential).
+     */
+    400: Problem;
+    /**
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid).
+     */
+    401: Problem;
+    /**
+     * `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant out of reach), `platform_administrator_required` (Platform administrator required).
+     */
+    403: Problem;
+    /**
+     * `route_not_found` (No such path), `tenant_not_found` (Tenant not found).
+     */
+    404: Problem;
+    /**
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key).
+     */
+    409: Problem;
+    /**
+     * `body_too_large` (Body too large).
+     */
+    413: Problem;
+    /**
+     * `media_type_unsupported` (Media type not supported).
+     */
+    415: Problem;
+    /**
+     * A value breaks the contract.
+     */
+    422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
+    /**
+     * `internal_error` (Internal error).
+     */
+    500: Problem;
+    /**
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
+     */
+    503: Problem;
+};
+
+export type UpdateTenantLimitsError = UpdateTenantLimitsErrors[keyof UpdateTenantLimitsErrors];
+
+export type UpdateTenantLimitsResponses = {
+    /**
+     * The limits of a tenant with their use.
+     */
+    200: TenantUsage;
+};
+
+export type UpdateTenantLimitsResponse = UpdateTenantLimitsResponses[keyof UpdateTenantLimitsResponses];
 
 export type ListMembershipsData = {
     body?: never;
@@ -7387,6 +7558,64 @@ export type UpdateMembershipResponses = {
 
 export type UpdateMembershipResponse = UpdateMembershipResponses[keyof UpdateMembershipResponses];
 
+export type GetTenantUsageData = {
+    body?: never;
+    path: {
+        /**
+         * The tenant's id.
+         */
+        tenant_id: string;
+    };
+    query?: never;
+    url: '/v1/tenants/{tenant_id}/usage';
+};
+
+export type GetTenantUsageErrors = {
+    /**
+     * `credentials_ambiguous` (More than one credential).
+     */
+    400: Problem;
+    /**
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid).
+     */
+    401: Problem;
+    /**
+     * `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant out of reach).
+     */
+    403: Problem;
+    /**
+     * `route_not_found` (No such path), `tenant_not_found` (Tenant not found).
+     */
+    404: Problem;
+    /**
+     * A value breaks the contract.
+     */
+    422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
+    /**
+     * `internal_error` (Internal error).
+     */
+    500: Problem;
+    /**
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
+     */
+    503: Problem;
+};
+
+export type GetTenantUsageError = GetTenantUsageErrors[keyof GetTenantUsageErrors];
+
+export type GetTenantUsageResponses = {
+    /**
+     * The limits of a tenant with their use.
+     */
+    200: TenantUsage;
+};
+
+export type GetTenantUsageResponse = GetTenantUsageResponses[keyof GetTenantUsageResponses];
+
 export type ListTracesData = {
     body?: never;
     path?: never;
@@ -7482,6 +7711,10 @@ export type IngestTracesErrors = {
      * `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant out of reach), `ingest_tenant_ambiguous` (Credential has several tenants).
      */
     403: Status;
+    /**
+     * `tenant_limit_reached` (Limit of the tenant reached).
+     */
+    409: Status;
     /**
      * `body_too_large` (Body too large).
      */

@@ -24,9 +24,10 @@ export async function changeLimits(
   tenantId: string,
   body: TenantLimitsInput,
 ): Promise<TenantUsage> {
+  // Who does not see the tenant learns nothing of it from the refusal.
+  await requireTenant(ctx, ctx.services.db, tenantId);
   requirePlatformAdministrator(ctx);
   return write(ctx, async (trx, record) => {
-    await requireTenant(ctx, trx, tenantId);
     const before = await findTenantLimits(trx, tenantId);
     const changed: string[] = [];
     for (const [name, limit] of Object.entries(body) as [TenantResource, number | null | undefined][]) {

@@ -72,6 +72,8 @@ export const FIXTURES: Record<string, Fixture> = {
   complete_operator_task: { body: () => ({ outcome: 'approved' }), scopes: ['runtime_observations:review'] },
   create_tenant: { owner: 'platform' },
   update_tenant: { owner: 'tenant' },
+  get_tenant_usage: { owner: 'tenant' },
+  update_tenant_limits: { owner: 'platform' },
   create_membership: {
     body: ({ subTenantId }) => ({ email: `${unique('invited')}@example.com`, role: 'viewer', subTenantId }),
     scopes: ['*'],
