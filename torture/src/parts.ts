@@ -10,6 +10,7 @@ import { shutdown } from './shutdown.ts';
 import { sockets } from './sockets/sockets.ts';
 import { storage } from './storage.ts';
 import { openPostgresStore, openSqliteStore } from './stores.ts';
+import { tenants } from './tenants/tenants.ts';
 
 /** Every part of the suite, in the order in which they run. */
 export const PARTS: readonly Part[] = [
@@ -23,5 +24,6 @@ export const PARTS: readonly Part[] = [
   backup,
   shutdown,
   sockets,
+  tenants,
   fuzz,
 ];

@@ -1,0 +1,137 @@
+import { Agent, request } from 'node:http';
+import { connect, type Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { parentPort, workerData } from 'node:worker_threads';
+import { ATTACKS, type HostileWorld, type Request } from './attacks.ts';
+import { startHostileServer } from './hostile-server.ts';
+
+// A thread that attacks the service: it prepares, says `ready`, and attacks for as many milliseconds as it is told.
+
+export type AttackSettings = { url: string; key: string };
+
+export type AttackReport = {
+  /** How often each status was answered; `none` where there was no answer. */
+  answers: Record<string, number>;
+  /** For each attack its answers, in words. */
+  attacks: Record<string, string>;
+};
+
+/** Accounts that the attacker makes for itself: each has rate limits of its own. */
+const ACCOUNTS = 20;
+
+/** Connections of one attack. */
+const CONNECTIONS = 2;
+
+/** Sockets that are opened and stay idle. */
+const IDLE_SOCKETS = 1500;
+
+/** Linux takes every address of 127.0.0.0/8 for itself: the attacker is another host than the other tenant. */
+const ATTACKER_ADDRESS = '127.0.0.66';
+const IDLE_ADDRESS = '127.0.0.67';
+
+const ANSWER_TIMEOUT_MS = 20_000;
+
+const { url, key } = workerData as AttackSettings;
+
+type Answer = { status: number; body: string };
+
+function send(agent: Agent, { method, path, body, headers = {}, key: as }: Request): Promise<Answer> {
+  const payload = typeof body === 'string' || body === undefined ? body : JSON.stringify(body);
+  return new Promise((resolve, reject) => {
+    const sent = {
+      ...(as !== null && { 'x-api-key': as }),
+      ...(payload !== undefined && {
+        'content-type': 'application/json',
+        'content-length': String(Buffer.byteLength(payload)),
+      }),
+      ...headers,
+    };
+    const options = { method, agent, headers: sent, localAddress: ATTACKER_ADDRESS, timeout: ANSWER_TIMEOUT_MS };
+    const asked = request(url + path, options, (res) => {
+      const chunks: Buffer[] = [];
+      let size = 0;
+      res.on('data', (chunk: Buffer) => {
+        size += chunk.length;
+        // Only what preparing needs is kept: an attacker does not read long answers.
+        if (size < 1024 * 1024) chunks.push(chunk);
+      });
+      res.on('error', reject);
+      res.on('end', () => resolve({ status: res.statusCode ?? 0, body: Buffer.concat(chunks).toString() }));
+    });
+    asked.on('timeout', () => asked.destroy(new Error('no answer in time')));
+    asked.on('error', reject);
+    asked.end(payload);
+  });
+}
+
+async function prepare(): Promise<HostileWorld> {
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+  // oxlint-disable-next-line typescript/no-explicit-any -- answers of several operations
+  const ok = async (method: string, path: string, body?: object, as = key): Promise<any> => {
+    const answer = await send(agent, { method, path, body, key: as });
+    if (answer.status !== 200) throw new Error(`${method} ${path} was answered ${answer.status}: ${answer.body}`);
+    return JSON.parse(answer.body);
+  };
+  const server = await startHostileServer();
+  const keys: string[] = [];
+  for (let index = 0; index < ACCOUNTS; index += 1) {
+    const { id } = await ok('POST', '/v1/service-accounts', { id: `account-${index}`, name: `account-${index}` });
+    keys.push((await ok('POST', `/v1/service-accounts/${id}/keys`, { scopes: ['*'] })).key);
+  }
+  const providerIds: string[] = [];
+  const provider = async (name: string, kind: string, path: string) =>
+    (await ok('POST', '/v1/providers', { name, kind, baseUrl: server.url + path })).id as string;
+  for (const name of ['first', 'second']) {
+    const id = await provider(name, 'llm', '/many');
+    await ok('POST', `/v1/providers/${id}/sync`, {});
+    providerIds.push(id);
+  }
+  const bombs = [await provider('bomb', 'llm', '/bomb'), await provider('mcp-bomb', 'mcp', '/mcp')];
+  const gateway = await ok('POST', '/v1/gateways', { name: 'edge', providerIds });
+  const inventory = await ok('GET', `/v1/providers/${providerIds[0]}/inventory?limit=1`);
+  agent.destroy();
+  return { keys, providerIds, bombs, gatewayId: gateway.id, itemId: inventory.items[0].id };
+}
+
+async function attack(world: HostileWorld, milliseconds: number): Promise<AttackReport> {
+  const until = performance.now() + milliseconds;
+  const report: AttackReport = { answers: {}, attacks: {} };
+  const sockets = openIdleSockets();
+  const loops = ATTACKS.flatMap((each, index) =>
+    Array.from({ length: CONNECTIONS }, async (_, connection) => {
+      const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+      const counts: Record<string, number> = {};
+      for (let count = connection; performance.now() < until; count += CONNECTIONS) {
+        const account = world.keys[(index * CONNECTIONS + connection + count) % world.keys.length] ?? key;
+        const status = await send(agent, each.request({ ...world, key: account }, count)).then(
+          (answer) => String(answer.status),
+          () => 'none',
+        );
+        counts[status] = (counts[status] ?? 0) + 1;
+        report.answers[status] = (report.answers[status] ?? 0) + 1;
+        // A refused connection would be tried again without end.
+        if (status === 'none') await sleep(10);
+      }
+      report.attacks[each.name] = `${report.attacks[each.name] ?? ''} ${JSON.stringify(counts)}`.trim();
+      agent.destroy();
+    }),
+  );
+  await Promise.all(loops);
+  for (const socket of sockets) socket.destroy();
+  return report;
+}
+
+function openIdleSockets(): Socket[] {
+  const { hostname, port } = new URL(url);
+  return Array.from({ length: IDLE_SOCKETS }, () => {
+    const socket = connect({ host: hostname, port: Number(port), localAddress: IDLE_ADDRESS });
+    socket.on('error', () => {});
+    return socket;
+  });
+}
+
+const world = await prepare();
+parentPort?.on('message', (milliseconds: number) => {
+  void attack(world, milliseconds).then((report) => parentPort?.postMessage(report));
+});
+parentPort?.postMessage('ready');

@@ -1,0 +1,162 @@
+import { randomBytes } from 'node:crypto';
+
+/** What the attacker has made before the attack: a tenant of its own, with every scope. */
+export type HostileWorld = {
+  keys: readonly string[];
+  /** With 5,000 items each. */
+  providerIds: readonly string[];
+  /** Their lists grow when they are read. */
+  bombs: readonly string[];
+  /** Lists the providers: a session grants 10,000 items. */
+  gatewayId: string;
+  itemId: string;
+};
+
+export type Request = {
+  method: string;
+  path: string;
+  /** A string goes as it is. */
+  body?: object | string | undefined;
+  headers?: Record<string, string>;
+  /** Null: none. */
+  key: string | null;
+};
+
+type Attack = { name: string; request: (world: HostileWorld & { key: string }, count: number) => Request };
+
+const MIB = 1024 * 1024;
+
+const UNKNOWN_MEMBERS = JSON.stringify(Object.fromEntries(Array.from({ length: 85_000 }, (_, i) => [`m${i}`, 0])));
+const DEEP = `${'['.repeat(500_000)}${']'.repeat(500_000)}`;
+const LONG_LIST = JSON.stringify({
+  name: 'x',
+  kind: 'llm',
+  metadata: { list: Array.from({ length: 400_000 }, () => 0) },
+});
+const DECLARED = Array.from({ length: 3000 }, (_, index) => ({
+  provider: 'first',
+  kind: 'model',
+  name: `model-${index}`,
+}));
+
+const post = (path: string, body?: object | string) => (world: { key: string }) => ({
+  method: 'POST',
+  path,
+  body,
+  key: world.key,
+});
+const get = (path: string) => (world: { key: string }) => ({ method: 'GET', path, key: world.key });
+
+/** Every kind of work that a caller can ask for, at its limits. */
+export const ATTACKS: readonly Attack[] = [
+  { name: 'bodies with unknown members', request: post('/v1/service-accounts', UNKNOWN_MEMBERS) },
+  { name: 'bodies that nest', request: post('/v1/providers', DEEP) },
+  { name: 'bodies with long lists', request: post('/v1/providers', LONG_LIST) },
+  {
+    name: 'registrations',
+    request: () => ({ method: 'POST', path: '/v1/onboarding/register', body: UNKNOWN_MEMBERS, key: null }),
+  },
+  {
+    name: 'manifests',
+    request: ({ key }, count) => ({
+      method: 'POST',
+      path: '/v1/manifests',
+      body: { kind: 'agent', name: 'agent', spec: { declares: DECLARED, 'x-count': count } },
+      key,
+    }),
+  },
+  {
+    name: 'keys that do not exist',
+    request: () => ({ method: 'GET', path: '/v1/providers', key: randomBytes(20).toString('hex') }),
+  },
+  {
+    name: 'public paths',
+    request: (_, count) => ({
+      method: 'GET',
+      path: ['/openapi.json', '/readyz', '/none'][count % 3] ?? '/',
+      key: null,
+    }),
+  },
+  {
+    name: 'lists',
+    request: ({ key, providerIds }) => get(`/v1/providers/${providerIds[0]}/inventory?limit=100`)({ key }),
+  },
+  { name: 'filters that find nothing', request: get('/v1/runtime-observations?name=none&limit=100') },
+  { name: 'filters of traces', request: get('/v1/traces?service_name=none&limit=100') },
+  { name: 'filters of the audit', request: get('/v1/audit-events?operation=none&limit=100') },
+  { name: 'proofs of the audit chain', request: get('/v1/audit-events/verify?limit=100') },
+  { name: 'searches', request: post('/v1/service-accounts/search', { query: 'a', limit: 100 }) },
+  { name: 'sessions', request: ({ key, gatewayId }) => post(`/v1/gateways/${gatewayId}/sessions`, {})({ key }) },
+  {
+    name: 'lists of sessions',
+    request: ({ key, gatewayId }) => get(`/v1/gateways/${gatewayId}/sessions?limit=100`)({ key }),
+  },
+  {
+    name: 'blocks',
+    request: ({ key, providerIds, itemId }, count) => ({
+      method: 'PUT',
+      path: `/v1/providers/${providerIds[0]}/inventory/${itemId}`,
+      body: { status: count % 2 === 0 ? 'blocked' : 'available' },
+      key,
+    }),
+  },
+  {
+    name: 'syncs of bombs',
+    request: ({ key, bombs }, count) => post(`/v1/providers/${bombs[count % bombs.length]}/sync`, {})({ key }),
+  },
+  {
+    name: 'syncs of long lists',
+    request: ({ key, providerIds }, count) => post(`/v1/providers/${providerIds[count % 2]}/sync`, {})({ key }),
+  },
+  {
+    name: 'renames',
+    request: ({ key, providerIds }, count) => ({
+      method: 'PUT',
+      path: `/v1/providers/${providerIds[1]}`,
+      body: { name: count % 2 === 0 ? 'renamed' : 'second' },
+      key,
+    }),
+  },
+  {
+    name: 'keys',
+    request: ({ key }, count) => post(`/v1/service-accounts/account-${count % 20}/keys`, { scopes: ['*'] })({ key }),
+  },
+  { name: 'spans', request: ({ key }, count) => ({ method: 'POST', path: '/v1/traces', body: manySpans(count), key }) },
+  {
+    name: 'idempotency keys',
+    request: ({ key }, count) => ({
+      method: 'POST',
+      path: '/v1/operator/tasks/none/claim',
+      body: 'x'.repeat(MIB / 2),
+      headers: { 'idempotency-key': `key-${count}` },
+      key,
+    }),
+  },
+  {
+    name: 'recommendations',
+    request: ({ key, providerIds }) => post(`/v1/providers/${providerIds[0]}/recommendations/apply`, {})({ key }),
+  },
+  {
+    name: 'apply what is recommended',
+    request: ({ key, providerIds }) => get(`/v1/providers/${providerIds[1]}/recommendations?limit=100`)({ key }),
+  },
+];
+
+/** 200 spans, each of a model that was never seen. */
+function manySpans(count: number): object {
+  const now = String(BigInt(Date.now()) * 1_000_000n);
+  const spans = Array.from({ length: 200 }, (_, index) => ({
+    traceId: randomBytes(16).toString('hex'),
+    spanId: randomBytes(8).toString('hex'),
+    name: 'chat',
+    kind: 3,
+    startTimeUnixNano: now,
+    endTimeUnixNano: now,
+    attributes: [
+      { key: 'gen_ai.operation.name', value: { stringValue: 'chat' } },
+      { key: 'gen_ai.provider.name', value: { stringValue: 'first' } },
+      { key: 'gen_ai.request.model', value: { stringValue: `unknown-${count}-${index}` } },
+    ],
+  }));
+  return { resourceSpans: [{ scopeSpans: [{ spans }] }] };
+}

@@ -1,0 +1,151 @@
+import { readFile } from 'node:fs/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Worker } from 'node:worker_threads';
+import { Connection } from '../connection.ts';
+import { percentile } from '../load.ts';
+import { type Finding, finding, type Options, type Part } from '../part.ts';
+import { ADMIN, killService, type Service, startService } from '../service.ts';
+import { onEachStore } from '../stores.ts';
+import type { AttackReport, AttackSettings } from './attacker.ts';
+import { NormalTenant, type Sample } from './normal-tenant.ts';
+
+const SETTINGS = {
+  long: { aloneMs: 20_000, attackMs: 120_000, noiseMs: 15 },
+  // Beside other suites on the same cores: only a stall of the service stands out there.
+  short: { aloneMs: 1500, attackMs: 5000, noiseMs: 500 },
+};
+
+/** Beside an attack the p99 of another tenant stays within so many times that without; below `noiseMs` it is noise. */
+const TIMES = 3;
+
+/** The most memory that the service may take, in MiB. */
+const MAX_MEMORY_MIB = 1024;
+
+/** How long the attacker may take to prepare, in milliseconds. */
+const PREPARE_MS = 120_000;
+
+/** One tenant with every scope does its worst through every kind of operation; another one works normally beside it. */
+export const tenants: Part = {
+  name: 'tenants',
+  async run({ short, progress }: Options): Promise<Finding[]> {
+    const setting = short ? SETTINGS.short : SETTINGS.long;
+    return (
+      await onEachStore(async (store) => {
+        const service = await startService({
+          databaseUrl: store.url,
+          environment: { QM_RATE_LIMITS: 'on', QM_ALLOW_PRIVATE_ADDRESSES: '127.0.0.0/8' },
+        });
+        try {
+          return await underAttack(service, { ...setting, name: store.name, progress });
+        } finally {
+          await killService(service);
+        }
+      })
+    ).flat();
+  },
+};
+
+type Setting = (typeof SETTINGS)['long'] & { name: string; progress: Options['progress'] };
+
+async function underAttack(service: Service, setting: Setting): Promise<Finding[]> {
+  const { name, aloneMs, attackMs, noiseMs, progress } = setting;
+  const admin = new Connection(service.url, ADMIN);
+  const normal = await NormalTenant.found(service.url, admin);
+  const attacker = await startAttacker({ url: service.url, key: await ownerKey(admin, 'hostile') });
+  admin.close();
+  try {
+    normal.start();
+    // The first requests compile and cache what all later ones use.
+    await sleep(aloneMs / 4);
+    const alone = await normal.during(() => sleep(aloneMs));
+    const memoryBefore = await peakMemoryOf(service);
+    let report: AttackReport | undefined;
+    const beset = await normal.during(async () => {
+      report = await attacker.attack(attackMs);
+    });
+    await normal.stop();
+    if (report === undefined) throw new Error('the attack has no report');
+    const memory = await peakMemoryOf(service);
+    const sent = Object.values(report.answers).reduce((sum, count) => sum + count, 0);
+    for (const [attack, figures] of Object.entries(report.attacks)) progress?.(`${name}: ${attack}: ${figures}`);
+    const [p99Alone, p99Beset] = [p99Of(alone), p99Of(beset)];
+    const times = p99Beset / p99Alone;
+    const slow = times > TIMES && p99Beset > noiseMs;
+    const refused = beset.filter(({ status }) => status !== 200);
+    return [
+      finding({
+        promise: `${name}: beside a hostile tenant, the p99 of another stays within ${TIMES} times of alone`,
+        measured: `${ms(p99Alone)} alone, ${ms(p99Beset)} beside ${sent} hostile requests (${times.toFixed(2)} times); longest ${ms(longest(alone))} and ${ms(longest(beset))}`,
+        figures: { p99Alone, p99Beset, times, longestAlone: longest(alone), longestBeset: longest(beset), sent },
+        faults: slow ? [`the p99 is ${times.toFixed(2)} times as long`] : [],
+      }),
+      finding({
+        promise: `${name}: beside a hostile tenant, nothing of another is refused`,
+        measured: `${beset.length} requests, ${refused.length} refused; answers to the attacker: ${JSON.stringify(report.answers)}`,
+        figures: { requests: beset.length, refused: refused.length },
+        faults: refused.slice(0, 5).map(({ what, status, error }) => `${what}: ${status ?? error}`),
+      }),
+      finding({
+        promise: `${name}: beside a hostile tenant, the service stays below ${MAX_MEMORY_MIB} MiB`,
+        measured: `${memoryBefore.toFixed(0)} MiB before, ${memory.toFixed(0)} MiB at the most`,
+        figures: { memoryBefore, memory },
+        faults: memory > MAX_MEMORY_MIB ? [`it took ${memory.toFixed(0)} MiB`] : [],
+      }),
+    ];
+  } finally {
+    await attacker.end();
+    await normal.stop();
+  }
+}
+
+/** An account with every scope, in a tenant of its own. */
+async function ownerKey(admin: Connection, tenantId: string): Promise<string> {
+  await admin.ok('POST', '/v1/service-accounts', { body: { id: 'owner', name: 'owner', tenantId } });
+  const path = `/v1/service-accounts/owner/keys?tenant_id=${tenantId}`;
+  const { key } = await admin.ok('POST', path, { body: { scopes: ['*'] } });
+  return key;
+}
+
+/** The attacker has a thread of its own, so that what it computes delays no request of the other tenant. */
+async function startAttacker(settings: AttackSettings) {
+  const thread = new Worker(new URL('attacker.ts', import.meta.url), { workerData: settings });
+  const next = <T>(): Promise<T> =>
+    new Promise((resolve, reject) => {
+      thread.once('message', resolve);
+      thread.once('error', reject);
+    });
+  const prepared = next<'ready'>();
+  const late = sleep(PREPARE_MS, undefined, { ref: false }).then(() => {
+    throw new Error('the attacker took too long to prepare');
+  });
+  await Promise.race([prepared, late]);
+  return {
+    attack(milliseconds: number): Promise<AttackReport> {
+      const report = next<AttackReport>();
+      thread.postMessage(milliseconds);
+      return report;
+    },
+    end: () => thread.terminate(),
+  };
+}
+
+function p99Of(samples: readonly Sample[]): number {
+  return percentile(
+    samples.map(({ tookMs }) => tookMs),
+    0.99,
+  );
+}
+
+function longest(samples: readonly Sample[]): number {
+  return Math.max(0, ...samples.map(({ tookMs }) => tookMs));
+}
+
+function ms(value: number): string {
+  return `${value.toFixed(1)} ms`;
+}
+
+/** The most memory that the process had, in MiB. */
+async function peakMemoryOf({ process: { pid } }: Service): Promise<number> {
+  const status = await readFile(`/proc/${pid}/status`, 'utf8');
+  return Number(/^VmHWM:\s+(\d+) kB/m.exec(status)?.[1]) / 1024;
+}
