@@ -8,6 +8,7 @@ import type { SyncRuns } from './inventory-sync/runs.ts';
 import type { Metrics } from './metrics.ts';
 import type { OutboundPolicy } from './outbound/outbound.ts';
 import type { CursorCodec } from './pages.ts';
+import type { FairTurns } from './rate-limits/fair-turns.ts';
 import type { OnboardingLimit } from './rate-limits/limits.ts';
 import type { TenantLimits } from './tenants/limits.ts';
 
@@ -30,6 +31,8 @@ export type Services = {
   sealer: Sealer;
   registrations: OnboardingLimit;
   organizations: OnboardingLimit;
+  /** Whose request is worked on next. */
+  turns: FairTurns;
   /** What each tenant may have. */
   tenantLimits: TenantLimits;
   /** Requests of a tenant that were counted in the current minute. */

@@ -13,6 +13,7 @@ import {
   performIfMatch,
   refuseUnusable,
 } from './preconditions/require-match.ts';
+import { inFairTurn } from './rate-limits/fair-turns.ts';
 import type { Services } from './services.ts';
 
 /** What every call has at hand, whichever way it came in. */
@@ -25,6 +26,8 @@ export type Context = Preconditions & {
   principal: Principal | null;
   /** Why the call is refused whatever it asks: its credential, or a limit that was reached. */
   refused?: unknown;
+  /** Whether the procedure has to wait for its turn. A call over REST has waited before. */
+  waitsForTurn?: boolean | undefined;
 };
 
 /** The same, behind an operation that asks for credentials. */
@@ -61,7 +64,8 @@ export function endpoint<I, O, R>(operation: Operation<I, O, R>) {
       if (!own) refuseForeignTenants(reach, raw);
       refuseUnusable(operation, ctx);
       checkValues(raw);
-      const result = await next({ ctx: { ...ctx, principal, reach, operation: operation } });
+      const run = () => next({ ctx: { ...ctx, principal, reach, operation: operation } });
+      const result = await (ctx.waitsForTurn === true ? inFairTurn(ctx, operation, run) : run());
       if (!result.ok) throw explained(result.error, operation, raw);
       return result;
     })

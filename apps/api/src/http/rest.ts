@@ -42,6 +42,8 @@ export type RestOptions = {
   requestId: (res: ServerResponse) => string;
   /** Hears which operation a request is of. */
   onMatched?: (res: ServerResponse, operation: Operation) => void;
+  /** Has a request worked on when it is its turn; at once where left out. */
+  inTurn?: (context: Context, operation: Operation, work: () => Promise<void>) => Promise<void>;
   /** Answers operations with transport `otlp`, credentials, errors and all. */
   otlp?: (req: IncomingMessage, res: ServerResponse, operation: Operation) => Promise<void>;
   /** Hears of every refusal, foreseen or not. */
@@ -87,6 +89,7 @@ export function restHandler(
     const call = procedureRunner(procedure, { path, checkAnswers: options.checkAnswers ?? false });
     served.set(operation, { readQuery: queryReader(operation.query), run: bridge(operation, call) });
   }
+  const inTurn = options.inTurn ?? ((_context, _operation, work) => work());
   const route = routeTable([...served.keys(), ...(options.operations ?? [])]);
 
   return async (req, res, next) => {
@@ -122,7 +125,9 @@ export function restHandler(
       const raw = { path: match.path, query, body, [QUERY_TEXT]: text };
       const context = await options.createContext(req, res, principal, requestId);
       refuseUnusable(operation, context);
-      await target.run({ req, res, context, raw, refuse, refused: null, json: '', notModified: false });
+      const call: Call = { req, res, context, raw, refuse, refused: null, json: '', notModified: false };
+      // Once the body is there: a caller who sends it slowly keeps no turn meanwhile.
+      await inTurn(context, operation, () => target.run(call));
     } catch (error) {
       sendAnswer(req, res, refuse(error));
     }

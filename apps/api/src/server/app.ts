@@ -15,6 +15,7 @@ import { sendAnswer } from '../http/send.ts';
 import { keyFailure } from '../idempotency/key-header.ts';
 import { otlpReceiver } from '../otlp/receiver.ts';
 import type { Preconditions } from '../preconditions/require-match.ts';
+import { inFairTurn } from '../rate-limits/fair-turns.ts';
 import { createIdentify, type Identify } from '../rate-limits/identify.ts';
 import type { RequestLimits } from '../rate-limits/limits.ts';
 import { appRouter, procedures } from '../router.ts';
@@ -192,6 +193,7 @@ function v1Handler({ services, config, checkAnswers }: AppOptions, { identify, a
       address: addressOf(req),
       ...preconditionsOf(req),
     }),
+    inTurn: inFairTurn,
     requestId: requestIdOf,
     onMatched: (res, { operationId }) => noteOperation(res, operationId),
     otlp: async (req, res, operation) => {
@@ -220,7 +222,7 @@ function trpcHandler(services: Services, identify: Identify) {
       const requestId = requestIdOf(res);
       try {
         const principal = await identify(req, res, { operation, requestId });
-        return contextOf(services, req, { principal, requestId });
+        return { ...contextOf(services, req, { principal, requestId }), waitsForTurn: true };
       } catch (refused) {
         // Thrown here, it would be answered without the request's id.
         return { ...contextOf(services, req, { principal: null, requestId }), refused };

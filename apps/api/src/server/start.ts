@@ -14,6 +14,7 @@ import { SYNC_LIMITS, type SyncLimits, syncRuns } from '../inventory-sync/runs.t
 import { createMetrics } from '../metrics.ts';
 import { type Resolver, resolveAll } from '../outbound/resolver.ts';
 import { cursorCodec } from '../pages.ts';
+import { FairTurns } from '../rate-limits/fair-turns.ts';
 import { createLimits } from '../rate-limits/limits.ts';
 import { SHARED_LIMITS_WAIT_MS, sharedPoints } from '../rate-limits/shared-points.ts';
 import type { Services } from '../services.ts';
@@ -125,6 +126,7 @@ export async function startServer(config: Config, parts: Parts = {}): Promise<Ru
       sealer: sealer({ db, log, metrics, now, secrets, publicUrl }),
       refusals: refusalLog(db, now, () => metrics.refusalsDropped.inc()),
       ...{ registrations, organizations },
+      turns: new FairTurns(),
       tenantLimits: new TenantLimits(now),
       requestsOfTenant: () => 0,
       tokens: issuer === null ? null : createTokenVerifier({ ...config.oidc, issuer, now }),

@@ -76,24 +76,27 @@ const CREATIONS: Record<string, { resource: string; create: (id: string) => [pat
   'a gateway': { resource: 'gateways', create: (id) => ['/v1/gateways', { name: id, providerIds: [] }] },
 };
 
-test.each(Object.entries(CREATIONS))('%s beyond the limit of the tenant is refused, and deleting makes room', async (_, row) => {
-  const { tenantId, as, setLimits, usage } = await newTenant();
-  const { used } = (await usage())[row.resource];
-  await setLimits({ [row.resource]: used + 2 });
-  const send = (id: string) => {
-    const [path, body] = row.create(id);
-    return server.call('POST', path, { as, body: { ...body, tenantId } });
-  };
-  const created = [await send(unique('a')), await send(unique('b'))];
-  expect(created.map(({ status }) => status)).toEqual([200, 200]);
-  const refused = await send(unique('c'));
-  expectProblem(refused, 409, 'tenant_limit_reached');
-  expect(refused.body.detail).toContain(String(used + 2));
-  expect((await usage())[row.resource]).toEqual({ used: used + 2, limit: used + 2, isDefault: false });
-  const [path] = row.create('');
-  await server.ok('DELETE', `${path}/${created[0]?.body.id}`, { as });
-  expect((await send(unique('d'))).status).toBe(200);
-});
+test.each(Object.entries(CREATIONS))(
+  '%s beyond the limit of the tenant is refused, and deleting makes room',
+  async (_, row) => {
+    const { tenantId, as, setLimits, usage } = await newTenant();
+    const { used } = (await usage())[row.resource];
+    await setLimits({ [row.resource]: used + 2 });
+    const send = (id: string) => {
+      const [path, body] = row.create(id);
+      return server.call('POST', path, { as, body: { ...body, tenantId } });
+    };
+    const created = [await send(unique('a')), await send(unique('b'))];
+    expect(created.map(({ status }) => status)).toEqual([200, 200]);
+    const refused = await send(unique('c'));
+    expectProblem(refused, 409, 'tenant_limit_reached');
+    expect(refused.body.detail).toContain(String(used + 2));
+    expect((await usage())[row.resource]).toEqual({ used: used + 2, limit: used + 2, isDefault: false });
+    const [path] = row.create('');
+    await server.ok('DELETE', `${path}/${created[0]?.body.id}`, { as });
+    expect((await send(unique('d'))).status).toBe(200);
+  },
+);
 
 describe('the other limits', () => {
   test('API keys: expired and revoked ones do not count, and a rotation without overlap needs no room', async () => {

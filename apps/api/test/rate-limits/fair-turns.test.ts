@@ -1,0 +1,59 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { expect, test } from 'vitest';
+import { FairTurns } from '../../src/rate-limits/fair-turns.ts';
+
+/** Work that goes on until it is told to end. */
+function startWork(turns: FairTurns, caller: string, started: string[]) {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const done = turns.run(caller, () => {
+    started.push(caller);
+    return promise;
+  });
+  return { done, end: resolve };
+}
+
+test('a caller that is alone has many requests worked on at once', async () => {
+  const turns = new FairTurns();
+  const started: string[] = [];
+  const works = Array.from({ length: 100 }, () => startWork(turns, 'a', started));
+  await nextTurn();
+  expect(started).toHaveLength(100);
+  for (const { end } of works) end();
+  await Promise.all(works.map(({ done }) => done));
+});
+
+test('beside others a caller has four, the rest wait in their order, and the other one starts at once', async () => {
+  const turns = new FairTurns();
+  const started: string[] = [];
+  await turns.run('b', async () => {});
+  const works = Array.from({ length: 10 }, () => startWork(turns, 'a', started));
+  const other = startWork(turns, 'b', started);
+  await nextTurn();
+  expect(started).toEqual(['a', 'a', 'a', 'a', 'b']);
+  works[0]?.end();
+  await works[0]?.done;
+  await nextTurn();
+  expect(started).toEqual(['a', 'a', 'a', 'a', 'b', 'a']);
+  for (const { end } of [...works, other]) end();
+  await Promise.all([...works, other].map(({ done }) => done));
+  expect(started.filter((caller) => caller === 'a')).toHaveLength(10);
+});
+
+test('work that fails gives its turn back', async () => {
+  const turns = new FairTurns();
+  await turns.run('b', async () => {});
+  const failing = Array.from({ length: 20 }, () => turns.run('a', () => Promise.reject(new Error('no'))));
+  const results = await Promise.allSettled(failing);
+  expect(results.map(({ status }) => status)).toEqual(Array.from({ length: 20 }, () => 'rejected'));
+  expect(await turns.run('a', async () => 'works')).toBe('works');
+});
+
+test('more waiting requests than a caller may have are refused with 429', async () => {
+  const turns = new FairTurns();
+  await turns.run('b', async () => {});
+  const works = Array.from({ length: 504 }, () => startWork(turns, 'a', []));
+  await expect(turns.run('a', async () => {})).rejects.toMatchObject({ status: 429 });
+  expect(await turns.run('b', async () => 'not affected')).toBe('not affected');
+  for (const { end } of works) end();
+  await Promise.all(works.map(({ done }) => done));
+});
