@@ -29,7 +29,7 @@ const IDLE_SOCKETS = 1500;
 const ATTACKER_ADDRESS = '127.0.0.66';
 const IDLE_ADDRESS = '127.0.0.67';
 
-const ANSWER_TIMEOUT_MS = 20_000;
+const ANSWER_TIMEOUT_MS = 60_000;
 
 const { url, key } = workerData as AttackSettings;
 
