@@ -18,10 +18,11 @@ import type { Listing } from './listing.ts';
 
 type Counts = Pick<InventorySync, 'added' | 'updated' | 'removed' | 'unchanged'>;
 
-const ITEMS_OF_READ = 500;
+/** Items that are read or written between two turns of the event loop: each may have 16 KiB of attributes. */
+const ITEMS_OF_READ = 100;
 
 /** Columns of a row times rows of a statement stay below what databases bind. */
-const ROWS_OF_STATEMENT = 200;
+const ROWS_OF_STATEMENT = 100;
 
 /** Items written before the event loop gets a turn: the database answers without giving it one. */
 const OF_TURN = 50;
@@ -34,7 +35,7 @@ export async function writeListing(
   now: Date,
 ): Promise<Counts> {
   const scope = scopeOf(provider);
-  const { added, updated, removed, unchanged } = compare(await knownItems(trx, provider, listing), listing, now);
+  const { added, updated, removed, unchanged } = await compare(await knownItems(trx, provider, listing), listing, now);
   const lastSeenAt = now.toISOString();
   const written: string[] = [];
   for (const items of batches(added)) {
