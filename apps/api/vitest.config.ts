@@ -65,13 +65,14 @@ const ON_SQLITE_ALONE = [
   'test/server.test.ts',
   'test/token-email.test.ts',
   'test/unavailable-database.test.ts',
+  'test/worker-queue.test.ts',
 ];
 
 /** Several processes on one server, and a server that goes away. */
 const ON_POSTGRES_ALONE = ['test/postgres/**/*.test.ts'];
 
 /** Needs modules that no other file has used: it waits for the first thread that they start. */
-const WITH_MODULES_OF_ITS_OWN = ['test/traces/reading-thread.test.ts'];
+const WITH_MODULES_OF_ITS_OWN = ['test/traces/reading-thread.test.ts', 'test/inventory-sync/answer-thread.test.ts'];
 
 const globalSetup = [fileURLToPath(import.meta.resolve('@quartermaster/db/testing/database-setup.ts'))];
 const everything = ['test/**/*.test.ts'];

@@ -1,5 +1,6 @@
-import { setTimeout as sleep } from 'node:timers/promises';
+import { setImmediate as yieldToEventLoop, setTimeout as sleep } from 'node:timers/promises';
 import type { Provider } from '@quartermaster/contracts/providers.ts';
+import { visibleLine } from '@quartermaster/contracts/visible-text.ts';
 import { findProvider } from '@quartermaster/db/repositories/providers.ts';
 import { scopeOf } from '@quartermaster/db/tenancy.ts';
 import { OutboundFailure, seconds, statusFailure } from '../outbound/failure.ts';
@@ -10,6 +11,9 @@ import { SyncInterrupted } from './runs.ts';
 
 /** Characters of a text that can be a secret at all. */
 const SECRET_MIN = 8;
+
+/** Items that are searched for a secret before the event loop gets a turn: each may have 16 KiB of attributes. */
+const ITEMS_OF_TURN = 100;
 
 export type SyncableProvider = Provider & { baseUrl: string };
 
@@ -52,7 +56,7 @@ export async function fetchListing(
       // After the secret: one that was put for another address must not go to this one.
       await requireSame(services, provider);
       const listing = await ask(services, provider, { headers: secret?.headers ?? {}, totalMs, signal, onProgress });
-      if (secret && repeats(listing, secret.text))
+      if (secret && (await repeats(listing, secret.text)))
         throw new OutboundFailure('it lists the credential that it was sent');
       return listing;
     } catch (error) {
@@ -108,10 +112,16 @@ async function ask(
  * Whether a secret stands in what was listed: whoever may read the inventory would read it there. Shorter ones are found
  * anywhere, and are none.
  */
-function repeats({ items, errors }: Listing, secret: string): boolean {
+async function repeats({ items, errors }: Listing, secret: string): Promise<boolean> {
   if (secret.length < SECRET_MIN) return false;
-  const written = JSON.stringify(secret).slice(1, -1);
-  return [...items, ...errors].some((item) => JSON.stringify(item).includes(written));
+  // Texts have hidden characters written out.
+  const written = [secret, visibleLine(secret)].map((text) => JSON.stringify(text).slice(1, -1));
+  for (const [index, item] of [...items, ...errors].entries()) {
+    const json = JSON.stringify(item);
+    if (written.some((text) => json.includes(text))) return true;
+    if (index % ITEMS_OF_TURN === ITEMS_OF_TURN - 1) await yieldToEventLoop();
+  }
+  return false;
 }
 
 /** Half to one and a half of a pause that doubles, and no less than what the far side asks for. */

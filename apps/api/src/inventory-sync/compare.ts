@@ -1,3 +1,4 @@
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import type { FoundItem, KnownItem, SyncedChange } from '@quartermaster/db/repositories/inventory-sync.ts';
 import type { Listing } from './listing.ts';
 
@@ -12,6 +13,9 @@ export type Comparison = {
   unchanged: string[];
 };
 
+/** Items that are compared before the event loop gets a turn: the attributes of each may be long. */
+const BATCH_SIZE = 100;
+
 /**
  * Compares what is known with what was found.
  *
@@ -21,10 +25,11 @@ export type Comparison = {
  *   all that was accepted, and what was found stands beside it until somebody accepts it, or it is changed back.
  * - Texts and attributes follow the provider; what people declared keeps what they wrote, and is filled in alone.
  */
-export function compare(known: readonly KnownItem[], listing: Listing, now: Date): Comparison {
+export async function compare(known: readonly KnownItem[], listing: Listing, now: Date): Promise<Comparison> {
   const found = new Map(listing.items.map((item) => [keyOf(item), item]));
   const result: Comparison = { added: [], updated: [], removed: [], unchanged: [] };
-  for (const item of known) {
+  for (const [index, item] of known.entries()) {
+    if (index % BATCH_SIZE === BATCH_SIZE - 1) await yieldToEventLoop();
     const key = keyOf(item);
     const again = found.get(key);
     if (again) {

@@ -20,8 +20,8 @@ export const SYNC_LIMITS: SyncLimits = {
   pauseMs: 500,
   connectMs: 3000,
   totalMs: 10_000,
-  answerBytes: 16 * MEGABYTE,
-  totalBytes: 32 * MEGABYTE,
+  answerBytes: 8 * MEGABYTE,
+  totalBytes: 16 * MEGABYTE,
 };
 
 /** What ended a sync from inside the service: nothing that the provider did. */

@@ -19,10 +19,11 @@ import type { Listing } from './listing.ts';
 
 type Counts = Pick<InventorySync, 'added' | 'updated' | 'removed' | 'unchanged'>;
 
-const ITEMS_OF_READ = 500;
+/** Items that are read or written between two turns of the event loop: each may have 16 KiB of attributes. */
+const ITEMS_OF_READ = 100;
 
 /** Columns of a row times rows of a statement stay below what databases bind. */
-const ROWS_OF_STATEMENT = 200;
+const ROWS_OF_STATEMENT = 100;
 
 /** Items written before the event loop gets a turn: the database answers without giving it one. */
 const OF_TURN = 50;
@@ -35,7 +36,7 @@ export async function writeListing(
   now: Date,
 ): Promise<Counts> {
   const scope = scopeOf(provider);
-  const { added, updated, removed, unchanged } = compare(await knownItems(trx, provider, listing), listing, now);
+  const { added, updated, removed, unchanged } = await compare(await knownItems(trx, provider, listing), listing, now);
   await tenantLimits.add(trx, provider.tenantId, 'inventoryItems', added.length);
   const lastSeenAt = now.toISOString();
   const written: string[] = [];

@@ -1,3 +1,5 @@
+type About = { transient?: boolean; status?: number; retryAfterMs?: number | null; cause?: unknown };
+
 /**
  * Why a request to a provider came to nothing, in words of ours alone: nothing that the far side wrote, and no secret,
  * ever becomes part of one, since tasks, answers and logs repeat it.
@@ -10,8 +12,8 @@ export class OutboundFailure extends Error {
   /** How long the far side asks to be left alone. */
   readonly retryAfterMs: number | null;
 
-  constructor(reason: string, about: { transient?: boolean; status?: number; retryAfterMs?: number | null } = {}) {
-    super(reason);
+  constructor(reason: string, about: About = {}) {
+    super(reason, { cause: about.cause });
     this.name = 'OutboundFailure';
     this.transient = about.transient ?? false;
     this.status = about.status ?? null;

@@ -39,6 +39,8 @@ export type Outbound = {
   fetch: (url: string | URL, init?: Pick<RequestInit, 'method' | 'headers' | 'body' | 'signal'>) => Promise<Response>;
   /** Ends with the first failure, with a limit passed, or with what ends the caller's. */
   signal: AbortSignal;
+  /** Ends the conversation for a reason. @returns what failed first */
+  fail: (failure: OutboundFailure) => OutboundFailure;
   /** What failed first: what is thrown afterwards follows from it. */
   failure: () => OutboundFailure | null;
   /** The answer that came last, without its body. */
@@ -103,6 +105,7 @@ export function openOutbound(
 
   return {
     signal,
+    fail,
     failure: () => first,
     lastAnswer: () => last,
     async fetch(url, init = {}) {

@@ -1,7 +1,8 @@
 import type { FoundItem, KnownItem } from '@quartermaster/db/repositories/inventory-sync.ts';
 import { expect, test } from 'vitest';
 import { compare } from '../../src/inventory-sync/compare.ts';
-import { type ListedItem, type Listing, listingOf, MAX_ITEMS } from '../../src/inventory-sync/listing.ts';
+import { type ListedItem, MAX_ITEMS, type ReadItem, readItem } from '../../src/inventory-sync/item.ts';
+import { type Listing, listingOf } from '../../src/inventory-sync/listing.ts';
 
 const NOW = new Date('2026-03-01T12:00:00.000Z');
 const detectedAt = NOW.toISOString();
@@ -59,9 +60,9 @@ const FOUND_AGAIN: Row[] = [
   ],
 ];
 
-test.each(FOUND_AGAIN)('found again: %s', (_, known, found, change) => {
+test.each(FOUND_AGAIN)('found again: %s', async (_, known, found, change) => {
   const listing = { kinds: ['tool' as const], items: [{ ...FOUND, ...found }], errors: [], errorCount: 0 };
-  const result = compare([{ ...KNOWN, ...known }], listing, NOW);
+  const result = await compare([{ ...KNOWN, ...known }], listing, NOW);
   expect(result).toEqual({
     ...{ added: [], removed: [] },
     updated: change === null ? [] : [{ id: 'inv_1', change }],
@@ -78,15 +79,17 @@ const GONE: [string, Partial<KnownItem>, boolean][] = [
   ['a retired one', { status: 'retired' }, false],
 ];
 
-test.each(GONE)('gone: %s', (_, known, removed) => {
+test.each(GONE)('gone: %s', async (_, known, removed) => {
   const listing = { kinds: ['tool' as const], items: [], errors: [], errorCount: 0 };
-  const result = compare([{ ...KNOWN, ...known }], listing, NOW);
+  const result = await compare([{ ...KNOWN, ...known }], listing, NOW);
   expect(result).toEqual({ added: [], updated: [], unchanged: [], removed: removed ? ['inv_1'] : [] });
 });
 
+const PROVIDER = { name: 'mcp' };
+
 async function listed(item: Partial<ListedItem>): Promise<Listing> {
-  const listing = listingOf({ name: 'mcp' }, ['tool']);
-  await listing.add([{ kind: 'tool', name: 'search', attributes: {}, ...item }]);
+  const listing = listingOf(['tool']);
+  await listing.add([readItem({ kind: 'tool', name: 'search', attributes: {}, ...item }, PROVIDER)]);
   return listing.finished();
 }
 
@@ -95,7 +98,8 @@ async function only(item: Partial<ListedItem>): Promise<FoundItem> {
   const { items } = await listed(item);
   const [found] = items;
   if (!found || items.length > 1) throw new Error(`there are ${items.length} items`);
-  return found;
+  // Attributes stay text until they are written.
+  return JSON.parse(JSON.stringify(found)) as FoundItem;
 }
 
 test('texts are cut to what fields hold, between characters, and freed of what cannot be stored', async () => {
@@ -133,9 +137,11 @@ test('a definition that nests without end is an error of the item, and none of t
 });
 
 test('errors are counted all, and the first hundred shown; items are bounded', async () => {
-  const listing = listingOf({ name: 'mcp' }, ['tool']);
-  const tools = (count: number, name: (index: number) => string): ListedItem[] =>
-    Array.from({ length: count }, (_, index) => ({ kind: 'tool', name: name(index), attributes: {} }));
+  const listing = listingOf(['tool']);
+  const tools = (count: number, name: (index: number) => string): ReadItem[] =>
+    Array.from({ length: count }, (_, index) =>
+      readItem({ kind: 'tool', name: name(index), attributes: {} }, PROVIDER),
+    );
   await listing.add(tools(150, () => 'same'));
   const { items, errors, errorCount } = listing.finished();
   expect([items.length, errors.length, errorCount]).toEqual([1, 100, 149]);

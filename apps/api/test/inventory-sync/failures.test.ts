@@ -74,7 +74,7 @@ const REASONS: Record<string, { reason: RegExp; attempts: number; soon?: true }>
   hangs: { reason: /it did not answer within 0\.2 s/, attempts: 3, soon: true },
   'hangs in the middle of its answer': { reason: /it did not answer within 0\.2 s/, attempts: 3, soon: true },
   'answers 500': { reason: /it answered HTTP 500/, attempts: 3 },
-  'answers 200 MB': { reason: /the answer is larger than 16 MB/, attempts: 1 },
+  'answers 200 MB': { reason: /the answer is larger than 8 MB/, attempts: 1 },
   'closes midway': { reason: /the connection was closed before the answer was complete/, attempts: 3 },
   'closes its stream of events midway': { reason: /the connection was closed before/, attempts: 3 },
   'repeats its cursor for ever': { reason: /it repeats a cursor in its list of (models|tools)/, attempts: 1 },

@@ -1,0 +1,153 @@
+import type { ServerResponse } from 'node:http';
+import { monitorEventLoopDelay } from 'node:perf_hooks';
+import { gzipSync } from 'node:zlib';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expectProblem } from '../endpoints/harness.ts';
+import { unique } from '../support/people.ts';
+import { type Answered, type Body, startTestServer, type TestServer } from '../support/server.ts';
+import { inTools, type Kind } from './hostile.ts';
+import { LOOPBACK, startPeer } from './peers.ts';
+
+let server: TestServer;
+beforeAll(async () => {
+  server = await startTestServer(LOOPBACK, { syncLimits: { pauseMs: 1 } });
+});
+afterAll(() => server.stop());
+
+type Sent = { type: string; gzip: Buffer };
+
+/** A list of so many zeros, as a provider of this kind answers it; 16 KB on the wire for 8.3 million of them. */
+function zeros(kind: Kind, count: number, type = 'application/json'): (id: unknown) => Sent {
+  const list = gzipSync(`[${'0,'.repeat(count - 1)}0]`, { level: 9 });
+  return (id) => {
+    const isStream = type === 'text/event-stream';
+    const start =
+      kind === 'llm' ? '{"object":"list","data":' : `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":{"tools":`;
+    const end = kind === 'llm' ? '}' : '}}';
+    // Members of gzip may follow one another: only the long one is packed ahead.
+    const around = [`${isStream ? 'event: message\ndata: ' : ''}${start}`, `${end}${isStream ? '\n\n' : ''}`];
+    const [head, tail] = around.map((text) => gzipSync(text));
+    return { type, gzip: Buffer.concat([head ?? list, list, tail ?? list]) };
+  };
+}
+
+/** A provider whose server sends what it is given. */
+async function providerOf(kind: Kind, answer: (id: unknown) => Sent): Promise<string> {
+  const send = (res: ServerResponse, id: unknown) => {
+    const { type, gzip } = answer(id);
+    res.writeHead(200, { 'content-type': type, 'content-encoding': 'gzip' }).end(gzip);
+  };
+  const peer = await startPeer(kind === 'mcp' ? inTools(send, 'older') : (_req, res) => send(res, 1));
+  const body = { name: unique('provider'), kind, baseUrl: `${peer.url}/v1` };
+  return (await server.ok('POST', '/v1/providers', { as: server.admin, body })).id;
+}
+
+const sync = (id: string) => server.call('POST', `/v1/providers/${id}/sync`, { as: server.admin });
+
+/** A sync, and for how long the event loop did not turn meanwhile. */
+async function syncOf(kind: Kind, answer: (id: unknown) => Sent): Promise<{ answered: Answered; stallMs: number }> {
+  const id = await providerOf(kind, answer);
+  const delay = monitorEventLoopDelay({ resolution: 5 });
+  delay.enable();
+  const answered = await sync(id);
+  delay.disable();
+  return { answered, stallMs: delay.max / 1e6 };
+}
+
+const FORMS: [Kind, string][] = [
+  ['llm', 'application/json'],
+  ['mcp', 'application/json'],
+  ['mcp', 'text/event-stream'],
+];
+
+test.each(FORMS)(
+  'regression: an %s provider that answers 16 KB of %s with millions of items does not hold the event loop',
+  { timeout: 120_000 },
+  async (kind, type) => {
+    // Built and validated, they took 18 and 43 seconds, and 2.8 GB.
+    const within = await syncOf(kind, zeros(kind, 4_000_000, type));
+    expectProblem(within.answered, 502, 'sync_failed');
+    expect(within.answered.body.detail).toMatch(/its answer has more than 500000 values\.$/);
+    expect(within.stallMs).toBeLessThan(5000);
+    const beyond = await syncOf(kind, zeros(kind, 8_300_000, type));
+    expect(beyond.answered.body.detail).toMatch(/the answer is larger than 8 MB\.$/);
+    expect(beyond.stallMs).toBeLessThan(5000);
+  },
+);
+
+test.each(FORMS)('a list of an %s provider (%s) that is too long is refused by its length', async (kind, type) => {
+  const { answered } = await syncOf(kind, zeros(kind, 5001, type));
+  expect(answered.body.detail).toMatch(/it lists more than 5000 items\.$/);
+  // One less is looked at, item by item: none of them is valid.
+  const { answered: looked } = await syncOf(kind, zeros(kind, 5000, type));
+  expect([looked.status, looked.body.added, looked.body.errorCount]).toEqual([200, 0, 5000]);
+});
+
+const TOOLS = Array.from({ length: 2000 }, (_, index) => ({
+  name: `tool-${index}`,
+  title: `Tool ${index}`,
+  inputSchema: { type: 'object', properties: { q: { type: 'string', description: 'x'.repeat(2000) } } },
+}));
+
+/** Tools, as an MCP server lists them. */
+function toolsIn(type: string, tools: readonly object[], rest: object = {}): (id: unknown) => Sent {
+  return (id) => {
+    const json = JSON.stringify({ jsonrpc: '2.0', id, result: { tools, ...rest } });
+    const notification = JSON.stringify({ jsonrpc: '2.0', method: 'notifications/message', params: { level: 'info' } });
+    const body =
+      type === 'application/json' ? json : `: hello\r\n\r\ndata: ${notification}\r\n\r\nid: 7\r\ndata: ${json}\r\n\r\n`;
+    return { type, gzip: gzipSync(body) };
+  };
+}
+
+test.each(['application/json', 'text/event-stream'])('a long list in %s is taken over whole', async (type) => {
+  const id = await providerOf('mcp', toolsIn(type, TOOLS));
+  expect((await sync(id)).body).toMatchObject({ added: TOOLS.length, errorCount: 0 });
+  const { items } = await server.ok('GET', `/v1/providers/${id}/inventory?limit=1`, { as: server.admin });
+  expect(items[0]).toMatchObject({ title: expect.stringMatching(/^Tool \d+$/) });
+  expect(items[0].attributes.inputSchema).toEqual(TOOLS[0]?.inputSchema);
+});
+
+const REFUSED: [string, (id: unknown) => Sent, RegExp][] = [
+  [
+    'a cursor of 3 KB',
+    toolsIn('application/json', [], { nextCursor: 'x'.repeat(3000) }),
+    /its cursor has more than 2048/,
+  ],
+  ['much beside the items', toolsIn('application/json', [], { _meta: { x: 'x'.repeat(70_000) } }), /beside its items/],
+  ['too many events', () => ({ type: 'text/event-stream', gzip: gzipSync('data: 1\n\n'.repeat(2000)) }), /1000 events/],
+  [
+    'a batch of messages',
+    () => ({ type: 'application/json', gzip: gzipSync(`[${'0,'.repeat(200)}0]`) }),
+    /100 messages/,
+  ],
+];
+
+test.each(REFUSED)('an answer of an MCP server with %s is refused', async (_, answer, reason) => {
+  const { answered } = await syncOf('mcp', answer);
+  expectProblem(answered, 502, 'sync_failed');
+  expect(answered.body.detail).toMatch(reason);
+});
+
+test('regression: characters that hide or reorder text are written visibly in titles, descriptions and errors', async () => {
+  const hidden = 'pay\u202erevo\u200b\u001b[2J';
+  const shown = 'pay\\u{202e}revo\\u{200b}\\u{1b}[2J';
+  const inputSchema = { type: 'object' };
+  const tools = [
+    { name: 'pay', title: hidden, description: `${hidden}\n\tA second line \u2764\ufe0f`, inputSchema },
+    { name: hidden, inputSchema },
+    { name: 'long', title: '\u200b'.repeat(200), inputSchema },
+  ];
+  const id = await providerOf('mcp', toolsIn('application/json', tools));
+  const synced = await sync(id);
+  expect(synced.body.errors).toEqual([
+    { kind: 'tool', name: shown, reason: expect.stringMatching(/hidden characters/) },
+  ]);
+  const { items } = await server.ok('GET', `/v1/providers/${id}/inventory?limit=10`, { as: server.admin });
+  const [long, pay] = items.toSorted((a: Body, b: Body) => (a.name < b.name ? -1 : 1));
+  expect(pay).toMatchObject({ title: shown, description: `${shown}\n\tA second line \u2764\ufe0f` });
+  expect(long.title).toHaveLength(200);
+  expect(long.title.endsWith('…')).toBe(true);
+  // What is stored is what is found again.
+  expect((await sync(id)).body).toMatchObject({ added: 0, updated: 0, unchanged: 2 });
+});

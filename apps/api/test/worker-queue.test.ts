@@ -1,0 +1,33 @@
+import { expect, test } from 'vitest';
+import { WorkerEnded, WorkerQueue } from '../src/worker-queue.ts';
+
+function queueOf(): WorkerQueue<string, string> {
+  return new WorkerQueue({
+    module: new URL('./support/worker-queue-thread.ts', import.meta.url),
+    idleMs: 1000,
+    resourceLimits: { maxOldGenerationSizeMb: 32 },
+  });
+}
+
+test('a thread that uses up its heap ends alone: its job fails, and the next one starts another', async () => {
+  const queue = queueOf();
+  const failed = await queue.run((ask) => ask('fill the heap')).catch((error: unknown) => error);
+  expect(failed).toBeInstanceOf(WorkerEnded);
+  expect(failed).toMatchObject({ outOfMemory: true });
+  expect(await queue.run((ask) => ask('this'))).toBe('answer to this');
+});
+
+test('a job that is aborted ends at once, even if its thread never answers; those behind it have their turn', async () => {
+  const queue = queueOf();
+  const abort = new AbortController();
+  const waiting = new AbortController();
+  const endless = queue.run((ask) => ask('loop'), abort.signal);
+  const second = queue.run((ask) => ask('second'), waiting.signal);
+  const third = queue.run((ask) => ask('third'));
+  waiting.abort(new Error('it waits no longer'));
+  await expect(second).rejects.toThrow('it waits no longer');
+  abort.abort(new Error('it takes too long'));
+  await expect(endless).rejects.toThrow('it takes too long');
+  expect(await third).toBe('answer to third');
+  await expect(queue.run((ask) => ask('fourth'), abort.signal)).rejects.toThrow('it takes too long');
+});
