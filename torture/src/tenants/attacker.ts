@@ -9,6 +9,9 @@ import { startHostileServer } from './hostile-server.ts';
 
 export type AttackSettings = { url: string; key: string };
 
+/** Which attacks, and for how long. */
+export type AttackOrder = { milliseconds: number; only?: string };
+
 export type AttackReport = {
   /** How often each status was answered; `none` where there was no answer. */
   answers: Record<string, number>;
@@ -24,6 +27,7 @@ const CONNECTIONS = 2;
 
 /** Sockets that are opened and stay idle. */
 const IDLE_SOCKETS = 1500;
+const SOCKETS_AT_ONCE = 100;
 
 /** Linux takes every address of 127.0.0.0/8 for itself: the attacker is another host than the other tenant. */
 const ATTACKER_ADDRESS = '127.0.0.66';
@@ -93,11 +97,12 @@ async function prepare(): Promise<HostileWorld> {
   return { keys, providerIds, bombs, gatewayId: gateway.id, itemId: inventory.items[0].id };
 }
 
-async function attack(world: HostileWorld, milliseconds: number): Promise<AttackReport> {
+async function attack(world: HostileWorld, { milliseconds, only }: AttackOrder): Promise<AttackReport> {
   const until = performance.now() + milliseconds;
   const report: AttackReport = { answers: {}, attacks: {} };
   const sockets = openIdleSockets();
-  const loops = ATTACKS.flatMap((each, index) =>
+  const chosen = ATTACKS.filter(({ name }) => only === undefined || name === only);
+  const loops = chosen.flatMap((each, index) =>
     Array.from({ length: CONNECTIONS }, async (_, connection) => {
       const agent = new Agent({ keepAlive: true, maxSockets: 1 });
       const counts: Record<string, number> = {};
@@ -117,21 +122,27 @@ async function attack(world: HostileWorld, milliseconds: number): Promise<Attack
     }),
   );
   await Promise.all(loops);
-  for (const socket of sockets) socket.destroy();
+  for (const socket of await sockets) socket.destroy();
   return report;
 }
 
-function openIdleSockets(): Socket[] {
+/** A few at a time: what all of them at once would fill is the system's queue, before the service sees anything. */
+async function openIdleSockets(): Promise<Socket[]> {
   const { hostname, port } = new URL(url);
-  return Array.from({ length: IDLE_SOCKETS }, () => {
-    const socket = connect({ host: hostname, port: Number(port), localAddress: IDLE_ADDRESS });
-    socket.on('error', () => {});
-    return socket;
-  });
+  const sockets: Socket[] = [];
+  while (sockets.length < IDLE_SOCKETS) {
+    for (let count = 0; count < SOCKETS_AT_ONCE; count += 1) {
+      const socket = connect({ host: hostname, port: Number(port), localAddress: IDLE_ADDRESS });
+      socket.on('error', () => {});
+      sockets.push(socket);
+    }
+    await sleep(50);
+  }
+  return sockets;
 }
 
 const world = await prepare();
-parentPort?.on('message', (milliseconds: number) => {
-  void attack(world, milliseconds).then((report) => parentPort?.postMessage(report));
+parentPort?.on('message', (order: AttackOrder) => {
+  void attack(world, order).then((report) => parentPort?.postMessage(report));
 });
 parentPort?.postMessage('ready');

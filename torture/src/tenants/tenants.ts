@@ -6,7 +6,7 @@ import { percentile } from '../load.ts';
 import { type Finding, finding, type Options, type Part } from '../part.ts';
 import { ADMIN, killService, type Service, startService } from '../service.ts';
 import { onEachStore } from '../stores.ts';
-import type { AttackReport, AttackSettings } from './attacker.ts';
+import type { AttackOrder, AttackReport, AttackSettings } from './attacker.ts';
 import { NormalTenant, type Sample } from './normal-tenant.ts';
 
 const SETTINGS = {
@@ -61,7 +61,7 @@ async function underAttack(service: Service, setting: Setting): Promise<Finding[
     const memoryBefore = await peakMemoryOf(service);
     let report: AttackReport | undefined;
     const beset = await normal.during(async () => {
-      report = await attacker.attack(attackMs);
+      report = await attacker.attack({ milliseconds: attackMs });
     });
     await normal.stop();
     if (report === undefined) throw new Error('the attack has no report');
@@ -99,7 +99,7 @@ async function underAttack(service: Service, setting: Setting): Promise<Finding[
 }
 
 /** An account with every scope, in a tenant of its own. */
-async function ownerKey(admin: Connection, tenantId: string): Promise<string> {
+export async function ownerKey(admin: Connection, tenantId: string): Promise<string> {
   await admin.ok('POST', '/v1/service-accounts', { body: { id: 'owner', name: 'owner', tenantId } });
   const path = `/v1/service-accounts/owner/keys?tenant_id=${tenantId}`;
   const { key } = await admin.ok('POST', path, { body: { scopes: ['*'] } });
@@ -107,7 +107,7 @@ async function ownerKey(admin: Connection, tenantId: string): Promise<string> {
 }
 
 /** The attacker has a thread of its own, so that what it computes delays no request of the other tenant. */
-async function startAttacker(settings: AttackSettings) {
+export async function startAttacker(settings: AttackSettings) {
   const thread = new Worker(new URL('attacker.ts', import.meta.url), { workerData: settings });
   const next = <T>(): Promise<T> =>
     new Promise((resolve, reject) => {
@@ -120,9 +120,9 @@ async function startAttacker(settings: AttackSettings) {
   });
   await Promise.race([prepared, late]);
   return {
-    attack(milliseconds: number): Promise<AttackReport> {
+    attack(order: AttackOrder): Promise<AttackReport> {
       const report = next<AttackReport>();
-      thread.postMessage(milliseconds);
+      thread.postMessage(order);
       return report;
     },
     end: () => thread.terminate(),
