@@ -685,7 +685,7 @@ export const createServiceAccountKey = <ThrowOnError extends boolean = false>(op
 /**
  * Revoke an API key
  *
- * It stops working at once. The record stays, as revoked; revoking it again is 404.
+ * It stops working at once, and the gateway sessions that it opened and the pending invitations that it made end with it. The keys that it made keep working: `POST /v1/derived-access/revoke` ends them. The record stays, as revoked; revoking it again is 404.
  */
 export const revokeServiceAccountKey = <ThrowOnError extends boolean = false>(options: Options<RevokeServiceAccountKeyData, ThrowOnError>): RequestResult<RevokeServiceAccountKeyResponses, RevokeServiceAccountKeyErrors, ThrowOnError> => (options.client ?? client).delete<RevokeServiceAccountKeyResponses, RevokeServiceAccountKeyErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -696,7 +696,7 @@ export const revokeServiceAccountKey = <ThrowOnError extends boolean = false>(op
 /**
  * Rotate an API key
  *
- * Makes a new key with the same name and scopes. The old one works until the overlap ends.
+ * Makes a new key with the same name and scopes. The old key works until the overlap ends, and the gateway sessions and pending invitations that it made end with it.
  */
 export const rotateServiceAccountKey = <ThrowOnError extends boolean = false>(options: Options<RotateServiceAccountKeyData, ThrowOnError>): RequestResult<RotateServiceAccountKeyResponses, RotateServiceAccountKeyErrors, ThrowOnError> => (options.client ?? client).post<RotateServiceAccountKeyResponses, RotateServiceAccountKeyErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],

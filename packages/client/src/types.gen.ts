@@ -558,7 +558,7 @@ export type CreateKeyInput = {
      */
     scopes: Array<Scope>;
     /**
-     * When it stops working, in the future; never where left out.
+     * When it stops working, in the future. Left out: when the API key that makes it ends, or never. Later than the end of that API key is 403 `grant_exceeds_own`.
      */
     expiresAt?: string | null;
 };
@@ -574,7 +574,7 @@ export type RotateKeyInput = {
      */
     overlapSeconds?: number;
     /**
-     * When the new key stops working; where left out, after the old one's whole lifetime.
+     * When the new key stops working. Left out: after the old one's whole lifetime, but never later than the API key that rotates it. Later than the end of that API key is 403 `grant_exceeds_own`.
      */
     expiresAt?: string | null;
 };
@@ -893,6 +893,10 @@ export type Credential = {
      * `user:<id>` or `service_account:<tenant>/<id>`; null where the service made it.
      */
     createdBy: string | null;
+    /**
+     * The id of the API key that made this key. Null where a user or the service made it.
+     */
+    createdByKey: string | null;
     revokedAt: string | null;
     /**
      * How many keys this one followed.
@@ -1008,14 +1012,14 @@ export type GatewaySession = {
      */
     issuedAt: string;
     /**
-     * RFC 3339, UTC, milliseconds.
+     * Never later than the end of the API key that opened the session. Earlier than in the token where that key was rotated since: introspection tells.
      */
     expiresAt: string;
     revokedAt: string | null;
     /**
-     * Why it was revoked. gateway_ended: the gateway was disabled or deleted. principal_ended: its subject, or who opened it, lost access. item_blocked: something that it grants was blocked. Null for a session that is not revoked.
+     * Why it was revoked. gateway_ended: the gateway was disabled or deleted. principal_ended: its subject, or who opened it, lost access. key_ended: the API key that opened it was revoked, or rotated without an overlap. item_blocked: something that it grants was blocked. Null for a session that is not revoked.
      */
-    revokedReason: 'revoked' | 'gateway_ended' | 'principal_ended' | 'item_blocked' | null;
+    revokedReason: 'revoked' | 'gateway_ended' | 'principal_ended' | 'key_ended' | 'item_blocked' | null;
     gatewayUrl: string | null;
     grants: Array<Grant>;
     /**
@@ -1074,14 +1078,14 @@ export type CreatedGatewaySession = {
      */
     issuedAt: string;
     /**
-     * RFC 3339, UTC, milliseconds.
+     * Never later than the end of the API key that opened the session. Earlier than in the token where that key was rotated since: introspection tells.
      */
     expiresAt: string;
     revokedAt: string | null;
     /**
-     * Why it was revoked. gateway_ended: the gateway was disabled or deleted. principal_ended: its subject, or who opened it, lost access. item_blocked: something that it grants was blocked. Null for a session that is not revoked.
+     * Why it was revoked. gateway_ended: the gateway was disabled or deleted. principal_ended: its subject, or who opened it, lost access. key_ended: the API key that opened it was revoked, or rotated without an overlap. item_blocked: something that it grants was blocked. Null for a session that is not revoked.
      */
-    revokedReason: 'revoked' | 'gateway_ended' | 'principal_ended' | 'item_blocked' | null;
+    revokedReason: 'revoked' | 'gateway_ended' | 'principal_ended' | 'key_ended' | 'item_blocked' | null;
     gatewayUrl: string | null;
     grants: Array<Grant>;
     /**
@@ -2096,6 +2100,10 @@ export type CreatedKey = {
      * `user:<id>` or `service_account:<tenant>/<id>`; null where the service made it.
      */
     createdBy: string | null;
+    /**
+     * The id of the API key that made this key. Null where a user or the service made it.
+     */
+    createdByKey: string | null;
     revokedAt: string | null;
     /**
      * How many keys this one followed.

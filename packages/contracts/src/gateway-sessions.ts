@@ -34,13 +34,15 @@ const sessionFields = {
   actor: z.string().nullable().describe('Who opened it for the subject, where that was somebody else.'),
   status: z.enum(['active', 'expired', 'revoked']),
   issuedAt: TimestampSchema,
-  expiresAt: TimestampSchema,
+  expiresAt: TimestampSchema.describe(
+    'Never later than the end of the API key that opened the session. Earlier than in the token where that key was rotated since: introspection tells.',
+  ),
   revokedAt: TimestampSchema.nullable(),
   revokedReason: z
-    .enum(['revoked', 'gateway_ended', 'principal_ended', 'item_blocked'])
+    .enum(['revoked', 'gateway_ended', 'principal_ended', 'key_ended', 'item_blocked'])
     .nullable()
     .describe(
-      'Why it was revoked. gateway_ended: the gateway was disabled or deleted. principal_ended: its subject, or who opened it, lost access. item_blocked: something that it grants was blocked. Null for a session that is not revoked.',
+      'Why it was revoked. gateway_ended: the gateway was disabled or deleted. principal_ended: its subject, or who opened it, lost access. key_ended: the API key that opened it was revoked, or rotated without an overlap. item_blocked: something that it grants was blocked. Null for a session that is not revoked.',
     ),
   gatewayUrl: z.string().nullable(),
   grants: z.array(GrantSchema),

@@ -62,6 +62,8 @@ export type Tables = {
       expires_at: Time | null;
       last_used_at: Time | null;
       created_by: string | null;
+      /** The API key that made this key. */
+      created_by_key: Generated<string | null>;
       revoked_at: Time | null;
       rotation_count: number;
       /** The key that followed this one. */
@@ -98,6 +100,12 @@ export type Tables = {
       role: 'owner' | 'admin' | 'operator' | 'viewer';
       /** Null until the user accepts: such a membership grants and shows nothing. */
       accepted_at: Generated<Time | null>;
+      /** Who invited: `user:<id>` or `service_account:<tenant>/<id>`. Null where nobody did, or it is not known. */
+      invited_by: Generated<string | null>;
+      /** The API key that invited. */
+      invited_by_key: Generated<string | null>;
+      /** When an invitation expires; null for one that was accepted. */
+      expires_at: Generated<Time | null>;
     };
   providers: Place &
     Times & {
@@ -200,7 +208,8 @@ export type Tables = {
       actor: string | null;
       /** Who opened it: `user:<id>` or `service_account:<tenant>/<id>`. */
       opened_by: string;
-      /** The tenant of the account that opened it, which may not be the session's; '' for a user. */
+      /** The API key that opened it, which may be of another tenant. */
+      opened_by_key: Generated<string | null>;
       issued_at: Time;
       expires_at: Time;
       revoked_at: Time | null;

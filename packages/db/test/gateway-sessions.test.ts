@@ -271,6 +271,7 @@ async function session(db: Database, place: TenantPlace, gatewayId: string, fiel
     subject,
     actor: openedBy === subject ? null : openedBy,
     openedBy,
+    openedByKey: null,
     expiresAt: later(at + ttl).toISOString(),
     gatewayUrl: null,
     grants,

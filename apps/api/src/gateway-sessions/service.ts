@@ -14,6 +14,7 @@ import {
 } from '@quartermaster/db/repositories/gateway-sessions.ts';
 import { scopeMissing } from '../access/authorise.ts';
 import { principalName, scopesAt } from '../access/principal.ts';
+import { earlierEnd, requireSource } from '../access/source.ts';
 import { write } from '../audit-events/write.ts';
 import { ApiError, ValidationFailure, valueError } from '../errors.ts';
 import { requireGateway } from '../gateways/service.ts';
@@ -33,6 +34,7 @@ export async function createGatewaySession(
   const signer = await currentSigner(ctx.services);
   const session = await write(ctx, async (trx, record, now) => {
     const gateway = await requireGateway(ctx, trx, gatewayId);
+    const source = await requireSource(ctx, trx, now);
     const { subject, actor } = await subjectOf(ctx, trx, gateway, body.subject ?? null);
     const ttlSeconds = ttlOf(gateway, body.ttlSeconds ?? null);
     const providerIds = providersOf(gateway, body.providerIds ?? null);
@@ -41,8 +43,9 @@ export async function createGatewaySession(
       gatewayId: gateway.id,
       subject,
       actor,
-      openedBy: principalName(ctx.principal),
-      expiresAt: new Date(now.getTime() + ttlSeconds * 1000).toISOString(),
+      openedBy: source.principal,
+      openedByKey: source.keyId,
+      expiresAt: earlierEnd(new Date(now.getTime() + ttlSeconds * 1000).toISOString(), source.endsAt),
       gatewayUrl: gateway.url,
       grants: await grantsOf(trx, gateway, providerIds),
       metadata: body.metadata ?? {},

@@ -18,6 +18,8 @@ export type NewGatewaySession = Pick<
 > & {
   /** `user:<id>` or `service_account:<tenant>/<id>`. */
   openedBy: string;
+  /** The API key that opened it; null where a user did. */
+  openedByKey: string | null;
 };
 export type GatewaySessionFilter = {
   gatewayId: string;
@@ -105,6 +107,7 @@ export async function insertGatewaySession(
       subject: session.subject,
       actor: session.actor,
       opened_by: session.openedBy,
+      opened_by_key: session.openedByKey,
       issued_at: now.toISOString(),
       expires_at: session.expiresAt,
       revoked_at: null,
@@ -175,6 +178,35 @@ export async function revokeSessionsOf(
     .where(hasStatus('active', now))
     .executeTakeFirst();
   return Number(result.numUpdatedRows);
+}
+
+/** Ends the active sessions that a key opened. Answers how many there were. */
+export async function revokeSessionsOfKey(db: Database, scope: TenantScope, keyId: string, now: Date): Promise<number> {
+  const result = await db
+    .updateTable('gateway_sessions')
+    .set(revoked(now, 'key_ended'))
+    .where('opened_by_key', '=', keyId)
+    .where(hasStatus('active', now))
+    .where(within(scope))
+    .executeTakeFirst();
+  return Number(result.numUpdatedRows);
+}
+
+/** Has the sessions that a key opened end at `end`, unless they end earlier. */
+export async function shortenSessionsOfKey(
+  db: Database,
+  scope: TenantScope,
+  { keyId, end }: { keyId: string; end: string },
+  now: Date,
+): Promise<void> {
+  await db
+    .updateTable('gateway_sessions')
+    .set({ expires_at: end, updated_at: now.toISOString() })
+    .where('opened_by_key', '=', keyId)
+    .where('revoked_at', 'is', null)
+    .where('expires_at', '>', end)
+    .where(within(scope))
+    .execute();
 }
 
 /**
