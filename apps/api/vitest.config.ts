@@ -27,7 +27,7 @@ const ON_POSTGRES = [
   // What other connections see, and when: keys that are revoked, accounts that are disabled.
   'test/api-keys.test.ts',
   'test/credential-expiry.test.ts',
-  'test/key-lineage.test.ts',
+  'test/{key-lineage,session-grants}.test.ts',
   // Spans: partitions, folding in batches, what does not fit into the parameters of a statement.
   'test/traces/*.test.ts',
   'test/governance/{cardinality,counting,properties,replay,renaming,statements,whole-loop}.test.ts',

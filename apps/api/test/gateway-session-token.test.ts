@@ -216,9 +216,10 @@ async function setUp(now: () => Date = () => NOW): Promise<Services> {
   const made = { accountId: 'bot', createdBy: null, createdByKey: null, rotationCount: 0 };
   await insertApiKey(db, ACME, { ...key, ...made }, NOW);
   const publicUrl = 'https://quartermaster.example.com';
-  const used: Pick<Services, 'db' | 'now' | 'secrets' | 'publicUrl'> = {
+  const used: Pick<Services, 'db' | 'now' | 'secrets' | 'publicUrl' | 'maxOpenSessions'> = {
     db,
     now,
+    maxOpenSessions: 1000,
     publicUrl,
     secrets: secretBox(randomBytes(32)),
   };

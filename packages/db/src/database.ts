@@ -17,6 +17,7 @@ import { tracePlaceIndex } from './migrations/0008-trace-place-index.ts';
 import { foldedTenantIds } from './migrations/0009-folded-tenant-ids.ts';
 import { membershipIndexes } from './migrations/0010-membership-indexes.ts';
 import { lineage } from './migrations/0011-lineage.ts';
+import { gatewayGrants } from './migrations/0012-gateway-grants.ts';
 import { hasTable, migrationsOf } from './stored-migrations.ts';
 import { TABLE_NAMES } from './stored-tables.ts';
 import type { Tables } from './tables.ts';
@@ -37,6 +38,7 @@ const MIGRATIONS = {
   '0009-folded-tenant-ids': foldedTenantIds,
   '0010-membership-indexes': membershipIndexes,
   '0011-lineage': lineage,
+  '0012-gateway-grants': gatewayGrants,
 };
 
 /** Connections to Postgres that a process holds, unless told otherwise. */

@@ -215,9 +215,34 @@ export type Tables = {
       revoked_at: Time | null;
       revoked_reason: Generated<string | null>;
       gateway_url: string | null;
-      grants: Json;
+      /** `sha256:` and the SHA-256, in hex, of the RFC 8785 form of all that the session grants. */
+      grants_digest: Generated<string>;
+      /** Items that the session grants. */
+      item_count: Generated<number>;
       metadata: Json;
     };
+  /** Sets of items of a provider that sessions grant, each stored once. */
+  gateway_grants: {
+    tenant_id: string;
+    provider_id: string;
+    /** SHA-256 of `items`, base64url. */
+    digest: string;
+    items: Json;
+    item_count: number;
+    created_at: Time;
+  };
+  /** Which sets have an item: by a digest of its kind and name. */
+  gateway_grant_items: { tenant_id: string; provider_id: string; item_key: string; digest: string };
+  /** Which sets a session grants, in the order of its gateway's providers. */
+  gateway_session_grants: {
+    tenant_id: string;
+    session_id: string;
+    position: number;
+    provider_id: string;
+    /** As it was when the session was opened. */
+    provider_name: string;
+    digest: string;
+  };
   manifests: Place &
     Times & {
       id: string;

@@ -1,7 +1,12 @@
+import { createHash } from 'node:crypto';
+import canonicalize from 'canonicalize';
 import { sql } from 'kysely';
 import { expect, test } from 'vitest';
 import { type Database, migrate } from '../src/database.ts';
-import { firstReleaseDatabase, NOW } from './temporary-database.ts';
+import { findGatewaySession } from '../src/repositories/gateway-sessions.ts';
+import { revokeSessionsOfItems } from '../src/repositories/sessions-of-items.ts';
+import { EVERYWHERE } from '../src/tenancy.ts';
+import { firstReleaseDatabase, later, NOW } from './temporary-database.ts';
 
 const TIME = NOW.toISOString();
 
@@ -39,4 +44,41 @@ test('keys get the key that made them, as the audit tells', async () => {
     { id: 'key_2', created_by_key: 'key_9' },
     { id: 'key_3', created_by_key: null },
   ]);
+});
+
+test('sessions keep what they grant, and a blocked item finds them', async () => {
+  const db = await firstReleaseDatabase();
+  const gateway = { ...PLACED, id: 'gw_1', name: 'edge', name_key: 'edge', status: 'active', session_ttl_seconds: 600 };
+  await insert(db, 'gateways', gateway);
+  const items = (count: number) =>
+    Array.from({ length: count }, (_, index) => ({ kind: 'tool', name: `tool-${index}` }));
+  const grant = (providerId: string, count: number) => ({ providerId, providerName: 'Vendor', items: items(count) });
+  const model = { providerId: 'prov_3', providerName: 'Vendor', items: [{ kind: 'model', name: 'Vendor/GPT-5' }] };
+  const grants = [
+    ...[[], [grant('prov_1', 2500), grant('prov_2', 3)], [model]],
+    // More than one batch of sessions.
+    ...Array.from({ length: 120 }, () => [grant('prov_1', 2500)]),
+  ];
+  const ids = grants.map((_, index) => `ses_01kjm${String(index).padStart(21, '0')}`);
+  for (const [index, id] of ids.entries()) {
+    await insert(db, 'gateway_sessions', {
+      ...{ ...PLACED, id, gateway_id: 'gw_1', subject: 'user:1', opened_by: 'user:1', metadata: '{}' },
+      ...{ issued_at: TIME, expires_at: later(600).toISOString(), grants: JSON.stringify(grants[index]) },
+    });
+  }
+  await migrate(db);
+  for (const [index, id] of ids.entries()) {
+    const session = await findGatewaySession(db, EVERYWHERE, 'gw_1', id, NOW);
+    expect(session?.grants).toEqual(grants[index]);
+    const canonical = createHash('sha256')
+      .update(canonicalize(grants[index]) ?? '')
+      .digest('hex');
+    expect(session?.grantsDigest).toBe(`sha256:${canonical}`);
+  }
+  const counts = async (table: 'gateway_grants' | 'gateway_grant_items') =>
+    (await db.selectFrom(table).selectAll().execute()).length;
+  expect([await counts('gateway_grants'), await counts('gateway_grant_items')]).toEqual([3, 2504]);
+  const blocked = { providerId: 'prov_3', providerName: 'vendor', items: [{ kind: 'model', name: 'gpt-5' }] } as const;
+  // The ids begin as ids of this time do.
+  expect(await revokeSessionsOfItems(db, EVERYWHERE, blocked, NOW)).toMatchObject([{ id: ids[2] }]);
 });

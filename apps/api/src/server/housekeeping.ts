@@ -1,5 +1,6 @@
 import { exclusively } from '@quartermaster/db/exclusively.ts';
 import { openRotations } from '../credentials/expiry.ts';
+import { removeUnusedGrants } from '../gateway-sessions/unused-grants.ts';
 import { removeExpiredKeys } from '../idempotency/expiry.ts';
 import { syncSchedule } from '../inventory-sync/schedule.ts';
 import { removeUnclaimedUsers } from '../onboarding/service.ts';
@@ -25,6 +26,7 @@ const HOURLY: Record<string, (services: Services) => Promise<unknown>> = {
   'erasing former secrets': eraseFormer,
   'removing expired idempotency keys': removeExpiredKeys,
   'looking for expiring credentials': openRotations,
+  'removing unused grants of sessions': removeUnusedGrants,
 };
 
 /** What the service does without being asked. @returns what ends it */
