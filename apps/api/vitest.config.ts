@@ -29,6 +29,7 @@ const ON_POSTGRES = [
   'test/credential-expiry.test.ts',
   // Counts by partial indexes, written out in SQL.
   'test/endpoints/tenant-usage.test.ts',
+  'test/{key-lineage,session-grants}.test.ts',
   // Spans: partitions, folding in batches, what does not fit into the parameters of a statement.
   'test/traces/*.test.ts',
   'test/governance/{cardinality,counting,properties,replay,renaming,statements,whole-loop}.test.ts',

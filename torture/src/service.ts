@@ -54,6 +54,7 @@ export async function startService({ databaseUrl, environment = {}, wrapper = []
       QM_SECRET_KEY: SECRET_KEY,
       QM_METRICS_PORT: 'off',
       QM_RATE_LIMITS: 'off',
+      QM_MAX_OPEN_SESSIONS: '1000000',
       QM_LOG_LEVEL: 'error',
       ...environment,
     },

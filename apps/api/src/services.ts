@@ -43,6 +43,8 @@ export type Services = {
   selfService: boolean;
   /** Observations that a tenant may have. */
   maxObservations: number;
+  /** Open gateway sessions that a subject may have at a gateway. */
+  maxOpenSessions: number;
   /** The base address that callers know, without a slash at its end: the `iss` of session tokens. */
   publicUrl: string;
   /** The issuer of bearer tokens; null where none is configured. */

@@ -49,6 +49,7 @@ test('with nothing set the service listens on loopback, on an embedded database,
     selfService: true,
     shutdownDelayMs: 1000,
     maxObservations: 10_000,
+    maxOpenSessions: 1000,
     logLevel: 'info',
     devIdentity: false,
   });
@@ -454,10 +455,10 @@ describe('the admin-key command', () => {
     db.close();
     const served = await servedOnce();
     const older = new SqliteDatabase(served.file);
-    older.prepare(`delete from kysely_migration where name like '0010%'`).run();
+    older.prepare(`delete from kysely_migration where name like '0012%'`).run();
     older.close();
     expect(await refused(served.DATABASE_URL)).toMatch(
-      / has the schema 0009-[^\n]+: start the server of this version on it once\n$/,
+      / has the schema 0011-[^\n]+: start the server of this version on it once\n$/,
     );
   });
 

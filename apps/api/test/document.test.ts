@@ -81,6 +81,7 @@ const FURTHER = [
   'GET /v1/gateways/{gateway_id}/sessions list_gateway_sessions',
   'POST /v1/gateways/{gateway_id}/sessions/introspect introspect_gateway_session',
   'GET /v1/gateways/{gateway_id}/sessions/{session_id} get_gateway_session',
+  'GET /v1/gateways/{gateway_id}/sessions/{session_id}/grants list_gateway_session_grants',
   'DELETE /v1/gateways/{gateway_id}/sessions/{session_id} revoke_gateway_session',
   'POST /v1/manifests create_manifest',
   'GET /v1/manifests/{manifest_id} get_manifest',

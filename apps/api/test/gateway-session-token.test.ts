@@ -4,6 +4,7 @@ import type { InventoryItem } from '@quartermaster/contracts/inventory.ts';
 import type { Operation } from '@quartermaster/contracts/operation.ts';
 import type { Scope } from '@quartermaster/contracts/scopes.ts';
 import type { Database } from '@quartermaster/db/database.ts';
+import { insertApiKey } from '@quartermaster/db/repositories/credentials.ts';
 import { insertGateway, type NewGateway } from '@quartermaster/db/repositories/gateways.ts';
 import { insertInventoryItem } from '@quartermaster/db/repositories/inventory.ts';
 import { insertProvider } from '@quartermaster/db/repositories/providers.ts';
@@ -204,10 +205,21 @@ async function setUp(now: () => Date = () => NOW): Promise<Services> {
   ] as const) {
     await insertServiceAccount(db, place, { id, name: id, platformAdministrator: false, ...account }, NOW);
   }
+  const key = {
+    id: 'key_1',
+    name: null,
+    prefix: 'qm_key_1',
+    digest: 'digest',
+    scopes: ['*' as const],
+    expiresAt: null,
+  };
+  const made = { accountId: 'bot', createdBy: null, createdByKey: null, rotationCount: 0 };
+  await insertApiKey(db, ACME, { ...key, ...made }, NOW);
   const publicUrl = 'https://quartermaster.example.com';
-  const used: Pick<Services, 'db' | 'now' | 'secrets' | 'publicUrl'> = {
+  const used: Pick<Services, 'db' | 'now' | 'secrets' | 'publicUrl' | 'maxOpenSessions'> = {
     db,
     now,
+    maxOpenSessions: 1000,
     publicUrl,
     secrets: secretBox(randomBytes(32)),
   };

@@ -1,4 +1,4 @@
-import { generateKeyPairSync, sign } from 'node:crypto';
+import { createHash, generateKeyPairSync, sign } from 'node:crypto';
 import type SqliteDatabase from 'better-sqlite3';
 import { keyLookup } from './access.ts';
 import type { FloorSettings, Work } from './floor.ts';
@@ -17,25 +17,47 @@ const FIND_ITEMS = `
 
 const INSERT = `
   insert into "gateway_sessions" ("tenant_id", "sub_tenant_id", "id", "gateway_id", "subject", "actor", "opened_by",
-    "issued_at", "expires_at", "revoked_at", "gateway_url", "grants", "metadata", "created_at", "updated_at")
-  values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) returning *`;
+    "issued_at", "expires_at", "revoked_at", "gateway_url", "grants_digest", "item_count", "metadata", "created_at",
+    "updated_at")
+  values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) returning *`;
+
+const INSERT_ITEMS = `
+  insert into "gateway_grants" ("tenant_id", "provider_id", "digest", "items", "item_count", "created_at")
+  values (?, ?, ?, ?, ?, ?) on conflict do nothing`;
+
+const INSERT_GRANTS = `
+  insert into "gateway_session_grants" ("tenant_id", "session_id", "position", "provider_id", "provider_name", "digest")
+  values (?, ?, ?, ?, ?, ?)`;
 
 const ITEMS_LIMIT = 2000;
 
 type Gateway = { id: string; tenant_id: string; url: string | null; session_ttl_seconds: number };
 type Provider = { id: string; name: string };
 type Item = { kind: string; name: string };
+type Grant = { providerId: string; providerName: string; items: readonly Item[] };
 type Row = Record<'tenant_id' | 'id' | 'gateway_id' | 'subject' | 'issued_at' | 'expires_at' | 'created_at', string> &
   Record<'actor' | 'gateway_url' | 'revoked_at', string | null> &
-  Record<'grants' | 'metadata' | 'updated_at', string>;
+  Record<'grants_digest' | 'metadata' | 'updated_at', string> & { item_count: number };
 
-/** POST /v1/gateways/{gateway_id}/sessions (#5): what the gateway grants, one insert with its commit, one ES256 signature. */
+/** POST /v1/gateways/{gateway_id}/sessions (#5): what the gateway grants, the inserts with their commit, one ES256 signature. */
 export function createSessionFloor(db: SqliteDatabase.Database, { path, publicUrl }: FloorSettings): Work {
   const callerOf = keyLookup(db, 'gateway_sessions:write');
   const findGateway = db.prepare<[string, string, string], Gateway>(FIND_GATEWAY);
   const findProviders = db.prepare<[string, string], Provider>(FIND_PROVIDERS);
   const findItems = db.prepare<unknown[], Item>(FIND_ITEMS);
   const insert = db.prepare<unknown[], Row>(INSERT);
+  const insertItems = db.prepare<unknown[]>(INSERT_ITEMS);
+  const insertGrants = db.prepare<unknown[]>(INSERT_GRANTS);
+  const insertSession = db.transaction((values: unknown[], grants: readonly Grant[], time: string) => {
+    const row = insert.get(...values);
+    for (const [position, { providerId, providerName, items }] of grants.entries()) {
+      const text = JSON.stringify(items);
+      const digest = createHash('sha256').update(text).digest('base64url');
+      insertItems.run(row?.tenant_id, providerId, digest, text, items.length, time);
+      insertGrants.run(row?.tenant_id, row?.id, position, providerId, providerName, digest);
+    }
+    return row;
+  });
   const gatewayId = path.split('/')[3] ?? '';
   const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   const kid = newId('sig', new Date());
@@ -56,9 +78,15 @@ export function createSessionFloor(db: SqliteDatabase.Database, { path, publicUr
     }));
     const [time, subject] = [now.toISOString(), `service_account:${caller.tenantId}/${caller.accountId}`];
     const expiresAt = new Date(now.getTime() + gateway.session_ttl_seconds * 1000).toISOString();
-    const row = insert.get(
-      ...[tenantId, '', newId('ses', now), gateway.id, subject, null, subject, time, expiresAt, null],
-      ...[gateway.url, JSON.stringify(grants), '{}', time, time],
+    const digest = `sha256:${createHash('sha256').update(JSON.stringify(grants)).digest('hex')}`;
+    const count = grants.reduce((sum, { items }) => sum + items.length, 0);
+    const row = insertSession(
+      [
+        ...[tenantId, '', newId('ses', now), gateway.id, subject, null, subject, time, expiresAt, null],
+        ...[gateway.url, digest, count, '{}', time, time],
+      ],
+      grants,
+      time,
     );
     if (!row) return null;
     const claims = base64url({
@@ -75,7 +103,7 @@ export function createSessionFloor(db: SqliteDatabase.Database, { path, publicUr
       key: privateKey,
       dsaEncoding: 'ieee-p1363',
     }).toString('base64url');
-    return { ...toSession(row), token: `${header}.${claims}.${signature}`, tokenType: 'Bearer' };
+    return { ...toSession(row), grants, token: `${header}.${claims}.${signature}`, tokenType: 'Bearer' };
   };
 }
 
@@ -97,7 +125,8 @@ function toSession(row: Row) {
     revokedAt: row.revoked_at,
     revokedReason: null,
     gatewayUrl: row.gateway_url,
-    grants: JSON.parse(row.grants) as unknown,
+    grantsDigest: row.grants_digest,
+    grantedItems: row.item_count,
     metadata: JSON.parse(row.metadata) as unknown,
     createdAt: row.created_at,
     updatedAt: row.updated_at,

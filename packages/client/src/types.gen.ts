@@ -118,7 +118,7 @@ export type CreateGatewaySessionInput = {
      */
     ttlSeconds?: number | null;
     /**
-     * Only these of the gateway's providers; all, where left out. A session grants at most 10,000 items: beyond it, 422.
+     * Only these of the gateway's providers; all, where left out. A session grants at most 10,000 items, and 1 MiB of them as JSON: beyond it, 422.
      */
     providerIds?: Array<string> | null;
     metadata?: {
@@ -558,7 +558,7 @@ export type CreateKeyInput = {
      */
     scopes: Array<Scope>;
     /**
-     * When it stops working, in the future; never where left out.
+     * When it stops working, in the future. Left out: when the API key that makes it ends, or never. Later than the end of that API key is 403 `grant_exceeds_own`.
      */
     expiresAt?: string | null;
 };
@@ -574,7 +574,7 @@ export type RotateKeyInput = {
      */
     overlapSeconds?: number;
     /**
-     * When the new key stops working; where left out, after the old one's whole lifetime.
+     * When the new key stops working. Left out: after the old one's whole lifetime, but never later than the API key that rotates it. Later than the end of that API key is 403 `grant_exceeds_own`.
      */
     expiresAt?: string | null;
 };
@@ -763,7 +763,7 @@ export type Problem = {
     /**
      * The stable reason, for programs.
      */
-    code: 'credentials_ambiguous' | 'request_malformed' | 'credentials_missing' | 'credentials_invalid' | 'scope_missing' | 'tenant_forbidden' | 'self_service_off' | 'user_required' | 'platform_administrator_required' | 'grant_exceeds_own' | 'registration_required' | 'email_unverified' | 'identity_conflict' | 'terms_required' | 'user_disabled' | 'user_out_of_reach' | 'ingest_tenant_ambiguous' | 'route_not_found' | 'audit_event_not_found' | 'gateway_not_found' | 'gateway_session_not_found' | 'inventory_item_not_found' | 'key_not_found' | 'manifest_not_found' | 'membership_not_found' | 'operator_task_not_found' | 'provider_not_found' | 'provider_credential_not_found' | 'recommendation_not_found' | 'runtime_observation_not_found' | 'service_account_not_found' | 'tenant_not_found' | 'trace_not_found' | 'user_not_found' | 'method_not_allowed' | 'ambiguous_id' | 'id_taken' | 'name_taken' | 'gateway_not_active' | 'key_not_active' | 'last_owner' | 'manifest_in_use' | 'idempotency_answer_unreadable' | 'idempotency_key_in_use' | 'membership_accepted' | 'membership_exists' | 'operator_task_claimed' | 'operator_task_not_open' | 'operator_task_not_done' | 'organization_exists' | 'provider_in_use' | 'provider_not_syncable' | 'sync_running' | 'recommendation_not_open' | 'recommendation_not_applied' | 'recommendation_built_on' | 'service_account_not_active' | 'tenant_limit_reached' | 'user_not_active' | 'precondition_failed' | 'body_too_large' | 'media_type_unsupported' | 'rate_limited' | 'internal_error' | 'sync_failed' | 'database_unavailable' | 'service_unavailable' | 'outcome_unknown' | 'identity_provider_unavailable';
+    code: 'credentials_ambiguous' | 'request_malformed' | 'credentials_missing' | 'credentials_invalid' | 'scope_missing' | 'tenant_forbidden' | 'self_service_off' | 'user_required' | 'platform_administrator_required' | 'grant_exceeds_own' | 'registration_required' | 'email_unverified' | 'identity_conflict' | 'terms_required' | 'user_disabled' | 'user_out_of_reach' | 'ingest_tenant_ambiguous' | 'route_not_found' | 'audit_event_not_found' | 'gateway_not_found' | 'gateway_session_not_found' | 'inventory_item_not_found' | 'key_not_found' | 'manifest_not_found' | 'membership_not_found' | 'operator_task_not_found' | 'provider_not_found' | 'provider_credential_not_found' | 'recommendation_not_found' | 'runtime_observation_not_found' | 'service_account_not_found' | 'tenant_not_found' | 'trace_not_found' | 'user_not_found' | 'method_not_allowed' | 'ambiguous_id' | 'id_taken' | 'name_taken' | 'gateway_not_active' | 'key_not_active' | 'last_owner' | 'manifest_in_use' | 'idempotency_answer_unreadable' | 'idempotency_key_in_use' | 'membership_accepted' | 'membership_exists' | 'operator_task_claimed' | 'operator_task_not_open' | 'operator_task_not_done' | 'organization_exists' | 'provider_in_use' | 'provider_not_syncable' | 'sync_running' | 'recommendation_not_open' | 'recommendation_not_applied' | 'recommendation_built_on' | 'session_limit_reached' | 'service_account_not_active' | 'tenant_limit_reached' | 'user_not_active' | 'precondition_failed' | 'body_too_large' | 'media_type_unsupported' | 'rate_limited' | 'internal_error' | 'sync_failed' | 'database_unavailable' | 'service_unavailable' | 'outcome_unknown' | 'identity_provider_unavailable';
     /**
      * The scope that is missing (403 `scope_missing`).
      */
@@ -931,6 +931,10 @@ export type Credential = {
      * `user:<id>` or `service_account:<tenant>/<id>`; null where the service made it.
      */
     createdBy: string | null;
+    /**
+     * The id of the API key that made this key. Null where a user or the service made it.
+     */
+    createdByKey: string | null;
     revokedAt: string | null;
     /**
      * How many keys this one followed.
@@ -1011,7 +1015,7 @@ export type Gateway = {
  * One page of a list.
  */
 export type GatewaySessionPage = {
-    items: Array<GatewaySession>;
+    items: Array<GatewaySessionSummary>;
     /**
      * Hand it in as `cursor` for the next page; null on the last. Filters look at many records: a page may be short, even empty, though there are more.
      */
@@ -1019,9 +1023,9 @@ export type GatewaySessionPage = {
 };
 
 /**
- * Leave to pass through a gateway for a while.
+ * A gateway session without its grants, which may be long: `GET .../sessions/{session_id}/grants` lists them.
  */
-export type GatewaySession = {
+export type GatewaySessionSummary = {
     id: string;
     gatewayId: string;
     /**
@@ -1046,16 +1050,23 @@ export type GatewaySession = {
      */
     issuedAt: string;
     /**
-     * RFC 3339, UTC, milliseconds.
+     * Never later than the end of the API key that opened the session. Earlier than in the token where that key was rotated since: introspection tells.
      */
     expiresAt: string;
     revokedAt: string | null;
     /**
-     * Why it was revoked. gateway_ended: the gateway was disabled or deleted. principal_ended: its subject, or who opened it, lost access. item_blocked: something that it grants was blocked. Null for a session that is not revoked.
+     * Why it was revoked. gateway_ended: the gateway was disabled or deleted. principal_ended: its subject, or who opened it, lost access. key_ended: the API key that opened it was revoked, or rotated without an overlap. item_blocked: something that it grants was blocked. Null for a session that is not revoked.
      */
-    revokedReason: 'revoked' | 'gateway_ended' | 'principal_ended' | 'item_blocked' | null;
+    revokedReason: 'revoked' | 'gateway_ended' | 'principal_ended' | 'key_ended' | 'item_blocked' | null;
     gatewayUrl: string | null;
-    grants: Array<Grant>;
+    /**
+     * `sha256:` and the SHA-256, in hex, of the RFC 8785 form of `grants`: as in a token with `grants_digest`.
+     */
+    grantsDigest: string;
+    /**
+     * How many items the session grants.
+     */
+    grantedItems: number;
     /**
      * A free JSON object, at most 16 KiB when serialised. A set value replaces it whole.
      */
@@ -1070,18 +1081,6 @@ export type GatewaySession = {
      * RFC 3339, UTC, milliseconds.
      */
     updatedAt: string;
-};
-
-/**
- * What a session may use of one provider: what its inventory has, but for blocked and retired items, and what the gateway's manifest allows of that.
- */
-export type Grant = {
-    providerId: string;
-    providerName: string;
-    items: Array<{
-        kind: 'model' | 'tool' | 'resource' | 'prompt' | 'agent' | 'channel';
-        name: string;
-    }>;
 };
 
 /**
@@ -1112,16 +1111,23 @@ export type CreatedGatewaySession = {
      */
     issuedAt: string;
     /**
-     * RFC 3339, UTC, milliseconds.
+     * Never later than the end of the API key that opened the session. Earlier than in the token where that key was rotated since: introspection tells.
      */
     expiresAt: string;
     revokedAt: string | null;
     /**
-     * Why it was revoked. gateway_ended: the gateway was disabled or deleted. principal_ended: its subject, or who opened it, lost access. item_blocked: something that it grants was blocked. Null for a session that is not revoked.
+     * Why it was revoked. gateway_ended: the gateway was disabled or deleted. principal_ended: its subject, or who opened it, lost access. key_ended: the API key that opened it was revoked, or rotated without an overlap. item_blocked: something that it grants was blocked. Null for a session that is not revoked.
      */
-    revokedReason: 'revoked' | 'gateway_ended' | 'principal_ended' | 'item_blocked' | null;
+    revokedReason: 'revoked' | 'gateway_ended' | 'principal_ended' | 'key_ended' | 'item_blocked' | null;
     gatewayUrl: string | null;
-    grants: Array<Grant>;
+    /**
+     * `sha256:` and the SHA-256, in hex, of the RFC 8785 form of `grants`: as in a token with `grants_digest`.
+     */
+    grantsDigest: string;
+    /**
+     * How many items the session grants.
+     */
+    grantedItems: number;
     /**
      * A free JSON object, at most 16 KiB when serialised. A set value replaces it whole.
      */
@@ -1136,11 +1142,24 @@ export type CreatedGatewaySession = {
      * RFC 3339, UTC, milliseconds.
      */
     updatedAt: string;
+    grants: Array<Grant>;
     /**
      * A JWT (ES256, typ `qm-session+jwt`, aud the gateway) that gateways verify offline. Shown this once.
      */
     token: string;
     tokenType: 'Bearer';
+};
+
+/**
+ * What a session may use of one provider: what its inventory has, but for blocked and retired items, and what the gateway's manifest allows of that.
+ */
+export type Grant = {
+    providerId: string;
+    providerName: string;
+    items: Array<{
+        kind: 'model' | 'tool' | 'resource' | 'prompt' | 'agent' | 'channel';
+        name: string;
+    }>;
 };
 
 /**
@@ -1206,6 +1225,89 @@ export type ActiveGatewaySession = {
     metadata: {
         [key: string]: unknown;
     };
+};
+
+/**
+ * Leave to pass through a gateway for a while.
+ */
+export type GatewaySession = {
+    id: string;
+    gatewayId: string;
+    /**
+     * The tenant that the record belongs to.
+     */
+    tenantId: string;
+    /**
+     * The sub-tenant that the record belongs to; null where it belongs to the tenant as a whole.
+     */
+    subTenantId: string | null;
+    /**
+     * Whom the session acts for.
+     */
+    subject: string;
+    /**
+     * Who opened it for the subject, where that was somebody else.
+     */
+    actor: string | null;
+    status: 'active' | 'expired' | 'revoked';
+    /**
+     * RFC 3339, UTC, milliseconds.
+     */
+    issuedAt: string;
+    /**
+     * Never later than the end of the API key that opened the session. Earlier than in the token where that key was rotated since: introspection tells.
+     */
+    expiresAt: string;
+    revokedAt: string | null;
+    /**
+     * Why it was revoked. gateway_ended: the gateway was disabled or deleted. principal_ended: its subject, or who opened it, lost access. key_ended: the API key that opened it was revoked, or rotated without an overlap. item_blocked: something that it grants was blocked. Null for a session that is not revoked.
+     */
+    revokedReason: 'revoked' | 'gateway_ended' | 'principal_ended' | 'key_ended' | 'item_blocked' | null;
+    gatewayUrl: string | null;
+    /**
+     * `sha256:` and the SHA-256, in hex, of the RFC 8785 form of `grants`: as in a token with `grants_digest`.
+     */
+    grantsDigest: string;
+    /**
+     * How many items the session grants.
+     */
+    grantedItems: number;
+    /**
+     * A free JSON object, at most 16 KiB when serialised. A set value replaces it whole.
+     */
+    metadata: {
+        [key: string]: unknown;
+    };
+    /**
+     * RFC 3339, UTC, milliseconds.
+     */
+    createdAt: string;
+    /**
+     * RFC 3339, UTC, milliseconds.
+     */
+    updatedAt: string;
+    grants: Array<Grant>;
+};
+
+/**
+ * One page of a list.
+ */
+export type SessionGrantPage = {
+    items: Array<SessionGrant>;
+    /**
+     * Hand it in as `cursor` for the next page; null on the last. Filters look at many records: a page may be short, even empty, though there are more.
+     */
+    nextCursor: string | null;
+};
+
+/**
+ * One item that a session grants.
+ */
+export type SessionGrant = {
+    providerId: string;
+    providerName: string;
+    kind: 'model' | 'tool' | 'resource' | 'prompt' | 'agent' | 'channel';
+    name: string;
 };
 
 /**
@@ -2134,6 +2236,10 @@ export type CreatedKey = {
      * `user:<id>` or `service_account:<tenant>/<id>`; null where the service made it.
      */
     createdBy: string | null;
+    /**
+     * The id of the API key that made this key. Null where a user or the service made it.
+     */
+    createdByKey: string | null;
     revokedAt: string | null;
     /**
      * How many keys this one followed.
@@ -3118,7 +3224,7 @@ export type CreateGatewaySessionErrors = {
      */
     404: Problem;
     /**
-     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `tenant_limit_reached` (Limit of the tenant reached), `gateway_not_active` (Gateway not active).
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `tenant_limit_reached` (Limit of the tenant reached), `gateway_not_active` (Gateway not active), `session_limit_reached` (Too many open sessions).
      */
     409: Problem;
     /**
@@ -3371,6 +3477,77 @@ export type GetGatewaySessionResponses = {
 };
 
 export type GetGatewaySessionResponse = GetGatewaySessionResponses[keyof GetGatewaySessionResponses];
+
+export type ListGatewaySessionGrantsData = {
+    body?: never;
+    path: {
+        /**
+         * The gateway's id.
+         */
+        gateway_id: string;
+        /**
+         * The session's id.
+         */
+        session_id: string;
+    };
+    query?: {
+        /**
+         * How many at the most: 1 to 100.
+         */
+        limit?: number;
+        /**
+         * The `nextCursor` of the page before, with the same filters. Opaque.
+         */
+        cursor?: string | null;
+    };
+    url: '/v1/gateways/{gateway_id}/sessions/{session_id}/grants';
+};
+
+export type ListGatewaySessionGrantsErrors = {
+    /**
+     * `credentials_ambiguous` (More than one credential).
+     */
+    400: Problem;
+    /**
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid).
+     */
+    401: Problem;
+    /**
+     * `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant out of reach).
+     */
+    403: Problem;
+    /**
+     * `route_not_found` (No such path), `gateway_not_found` (Gateway not found), `gateway_session_not_found` (Gateway session not found).
+     */
+    404: Problem;
+    /**
+     * A value breaks the contract.
+     */
+    422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
+    /**
+     * `internal_error` (Internal error).
+     */
+    500: Problem;
+    /**
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
+     */
+    503: Problem;
+};
+
+export type ListGatewaySessionGrantsError = ListGatewaySessionGrantsErrors[keyof ListGatewaySessionGrantsErrors];
+
+export type ListGatewaySessionGrantsResponses = {
+    /**
+     * One page of a list.
+     */
+    200: SessionGrantPage;
+};
+
+export type ListGatewaySessionGrantsResponse = ListGatewaySessionGrantsResponses[keyof ListGatewaySessionGrantsResponses];
 
 export type ListManifestsData = {
     body?: never;

@@ -36,6 +36,10 @@ export const credentialFields = {
     .string()
     .nullable()
     .describe('`user:<id>` or `service_account:<tenant>/<id>`; null where the service made it.'),
+  createdByKey: z
+    .string()
+    .nullable()
+    .describe('The id of the API key that made this key. Null where a user or the service made it.'),
   revokedAt: TimestampSchema.nullable(),
   rotationCount: z.int().describe('How many keys this one followed.'),
   slot: z

@@ -61,6 +61,7 @@ export const ERRORS = {
   recommendation_not_open: { status: 409, title: 'Recommendation not open' },
   recommendation_not_applied: { status: 409, title: 'Recommendation not applied' },
   recommendation_built_on: { status: 409, title: 'Something was built on the change' },
+  session_limit_reached: { status: 409, title: 'Too many open sessions' },
   service_account_not_active: { status: 409, title: 'Service account not active' },
   tenant_limit_reached: { status: 409, title: 'Limit of the tenant reached' },
   user_not_active: { status: 409, title: 'User not active' },

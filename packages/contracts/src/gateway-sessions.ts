@@ -34,28 +34,44 @@ const sessionFields = {
   actor: z.string().nullable().describe('Who opened it for the subject, where that was somebody else.'),
   status: z.enum(['active', 'expired', 'revoked']),
   issuedAt: TimestampSchema,
-  expiresAt: TimestampSchema,
+  expiresAt: TimestampSchema.describe(
+    'Never later than the end of the API key that opened the session. Earlier than in the token where that key was rotated since: introspection tells.',
+  ),
   revokedAt: TimestampSchema.nullable(),
   revokedReason: z
-    .enum(['revoked', 'gateway_ended', 'principal_ended', 'item_blocked'])
+    .enum(['revoked', 'gateway_ended', 'principal_ended', 'key_ended', 'item_blocked'])
     .nullable()
     .describe(
-      'Why it was revoked. gateway_ended: the gateway was disabled or deleted. principal_ended: its subject, or who opened it, lost access. item_blocked: something that it grants was blocked. Null for a session that is not revoked.',
+      'Why it was revoked. gateway_ended: the gateway was disabled or deleted. principal_ended: its subject, or who opened it, lost access. key_ended: the API key that opened it was revoked, or rotated without an overlap. item_blocked: something that it grants was blocked. Null for a session that is not revoked.',
     ),
   gatewayUrl: z.string().nullable(),
-  grants: z.array(GrantSchema),
+  grantsDigest: z
+    .string()
+    .describe(
+      '`sha256:` and the SHA-256, in hex, of the RFC 8785 form of `grants`: as in a token with `grants_digest`.',
+    ),
+  grantedItems: z.int().describe('How many items the session grants.'),
   metadata: MetadataSchema,
   ...timeFields,
 };
+const grantsField = { grants: z.array(GrantSchema) };
+
+export const GatewaySessionSummarySchema = z.strictObject(sessionFields).meta({
+  id: 'GatewaySessionSummary',
+  description:
+    'A gateway session without its grants, which may be long: `GET .../sessions/{session_id}/grants` lists them.',
+});
+export type GatewaySessionSummary = z.infer<typeof GatewaySessionSummarySchema>;
 
 export const GatewaySessionSchema = z
-  .strictObject(sessionFields)
+  .strictObject({ ...sessionFields, ...grantsField })
   .meta({ id: 'GatewaySession', description: 'Leave to pass through a gateway for a while.' });
 export type GatewaySession = z.infer<typeof GatewaySessionSchema>;
 
 export const CreatedGatewaySessionSchema = z
   .strictObject({
     ...sessionFields,
+    ...grantsField,
     token: z
       .string()
       .describe('A JWT (ES256, typ `qm-session+jwt`, aud the gateway) that gateways verify offline. Shown this once.'),
@@ -80,7 +96,7 @@ export const CreateGatewaySessionInputSchema = z
       .max(100)
       .nullish()
       .describe(
-        "Only these of the gateway's providers; all, where left out. A session grants at most 10,000 items: beyond it, 422.",
+        "Only these of the gateway's providers; all, where left out. A session grants at most 10,000 items, and 1 MiB of them as JSON: beyond it, 422.",
       ),
     metadata: MetadataSchema.nullish(),
   })
@@ -127,6 +143,16 @@ export const GatewaySessionIntrospectionSchema = z
   .meta({ id: 'GatewaySessionIntrospection', description: 'What RFC 7662 calls an introspection response.' });
 export type GatewaySessionIntrospection = z.infer<typeof GatewaySessionIntrospectionSchema>;
 
+export const SessionGrantSchema = z
+  .strictObject({
+    providerId: z.string(),
+    providerName: z.string(),
+    kind: InventoryKindSchema,
+    name: z.string(),
+  })
+  .meta({ id: 'SessionGrant', description: 'One item that a session grants.' });
+export type SessionGrant = z.infer<typeof SessionGrantSchema>;
+
 /** `status` follows from the times and the clock; the token is in one answer alone. */
 const sessionRecord = { untagged: ['status', 'token', 'tokenType'] };
 
@@ -142,13 +168,13 @@ export const createGatewaySession = operation({
   tag,
   summary: 'Open a gateway session',
   description:
-    "Answers the one token that gateways verify with the keys of `/.well-known/jwks.json`. It carries the grants; beyond 4 KiB of them, their digest. Granted is what the providers' inventories have, but for blocked and retired items, and what the gateway's manifest allows of that: `allow`, or of an agent's manifest what it `declares`.",
+    "Answers the one token that gateways verify with the keys of `/.well-known/jwks.json`. It carries the grants; beyond 4 KiB of them, their digest. Granted is what the providers' inventories have, but for blocked and retired items, and what the gateway's manifest allows of that: `allow`, or of an agent's manifest what it `declares`. A subject has at most 1,000 open sessions at a gateway (`QM_MAX_OPEN_SESSIONS`): beyond it, 409 `session_limit_reached` until one ends.",
   params: gateway,
   body: CreateGatewaySessionInputSchema,
   bodyOptional: true,
   record: sessionRecord,
   output: CreatedGatewaySessionSchema,
-  errors: ['tenant_limit_reached', 'gateway_not_found', 'gateway_not_active'],
+  errors: ['tenant_limit_reached', 'gateway_not_found', 'gateway_not_active', 'session_limit_reached'],
 });
 
 export const listGatewaySessions = operation({
@@ -158,13 +184,14 @@ export const listGatewaySessions = operation({
   scope: 'gateway_sessions:read',
   tag,
   summary: 'List the sessions of a gateway',
+  description: 'Without their grants. `grantsDigest` tells which sessions grant the same.',
   params: gateway,
   query: {
     status: z.string().max(64).nullish().describe('Only sessions of this status.'),
     subject: z.string().max(300).nullish().describe('Only sessions of this subject.'),
     ...pageFields,
   },
-  output: page('GatewaySessionPage', GatewaySessionSchema),
+  output: page('GatewaySessionPage', GatewaySessionSummarySchema),
   errors: ['gateway_not_found'],
 });
 
@@ -196,6 +223,20 @@ export const getGatewaySession = operation({
   params: session,
   record: sessionRecord,
   output: GatewaySessionSchema,
+  errors: ['gateway_not_found', 'gateway_session_not_found'],
+});
+
+export const listSessionGrants = operation({
+  method: 'GET',
+  path: '/v1/gateways/{gateway_id}/sessions/{session_id}/grants',
+  operationId: 'list_gateway_session_grants',
+  scope: 'gateway_sessions:read',
+  tag,
+  summary: 'List what a gateway session grants',
+  description: "By provider, in the gateway's order, then by kind and name. What a session grants never changes.",
+  params: session,
+  query: pageFields,
+  output: page('SessionGrantPage', SessionGrantSchema),
   errors: ['gateway_not_found', 'gateway_session_not_found'],
 });
 

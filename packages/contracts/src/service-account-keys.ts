@@ -19,7 +19,9 @@ export const CreateKeyInputSchema = z
   .strictObject({
     name: NameInputSchema.nullish(),
     scopes: z.array(ScopeSchema).min(1).max(64).describe('What the key may do: nothing that its maker may not.'),
-    expiresAt: TimestampInputSchema.nullish().describe('When it stops working, in the future; never where left out.'),
+    expiresAt: TimestampInputSchema.nullish().describe(
+      'When it stops working, in the future. Left out: when the API key that makes it ends, or never. Later than the end of that API key is 403 `grant_exceeds_own`.',
+    ),
   })
   .meta({ id: 'CreateKeyInput' });
 export type CreateKeyInput = z.infer<typeof CreateKeyInputSchema>;
@@ -33,7 +35,7 @@ export const RotateKeyInputSchema = z
       .default(3600)
       .describe('How long the old key works beside the new one: 0 to 604,800. With 0 it ends at once.'),
     expiresAt: TimestampInputSchema.nullish().describe(
-      "When the new key stops working; where left out, after the old one's whole lifetime.",
+      "When the new key stops working. Left out: after the old one's whole lifetime, but never later than the API key that rotates it. Later than the end of that API key is 403 `grant_exceeds_own`.",
     ),
   })
   .meta({ id: 'RotateKeyInput' });
@@ -89,7 +91,8 @@ export const rotateServiceAccountKey = operation({
   scope: 'credentials:write',
   tag,
   summary: 'Rotate an API key',
-  description: 'Makes a new key with the same name and scopes. The old one works until the overlap ends.',
+  description:
+    'Makes a new key with the same name and scopes. The old key works until the overlap ends, and the gateway sessions and pending invitations that it made end with it.',
   params: key,
   query,
   body: RotateKeyInputSchema,
@@ -115,7 +118,8 @@ export const revokeServiceAccountKey = operation({
   scope: 'credentials:write',
   tag,
   summary: 'Revoke an API key',
-  description: 'It stops working at once. The record stays, as revoked; revoking it again is 404.',
+  description:
+    'It stops working at once, and the gateway sessions that it opened and the pending invitations that it made end with it. The keys that it made keep working: `POST /v1/derived-access/revoke` ends them. The record stays, as revoked; revoking it again is 404.',
   params: key,
   query,
   record: credentialRecord,

@@ -16,6 +16,8 @@ import { placeIndexes } from './migrations/0007-place-indexes.ts';
 import { tracePlaceIndex } from './migrations/0008-trace-place-index.ts';
 import { foldedTenantIds } from './migrations/0009-folded-tenant-ids.ts';
 import { membershipIndexes } from './migrations/0010-membership-indexes.ts';
+import { lineage } from './migrations/0011-lineage.ts';
+import { gatewayGrants } from './migrations/0012-gateway-grants.ts';
 import { tenantLimits } from './migrations/0019-tenant-limits.ts';
 import { hasTable, migrationsOf } from './stored-migrations.ts';
 import { TABLE_NAMES } from './stored-tables.ts';
@@ -36,6 +38,8 @@ const MIGRATIONS = {
   '0008-trace-place-index': tracePlaceIndex,
   '0009-folded-tenant-ids': foldedTenantIds,
   '0010-membership-indexes': membershipIndexes,
+  '0011-lineage': lineage,
+  '0012-gateway-grants': gatewayGrants,
   '0019-tenant-limits': tenantLimits,
 };
 

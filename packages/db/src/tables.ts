@@ -67,6 +67,8 @@ export type Tables = {
       expires_at: Time | null;
       last_used_at: Time | null;
       created_by: string | null;
+      /** The API key that made this key. */
+      created_by_key: Generated<string | null>;
       revoked_at: Time | null;
       rotation_count: number;
       /** The key that followed this one. */
@@ -103,6 +105,12 @@ export type Tables = {
       role: 'owner' | 'admin' | 'operator' | 'viewer';
       /** Null until the user accepts: such a membership grants and shows nothing. */
       accepted_at: Generated<Time | null>;
+      /** Who invited: `user:<id>` or `service_account:<tenant>/<id>`. Null where nobody did, or it is not known. */
+      invited_by: Generated<string | null>;
+      /** The API key that invited. */
+      invited_by_key: Generated<string | null>;
+      /** When an invitation expires; null for one that was accepted. */
+      expires_at: Generated<Time | null>;
     };
   providers: Place &
     Times & {
@@ -205,15 +213,41 @@ export type Tables = {
       actor: string | null;
       /** Who opened it: `user:<id>` or `service_account:<tenant>/<id>`. */
       opened_by: string;
-      /** The tenant of the account that opened it, which may not be the session's; '' for a user. */
+      /** The API key that opened it, which may be of another tenant. */
+      opened_by_key: Generated<string | null>;
       issued_at: Time;
       expires_at: Time;
       revoked_at: Time | null;
       revoked_reason: Generated<string | null>;
       gateway_url: string | null;
-      grants: Json;
+      /** `sha256:` and the SHA-256, in hex, of the RFC 8785 form of all that the session grants. */
+      grants_digest: Generated<string>;
+      /** Items that the session grants. */
+      item_count: Generated<number>;
       metadata: Json;
     };
+  /** Sets of items of a provider that sessions grant, each stored once. */
+  gateway_grants: {
+    tenant_id: string;
+    provider_id: string;
+    /** SHA-256 of `items`, base64url. */
+    digest: string;
+    items: Json;
+    item_count: number;
+    created_at: Time;
+  };
+  /** Which sets have an item: by a digest of its kind and name. */
+  gateway_grant_items: { tenant_id: string; provider_id: string; item_key: string; digest: string };
+  /** Which sets a session grants, in the order of its gateway's providers. */
+  gateway_session_grants: {
+    tenant_id: string;
+    session_id: string;
+    position: number;
+    provider_id: string;
+    /** As it was when the session was opened. */
+    provider_name: string;
+    digest: string;
+  };
   manifests: Place &
     Times & {
       id: string;

@@ -24,7 +24,14 @@ async function twoProcesses(finished: typeof onTestFinished = onTestFinished) {
   const names = { id: 'worker', name: 'worker', displayName: null, description: null };
   const values = { ...names, status: 'active', platformAdministrator: false, metadata: {} } as const;
   const account = await insertServiceAccount(here, ACME, values, NOW);
-  const owned = { accountId: account.id, prefix: 'p', digest: 'd', createdBy: null, rotationCount: 0 };
+  const owned = {
+    accountId: account.id,
+    prefix: 'p',
+    digest: 'd',
+    createdBy: null,
+    createdByKey: null,
+    rotationCount: 0,
+  };
   await insertApiKey(here, ACME, { id: KEY.id, name: null, scopes: ['*'], expiresAt: null, ...owned }, NOW);
   return { here, there, account };
 }

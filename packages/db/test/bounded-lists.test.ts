@@ -127,9 +127,9 @@ const LISTS_OF_PARENTS: {
 }[] = [
   {
     table: 'gateway_sessions',
-    columns: 'gateway_id, subject, opened_by, issued_at, expires_at, grants, metadata',
+    columns: 'gateway_id, subject, opened_by, issued_at, expires_at, metadata',
     values: (isRare) => `'user:' || i % 5, 'user:1', '${NOW.toISOString()}',
-      case when ${isRare} then '${later(61).toISOString()}' else '${later(60).toISOString()}' end, '[]', '{}'`,
+      case when ${isRare} then '${later(61).toISOString()}' else '${later(60).toISOString()}' end, '{}'`,
     rare: { status: 'active' },
     none: { status: 'expired', subject: 'user:5' },
     list: (db, gatewayId, filter, page) => listGatewaySessions(db, [EU], { ...filter, gatewayId }, page, later(60)),

@@ -8,7 +8,6 @@ import {
   revokeGatewaySession,
   revokeSessionsOf,
   revokeSessionsOfGateway,
-  revokeSessionsOfItems,
   subjectExists,
 } from '../src/repositories/gateway-sessions.ts';
 import { insertGateway } from '../src/repositories/gateways.ts';
@@ -16,6 +15,7 @@ import { findGrantedItems, type GrantedItemKey, listGrantedItems } from '../src/
 import { insertInventoryItem } from '../src/repositories/inventory.ts';
 import { insertProvider } from '../src/repositories/providers.ts';
 import { insertServiceAccount } from '../src/repositories/service-accounts.ts';
+import { revokeSessionsOfItems } from '../src/repositories/sessions-of-items.ts';
 import { EVERYWHERE, type TenantPlace } from '../src/tenancy.ts';
 import { later, NOW, temporaryDatabase } from './temporary-database.ts';
 
@@ -139,7 +139,7 @@ describe('ending the sessions that grant items', () => {
     items: [{ kind, name }],
   });
   const openai = { providerId: 'prov_1', providerName: 'openai' };
-  const model = { ...openai, subjects: [{ kind: 'model', nameKey: 'gpt-5' }] } as const;
+  const model = { ...openai, items: [{ kind: 'model', name: 'gpt-5' }] } as const;
 
   test('finds every variant of a name, and nothing of another provider, kind, name, tenant or time', async () => {
     const db = await temporaryDatabase(ACME, EU, GLOBEX);
@@ -181,8 +181,8 @@ describe('ending the sessions that grant items', () => {
       ids.push(await session(db, ACME, gatewayId, { at, grants: of('other', 'gpt-5') }));
       ids.push(await session(db, ACME, gatewayId, { at: at + 0.5, grants: of('o3', 'gpt-5') }));
     }
-    const subjects = [...model.subjects, { kind: 'model', nameKey: 'o3' }, { kind: 'tool', nameKey: 'other' }] as const;
-    const ended = await revokeSessionsOfItems(db, [ACME], { ...openai, subjects }, later(120));
+    const items = [...model.items, { kind: 'model', name: 'o3' }, { kind: 'tool', name: 'other' }] as const;
+    const ended = await revokeSessionsOfItems(db, [ACME], { ...openai, items }, later(120));
     expect(ended.map(({ id }) => id)).toEqual(ids);
   });
 
@@ -271,9 +271,11 @@ async function session(db: Database, place: TenantPlace, gatewayId: string, fiel
     subject,
     actor: openedBy === subject ? null : openedBy,
     openedBy,
+    openedByKey: null,
     expiresAt: later(at + ttl).toISOString(),
     gatewayUrl: null,
     grants,
+    grantsDigest: 'sha256:0',
     metadata: {},
   };
   return (await insertGatewaySession(db, place, values, later(at))).id;

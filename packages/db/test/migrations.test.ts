@@ -53,7 +53,8 @@ test('from empty the migrations make every table', async () => {
   await migrate(db);
   expect((await tablesOf(db)).toSorted()).toEqual([
     ...['audit_chain', 'audit_events', 'audit_heads', 'audit_unsealed'],
-    ...['credentials', 'gateway_providers', 'gateway_sessions', 'gateways', 'idempotency_keys', 'identities'],
+    ...['credentials', 'gateway_grant_items', 'gateway_grants', 'gateway_providers', 'gateway_session_grants'],
+    ...['gateway_sessions', 'gateways', 'idempotency_keys', 'identities'],
     ...['inventory_items', 'manifest_declarations', 'manifests', 'memberships', 'operator_tasks', 'provider_uses'],
     ...['providers', 'rate_limit_windows'],
     ...['recommendation_observations', 'recommendations', 'runtime_observations', 'service_account_metadata'],
@@ -85,6 +86,8 @@ test('two that start at once do not get in each other’s way', async () => {
     { name: '0008-trace-place-index' },
     { name: '0009-folded-tenant-ids' },
     { name: '0010-membership-indexes' },
+    { name: '0011-lineage' },
+    { name: '0012-gateway-grants' },
   ]);
 });
 

@@ -4,7 +4,7 @@ import type { Database } from '../src/database.ts';
 import { listNewestHeads } from '../src/repositories/audit-chain.ts';
 import { listAuditEvents } from '../src/repositories/audit-events.ts';
 import { listEndingCredentials, listSettledRotations } from '../src/repositories/credential-expiry.ts';
-import { listGatewaySessions, revokeSessionsOfItems } from '../src/repositories/gateway-sessions.ts';
+import { hasOpenSessions, insertGatewaySession, listGatewaySessions } from '../src/repositories/gateway-sessions.ts';
 import { insertGateway } from '../src/repositories/gateways.ts';
 import { findInventoryItemsByKeys, listInventory } from '../src/repositories/inventory.ts';
 import { manifestDeclarations } from '../src/repositories/manifest-declarations.ts';
@@ -16,6 +16,7 @@ import { findSoleProvidersOfTools, insertProvider } from '../src/repositories/pr
 import { supersedeRecommendationsOf } from '../src/repositories/recommendation-states.ts';
 import { findRecommendation, listRecommendations } from '../src/repositories/recommendations.ts';
 import { type ObservationState, updateObservationStates } from '../src/repositories/seen-observations.ts';
+import { revokeSessionsOfItems } from '../src/repositories/sessions-of-items.ts';
 import { insertRecommendation } from '../src/repositories/standing-recommendations.ts';
 import { hasTenantNamedLike } from '../src/repositories/tenants.ts';
 import { listTraces } from '../src/repositories/traces.ts';
@@ -30,7 +31,8 @@ const PAGE = { limit: 25, after: PAGE_KEY };
 const PROVIDER = { id: 'prov_1', name: 'openai' };
 const SUBJECT = { ...ACME, provider: PROVIDER, providerId: 'prov_1', kind: 'model', nameKey: 'gpt-5' } as const;
 const TASK = { kind: 'review_observation', subject: { type: 'runtime_observation', id: 'obs_1' } } as const;
-const SESSIONS_OF = { providerId: 'prov_1', providerName: 'openai', subjects: [SUBJECT] };
+const MODEL = { kind: 'model', name: 'gpt-5' } as const;
+const SESSIONS_OF = { providerId: 'prov_1', providerName: 'openai', items: [MODEL] };
 const OPEN_TASK = { ...TASK, subTenantId: null, title: 'Review it', priority: 'normal' } as const;
 const STATE: ObservationState = {
   id: 'obs_1',
@@ -128,9 +130,29 @@ test.each<[string, (db: Database) => Promise<unknown>, string[]]>([
     ['recommendations (tenant_id=? AND id=?)', 'recommendation_observations (tenant_id=? AND recommendation_id=?)'],
   ],
   [
-    'the sessions that began within a day',
-    (db) => revokeSessionsOfItems(db, [ACME], SESSIONS_OF, NOW),
-    ['gateway_sessions (tenant_id=? AND id>?)'],
+    'the sessions that grant an item',
+    async (db) => {
+      const made = { name: 'edge', displayName: null, url: null, status: 'active', manifestId: null } as const;
+      const gateway = await insertGateway(db, ACME, { ...made, providerIds: [], sessionTtlSeconds: 60 }, NOW);
+      const opened = { gatewayId: gateway.id, subject: 'user:1', actor: null, openedBy: 'user:1', openedByKey: null };
+      const grants = [{ providerId: 'prov_1', providerName: 'openai', items: [MODEL] }];
+      const fields = { expiresAt: new Date(NOW.getTime() + 60_000).toISOString(), gatewayUrl: null, metadata: {} };
+      await insertGatewaySession(db, ACME, { ...opened, ...fields, grants, grantsDigest: 'sha256:0' }, NOW);
+      await revokeSessionsOfItems(db, [ACME], SESSIONS_OF, NOW);
+    },
+    [
+      'gateway_grants (tenant_id=? AND provider_id=? AND digest=?)',
+      'SCAN json_each VIRTUAL TABLE INDEX 1:',
+      'gateway_grant_items (tenant_id=? AND provider_id=? AND item_key=?)',
+      'gateway_session_grants_by_grants (tenant_id=? AND provider_id=? AND digest=? AND session_id>?)',
+      'gateway_sessions (tenant_id=? AND id=?)',
+      'gateway_sessions (tenant_id=? AND id=?)',
+    ],
+  ],
+  [
+    'the open sessions of a subject',
+    (db) => hasOpenSessions(db, [ACME], { gatewayId: 'gw_1', subject: 'user:1', limit: 100 }, NOW),
+    ['gateway_sessions_open (tenant_id=? AND gateway_id=? AND subject=? AND expires_at>?)'],
   ],
   [
     'a page of the audit, and of what was done by one',
@@ -188,7 +210,7 @@ test.each<[string, (db: Database) => Promise<unknown>, string[]]>([
       const time = NOW.toISOString();
       const fields = {
         ...{ tenant_id: 'acme', sub_tenant_id: '', gateway_id: gateway.id, subject: 'user:1', opened_by: 'user:1' },
-        ...{ actor: null, revoked_at: null, gateway_url: null, grants: '[]', metadata: '{}' },
+        ...{ actor: null, revoked_at: null, gateway_url: null, metadata: '{}' },
         ...{ issued_at: time, expires_at: time, created_at: time, updated_at: time },
       };
       const ids = Array.from({ length: 2001 }, (_, index) => `ses_${index}`);

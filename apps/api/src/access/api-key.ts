@@ -10,13 +10,13 @@ const TOUCH_EVERY_MS = 60_000;
 /** Who calls with this key. @throws 401 for one that is unknown, ended, or whose account is not active */
 export async function principalOfApiKey(services: Services, text: string): Promise<Principal> {
   const parsed = parseApiKey(text);
-  if (!parsed) throw refused();
+  if (!parsed) throw refusedKey();
   const key = await findApiKey(services.db, parsed.keyId);
-  if (!key || !digestsEqual(key.digest, parsed.digest)) throw refused();
+  if (!key || !digestsEqual(key.digest, parsed.digest)) throw refusedKey();
   const now = services.now();
   const time = now.toISOString();
-  if (key.revokedAt !== null || (key.expiresAt !== null && key.expiresAt <= time)) throw refused();
-  if (key.account.status !== 'active') throw refused();
+  if (key.revokedAt !== null || (key.expiresAt !== null && key.expiresAt <= time)) throw refusedKey();
+  if (key.account.status !== 'active') throw refusedKey();
   // Not waited for: whoever only reads need not wait until others have written.
   void touch(services, key, now);
   const { account, scopes } = key;
@@ -35,7 +35,7 @@ export async function principalOfApiKey(services: Services, text: string): Promi
 }
 
 /** One answer for every way that a key can fail, so that it tells nothing of the key. */
-function refused(): ApiError {
+export function refusedKey(): ApiError {
   return new ApiError('credentials_invalid', 'The API key is not valid.', {
     headers: { 'WWW-Authenticate': 'Bearer error="invalid_token", error_description="the API key is not valid"' },
   });

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { setImmediate as breathe } from 'node:timers/promises';
 import type { Grant } from '@quartermaster/contracts/gateway-sessions.ts';
 import type { Gateway } from '@quartermaster/contracts/gateways.ts';
@@ -18,18 +19,22 @@ import { type Allows, allowanceOf } from './allow-list.ts';
 /** Items that one session may grant. Beyond it the session is refused: grants that were cut would deny at random. */
 const GRANTED_ITEMS_MAX = 10_000;
 
+/** Bytes of JSON that the grants of one session have at the most: they are in its answer. */
+const GRANTS_MAX_BYTES = 1024 * 1024;
+
 /** Items read at once, then the event loop gets a turn: the database answers without giving it one. */
 const ITEMS_OF_PAGE = 2000;
 
 /**
  * What a gateway grants of these providers: what the inventories of the active ones allow, and the manifest of that.
  *
- * @throws 422 for more than {@link GRANTED_ITEMS_MAX} items
+ * @throws 422 for more than {@link GRANTED_ITEMS_MAX} items, or {@link GRANTS_MAX_BYTES}
  */
 export async function grantsOf(db: Database, gateway: Gateway, providerIds: readonly string[]): Promise<Grant[]> {
   const { scope, policies } = await policiesOf(db, gateway, providerIds);
   const grants: Grant[] = [];
   let left = GRANTED_ITEMS_MAX;
+  let bytes = 0;
   for (const { provider, allows } of policies) {
     const items = await itemsOf(db, scope, { provider, allows, limit: left + 1 });
     left -= items.length;
@@ -37,9 +42,28 @@ export async function grantsOf(db: Database, gateway: Gateway, providerIds: read
       const rule = `a session grants at most ${GRANTED_ITEMS_MAX} items: choose fewer providers`;
       throw valueError(['body', 'providerIds'], rule, providerIds);
     }
+    bytes += Buffer.byteLength(JSON.stringify(items));
+    if (bytes > GRANTS_MAX_BYTES) {
+      const rule = `a session grants at most ${GRANTS_MAX_BYTES} bytes of items: choose fewer providers`;
+      throw valueError(['body', 'providerIds'], rule, providerIds);
+    }
     grants.push({ providerId: provider.id, providerName: provider.name, items });
   }
   return grants;
+}
+
+/**
+ * `sha256:` and the SHA-256, in hex, of the RFC 8785 form of grants. Written out here, since a general canonicalizer takes
+ * longer than all the rest of a session with thousands of items: members are in the order of their names.
+ */
+export function digestOfGrants(grants: readonly Grant[]): string {
+  const text = grants.map(({ items, providerId, providerName }) => {
+    const sorted = items.map(({ kind, name }) => ({ kind, name }));
+    return JSON.stringify({ items: sorted, providerId, providerName });
+  });
+  return `sha256:${createHash('sha256')
+    .update(`[${text.join(',')}]`)
+    .digest('hex')}`;
 }
 
 /**

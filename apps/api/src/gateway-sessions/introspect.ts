@@ -64,7 +64,9 @@ function answer(
 ): GatewaySessionIntrospection {
   const { subject, actor, gatewayId, tenantId, subTenantId } = session;
   return {
-    ...{ active: true, iss, sub: subject, aud: gatewayId, jti, iat, exp, token_type: 'Bearer' },
+    ...{ active: true, iss, sub: subject, aud: gatewayId, jti, iat, token_type: 'Bearer' },
+    // A session may end earlier than its token says: its key was rotated.
+    exp: Math.min(exp, Math.floor(Date.parse(session.expiresAt) / 1000)),
     client_id: actor ?? subject,
     tenant_id: tenantId,
     ...(subTenantId !== null && { sub_tenant_id: subTenantId }),

@@ -5,7 +5,7 @@ import { requireGateway } from '../gateways/service.ts';
 import { answerPage } from '../pages.ts';
 import { conditionalEndpoint, endpoint, router } from '../trpc.ts';
 import { introspectSession } from './introspect.ts';
-import { createGatewaySession, requireGatewaySession, revokeSession } from './service.ts';
+import { createGatewaySession, pageOfGrants, requireGatewaySession, revokeSession } from './service.ts';
 
 export const gatewaySessionsRouter = router({
   create: endpoint(contract.createGatewaySession).mutation(({ ctx, input }) =>
@@ -27,6 +27,11 @@ export const gatewaySessionsRouter = router({
   ),
 
   get: endpoint(contract.getGatewaySession).query(({ ctx, input }) => requireGatewaySession(ctx, input.path)),
+
+  listGrants: endpoint(contract.listSessionGrants).query(async ({ ctx, input }) => {
+    const session = await requireGatewaySession(ctx, input.path);
+    return answerPage(ctx, input, ctx.reach, async (page) => pageOfGrants(session, page));
+  }),
 
   revoke: conditionalEndpoint(contract.revokeGatewaySession, (ctx, { path }) =>
     requireGatewaySession(ctx, path),

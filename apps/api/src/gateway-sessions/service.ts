@@ -2,24 +2,29 @@ import type {
   CreatedGatewaySession,
   CreateGatewaySessionInput,
   GatewaySession,
+  SessionGrant,
 } from '@quartermaster/contracts/gateway-sessions.ts';
 import type { Gateway } from '@quartermaster/contracts/gateways.ts';
 import { holdsScopes } from '@quartermaster/contracts/scopes.ts';
 import type { Database } from '@quartermaster/db/database.ts';
+import type { Page, PageRequest } from '@quartermaster/db/queries.ts';
 import {
   findGatewaySession,
+  hasOpenSessions,
   insertGatewaySession,
   revokeGatewaySession,
   subjectExists,
 } from '@quartermaster/db/repositories/gateway-sessions.ts';
+import { scopeOf } from '@quartermaster/db/tenancy.ts';
 import { scopeMissing } from '../access/authorise.ts';
 import { principalName, scopesAt } from '../access/principal.ts';
+import { earlierEnd, requireSource } from '../access/source.ts';
 import { write } from '../audit-events/write.ts';
 import { ApiError, ValidationFailure, valueError } from '../errors.ts';
 import { requireGateway } from '../gateways/service.ts';
 import { currentSigner } from '../signing-keys/service.ts';
 import type { CallerContext } from '../trpc.ts';
-import { grantsOf } from './grants.ts';
+import { digestOfGrants, grantsOf } from './grants.ts';
 import { signSessionToken } from './token.ts';
 
 type Path = { gateway_id: string; session_id: string };
@@ -33,19 +38,24 @@ export async function createGatewaySession(
   const signer = await currentSigner(ctx.services);
   const session = await write(ctx, async (trx, record, now) => {
     const gateway = await requireGateway(ctx, trx, gatewayId);
+    const source = await requireSource(ctx, trx, now);
     const { subject, actor } = await subjectOf(ctx, trx, gateway, body.subject ?? null);
     const ttlSeconds = ttlOf(gateway, body.ttlSeconds ?? null);
     const providerIds = providersOf(gateway, body.providerIds ?? null);
     if (gateway.status !== 'active') throw new ApiError('gateway_not_active', 'The gateway is disabled.');
     await ctx.services.tenantLimits.add(trx, gateway.tenantId, 'openSessions');
+    await refuseBeyondLimit(ctx, gateway, subject, now);
+    const grants = await grantsOf(trx, gateway, providerIds);
     const values = {
       gatewayId: gateway.id,
       subject,
       actor,
-      openedBy: principalName(ctx.principal),
-      expiresAt: new Date(now.getTime() + ttlSeconds * 1000).toISOString(),
+      openedBy: source.principal,
+      openedByKey: source.keyId,
+      expiresAt: earlierEnd(new Date(now.getTime() + ttlSeconds * 1000).toISOString(), source.endsAt),
       gatewayUrl: gateway.url,
-      grants: await grantsOf(trx, gateway, providerIds),
+      grants,
+      grantsDigest: digestOfGrants(grants),
       metadata: body.metadata ?? {},
     };
     const inserted = await insertGatewaySession(trx, gateway, values, now);
@@ -78,6 +88,26 @@ export async function requireGatewaySession(ctx: CallerContext, path: Path): Pro
   const session = await findGatewaySession(db, ctx.reach, gateway.id, path.session_id, now());
   if (!session) throw notFound();
   return session;
+}
+
+/** What a session grants, item by item. A page ends at the position of its last item. */
+export function pageOfGrants({ id, grants }: GatewaySession, page: PageRequest): Page<SessionGrant> {
+  const from = page.after === null ? 0 : Number(page.after[0]);
+  const items = grants.flatMap(({ providerId, providerName, items: ofProvider }) =>
+    ofProvider.map(({ kind, name }) => ({ providerId, providerName, kind, name })),
+  );
+  const end = from + page.limit;
+  return { items: items.slice(from, end), next: end < items.length ? [String(end), id] : null };
+}
+
+/**
+ * Counted outside of the transaction: within it, sessions that one subject opens at once would make each other repeat on
+ * Postgres. So a few more than the limit may be open.
+ */
+async function refuseBeyondLimit(ctx: CallerContext, gateway: Gateway, subject: string, now: Date): Promise<void> {
+  const { db, maxOpenSessions: limit } = ctx.services;
+  if (!(await hasOpenSessions(db, scopeOf(gateway), { gatewayId: gateway.id, subject, limit }, now))) return;
+  throw new ApiError('session_limit_reached', `${subject} has ${limit} open sessions at this gateway: end one first.`);
 }
 
 /** Whom the session acts for, and who opens it where that is somebody else. */

@@ -1,6 +1,5 @@
 import type { GatewaySession, Grant } from '@quartermaster/contracts/gateway-sessions.ts';
 import { CompactSign } from 'jose';
-import { canonicalDigest } from '../crypto/canonical-digest.ts';
 import { SIGNING_ALGORITHM, type Signer } from '../signing-keys/service.ts';
 
 /** The `typ` of session tokens: no other token of ours, and no access token, passes for one (RFC 8725, section 3.11). */
@@ -21,7 +20,7 @@ export async function signSessionToken(signer: Signer, issuer: string, session: 
   const claims = {
     tenant_id: tenantId,
     ...(subTenantId !== null && { sub_tenant_id: subTenantId }),
-    ...grantClaims(session.grants),
+    ...grantClaims(session),
     ...(actor !== null && { act: { sub: actor } }),
     iss: issuer,
     aud: session.gatewayId,
@@ -36,9 +35,12 @@ export async function signSessionToken(signer: Signer, issuer: string, session: 
     .sign(signer.key);
 }
 
-function grantClaims(grants: readonly Grant[]): { grants: readonly Grant[] } | { grants_digest: string } {
+function grantClaims({
+  grants,
+  grantsDigest,
+}: GatewaySession): { grants: readonly Grant[] } | { grants_digest: string } {
   const bytes = Buffer.byteLength(JSON.stringify(grants));
-  return bytes <= GRANTS_MAX_BYTES ? { grants } : { grants_digest: canonicalDigest(grants) };
+  return bytes <= GRANTS_MAX_BYTES ? { grants } : { grants_digest: grantsDigest };
 }
 
 function seconds(time: string): number {

@@ -8,7 +8,7 @@ import {
   WIDENING_KINDS,
 } from '@quartermaster/contracts/recommendations.ts';
 import type { Database } from '@quartermaster/db/database.ts';
-import type { SessionReference } from '@quartermaster/db/repositories/gateway-sessions.ts';
+import type { SessionReference } from '@quartermaster/db/repositories/sessions-of-items.ts';
 import { findProvider } from '@quartermaster/db/repositories/providers.ts';
 import {
   type FormerObservations,

@@ -1,10 +1,9 @@
 import type { InventoryItem } from '@quartermaster/contracts/inventory.ts';
 import type { Provider } from '@quartermaster/contracts/providers.ts';
 import type { Database } from '@quartermaster/db/database.ts';
-import { nameKey } from '@quartermaster/db/name-key.ts';
-import { revokeSessionsOfItems, type SessionReference } from '@quartermaster/db/repositories/gateway-sessions.ts';
 import { finishOperatorTask } from '@quartermaster/db/repositories/operator-tasks.ts';
 import { supersedeRecommendationsOf } from '@quartermaster/db/repositories/recommendation-states.ts';
+import { revokeSessionsOfItems, type SessionReference } from '@quartermaster/db/repositories/sessions-of-items.ts';
 import { scopeOf } from '@quartermaster/db/tenancy.ts';
 import type { Change } from '../audit-events/write.ts';
 import { settleDrift } from '../runtime-observations/drift.ts';
@@ -47,10 +46,9 @@ export async function endSessions(
 ): Promise<SessionReference[]> {
   if (blocked.length === 0) return [];
   const { id: providerId, name: providerName, tenantId } = provider;
-  const subjects = blocked.map(({ kind, name }) => ({ kind, nameKey: nameKey(kind, name, providerName) }));
   // The whole tenant: its gateways list the providers of its sub-tenants as well.
   const scope = [{ tenantId, subTenantId: null }];
-  const ended = await revokeSessionsOfItems(trx, scope, { providerId, providerName, subjects }, now);
+  const ended = await revokeSessionsOfItems(trx, scope, { providerId, providerName, items: blocked }, now);
   for (const session of ended) {
     const target = { type: 'gateway_session', id: session.id };
     record({ place: session, target, changed: ['revokedAt', 'revokedReason'] });

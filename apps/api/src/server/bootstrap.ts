@@ -90,7 +90,8 @@ async function insertAdministratorKey(
   const minted = given === null ? null : parseApiKey(given);
   const id = minted?.keyId ?? newId('key', now);
   const { key, prefix, digest } = minted && given !== null ? { ...minted, key: given } : mintApiKey(id);
-  const values = { name: 'bootstrap', scopes: ['*' as const], expiresAt: null, createdBy: null, rotationCount: 0 };
+  const madeByNobody = { createdBy: null, createdByKey: null, rotationCount: 0 };
+  const values = { name: 'bootstrap', scopes: ['*' as const], expiresAt: null, ...madeByNobody };
   await insertApiKey(trx, BOOTSTRAP_PLACE, { id, prefix, digest, accountId, ...values }, now);
   const event = {
     place: BOOTSTRAP_PLACE,

@@ -2,6 +2,7 @@ import type { Database } from '@quartermaster/db/database.ts';
 import { exclusively } from '@quartermaster/db/exclusively.ts';
 import { sumStoredBytes } from '@quartermaster/db/repositories/tenant-usage.ts';
 import { openRotations } from '../credentials/expiry.ts';
+import { removeUnusedGrants } from '../gateway-sessions/unused-grants.ts';
 import { removeExpiredKeys } from '../idempotency/expiry.ts';
 import { syncSchedule } from '../inventory-sync/schedule.ts';
 import { removeUnclaimedUsers } from '../onboarding/service.ts';
@@ -27,6 +28,7 @@ const HOURLY: Record<string, (services: Services) => Promise<unknown>> = {
   'erasing former secrets': eraseFormer,
   'removing expired idempotency keys': removeExpiredKeys,
   'looking for expiring credentials': openRotations,
+  'removing unused grants of sessions': removeUnusedGrants,
 };
 
 /** What the service does without being asked. @returns what ends it */

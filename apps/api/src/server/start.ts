@@ -119,6 +119,7 @@ export async function startServer(config: Config, parts: Parts = {}): Promise<Ru
       ...{ db, log, now, secrets, publicUrl, issuer },
       selfService: config.selfService,
       maxObservations: config.maxObservations,
+      maxOpenSessions: config.maxOpenSessions,
       metrics,
       syncs,
       outbound: { allowed: config.allowedNetworks, resolver: parts.resolver ?? resolveAll },

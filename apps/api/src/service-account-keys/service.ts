@@ -7,11 +7,13 @@ import { newId } from '@quartermaster/db/ids.ts';
 import { endApiKey, findKeyOfAccount, insertApiKey } from '@quartermaster/db/repositories/credentials.ts';
 import { mintApiKey } from '../access/api-key-format.ts';
 import { scopeOfQuery, type TenancyQuery } from '../access/places.ts';
-import { principalName, scopesAt } from '../access/principal.ts';
+import { scopesAt } from '../access/principal.ts';
+import { earlierEnd, requireSource, type Source } from '../access/source.ts';
 import { write } from '../audit-events/write.ts';
 import { ApiError, valueError } from '../errors.ts';
 import { requireServiceAccount, requireTouchable } from '../service-accounts/service.ts';
 import type { CallerContext } from '../trpc.ts';
+import { endWithKey } from './end-with-key.ts';
 
 export async function createKey(
   ctx: CallerContext,
@@ -23,16 +25,16 @@ export async function createKey(
     const account = await requireTouchable(ctx, trx, scopeOfQuery(ctx, query), accountId);
     requireActive(account);
     requireHeld(ctx, account, body.scopes);
+    const source = await requireSource(ctx, trx, now);
     requireFuture(body.expiresAt, now);
-    requireWithinOwn(ctx, body.expiresAt ?? null);
     await ctx.services.tenantLimits.add(trx, account.tenantId, 'apiKeys');
     const values = {
       name: body.name ?? null,
       scopes: [...new Set(body.scopes)],
-      expiresAt: body.expiresAt ?? null,
+      expiresAt: body.expiresAt == null ? source.endsAt : endWithin(source, body.expiresAt),
       rotationCount: 0,
     };
-    const created = await insertKey(ctx, trx, account, { id: newId('key', now), ...values }, now);
+    const created = await insertKey(trx, { account, source }, { id: newId('key', now), ...values }, now);
     record({ place: account, target: { type: 'api_key', id: created.id }, changed: Object.keys(body) });
     return created;
   });
@@ -54,10 +56,14 @@ export async function rotateKey(
       throw new ApiError('key_not_active', `The key is ${old.status}.`);
     }
     requireHeld(ctx, account, old.scopes);
+    const source = await requireSource(ctx, trx, now);
     requireFuture(body.expiresAt, now);
-    if (body.expiresAt !== undefined) requireWithinOwn(ctx, body.expiresAt);
     // Without an overlap the new key takes the place of the old one.
     if (body.overlapSeconds > 0) await ctx.services.tenantLimits.add(trx, account.tenantId, 'apiKeys');
+    const expiresAt =
+      body.expiresAt === undefined
+        ? earlierEnd(sameLifetime(old, now), source.endsAt)
+        : endWithin(source, body.expiresAt);
     const id = newId('key', now);
     const overlapEnd = new Date(now.getTime() + body.overlapSeconds * 1000).toISOString();
     const end =
@@ -66,14 +72,10 @@ export async function rotateKey(
         : { expiresAt: old.expiresAt !== null && old.expiresAt < overlapEnd ? old.expiresAt : overlapEnd };
     const ended = await endApiKey(trx, scope, old, { ...end, replacedBy: id }, now);
     if (!ended) throw new ApiError('key_not_active', 'The key was rotated already: rotate the one that followed it.');
+    await endWithKey(trx, old.id, end, now);
     record({ place: account, target: { type: 'api_key', id: old.id }, changed: Object.keys(end) });
-    const values = {
-      name: old.name,
-      scopes: old.scopes,
-      expiresAt: body.expiresAt === undefined ? sameLifetime(old, now) : body.expiresAt,
-      rotationCount: old.rotationCount + 1,
-    };
-    const created = await insertKey(ctx, trx, account, { id, ...values }, now);
+    const values = { name: old.name, scopes: old.scopes, expiresAt, rotationCount: old.rotationCount + 1 };
+    const created = await insertKey(trx, { account, source }, { id, ...values }, now);
     record({ place: account, target: { type: 'api_key', id }, changed: ['scopes', 'expiresAt'] });
     return created;
   });
@@ -91,6 +93,7 @@ export async function revokeKey(
     if (!key || key.status === 'revoked') throw keyNotFound();
     const revoked = await endApiKey(trx, scope, key, { revokedAt: now.toISOString() }, now);
     if (!revoked) throw keyNotFound();
+    await endWithKey(trx, key.id, { revokedAt: now.toISOString() }, now);
     record({ place: account, target: { type: 'api_key', id: key.id }, changed: ['revokedAt'] });
     return revoked;
   });
@@ -114,15 +117,14 @@ export async function requireKey(
 type KeyValues = { id: string; name: string | null; scopes: Scope[]; expiresAt: string | null; rotationCount: number };
 
 async function insertKey(
-  ctx: CallerContext,
   trx: Database,
-  account: ServiceAccount,
+  { account, source }: { account: ServiceAccount; source: Source },
   values: KeyValues,
   now: Date,
 ): Promise<CreatedKey> {
   const { key, prefix, digest } = mintApiKey(values.id);
-  const createdBy = principalName(ctx.principal);
-  const stored = await insertApiKey(trx, account, { ...values, prefix, digest, accountId: account.id, createdBy }, now);
+  const made = { accountId: account.id, createdBy: source.principal, createdByKey: source.keyId };
+  const stored = await insertApiKey(trx, account, { ...values, ...made, prefix, digest }, now);
   return { ...stored, key };
 }
 
@@ -134,11 +136,10 @@ function requireHeld(ctx: CallerContext, account: ServiceAccount, wanted: readon
   throw new ApiError('grant_exceeds_own', `You do not hold ${beyond.join(', ')} yourself.`);
 }
 
-/** A key that ends grants nothing that outlives it. */
-function requireWithinOwn(ctx: CallerContext, expiresAt: string | null): void {
-  const own = ctx.principal.keyExpiresAt;
-  if (own === null || (expiresAt !== null && expiresAt <= own)) return;
-  throw new ApiError('grant_exceeds_own', `Your own key ends at ${own}: name an earlier expiresAt.`);
+/** The end that is asked for. @throws 403 where it is later than the end of the key that asks */
+function endWithin({ endsAt }: Source, wanted: string | null): string | null {
+  if (endsAt === null || (wanted !== null && wanted <= endsAt)) return wanted;
+  throw new ApiError('grant_exceeds_own', `Your own key ends at ${endsAt}: name an earlier expiresAt.`);
 }
 
 function requireActive(account: ServiceAccount): void {

@@ -7,8 +7,10 @@ import { auditOf, checkCoverageAfterAll, type Endpoints, expectInvalid, expectPr
 import { expectFilters, expectOwnCursorsOnly, expectStablePages } from './lists.ts';
 
 let server: Endpoints;
+/** Open sessions of a subject at a gateway. */
+const MAX_OPEN = 30;
 beforeAll(async () => {
-  server = await serverFor(contract);
+  server = await serverFor(contract, { QM_MAX_OPEN_SESSIONS: String(MAX_OPEN) });
 });
 checkCoverageAfterAll(() => server);
 
@@ -164,6 +166,31 @@ test('a gateway that is disabled opens no session; one that is missing or out of
     const elsewhere = await server.call(method, stranger.path + end, { as: server.admin });
     expectProblem(elsewhere, 404, 'gateway_session_not_found');
   }
+});
+
+test('list_gateway_session_grants answers what the session grants, item by item', async () => {
+  const { as, path, providerId } = await gatewayIn('grants-1');
+  for (const name of ['a', 'b', 'c']) {
+    await server.ok('POST', `/v1/providers/${providerId}/inventory`, { as, body: { kind: 'tool', name } });
+  }
+  const { id, grants } = await open(path, as);
+  const [{ providerName }] = grants;
+  const first = await server.ok('GET', `${path}/${id}/grants?limit=2`, { as });
+  const next = `${path}/${id}/grants?limit=2&cursor=${first.nextCursor}`;
+  const last = await server.ok('GET', next, { as });
+  const listed = ['a', 'b', 'c'].map((name) => ({ providerId, providerName, kind: 'tool', name }));
+  expect([...first.items, ...last.items]).toEqual(listed);
+  expect(last.nextCursor).toBeNull();
+  const stranger = await gatewayIn('grants-2');
+  expectProblem(await server.call('GET', next, { as: stranger.as }), 404, 'gateway_not_found');
+  const elsewhere = await server.call('GET', `${stranger.path}/${id}/grants`, { as: stranger.as });
+  expectProblem(elsewhere, 404, 'gateway_session_not_found');
+});
+
+test('a subject has a limited number of open sessions at a gateway', async () => {
+  const { as, path } = await gatewayIn('limit-1');
+  for (let index = 0; index < MAX_OPEN; index += 1) await open(path, as);
+  expectProblem(await server.call('POST', path, { as }), 409, 'session_limit_reached');
 });
 
 test('a session is revoked once, expired or not; its record stays', async () => {

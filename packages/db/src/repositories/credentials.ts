@@ -4,6 +4,7 @@ import { type Expression, type Selectable, type SqlBool, sql } from 'kysely';
 import type { Database } from '../database.ts';
 import { inStretch, listRows, type Stretch } from '../listing.ts';
 import { contains, folded, type Page, type PageRequest, placeColumns, timesOf, within } from '../queries.ts';
+import { statement } from '../statement.ts';
 import type { Tables } from '../tables.ts';
 import type { TenantPlace, TenantScope } from '../tenancy.ts';
 import { forgetApiKeys } from './api-keys.ts';
@@ -23,6 +24,8 @@ export type NewApiKey = {
   scopes: Scope[];
   expiresAt: string | null;
   createdBy: string | null;
+  /** The API key that makes it; null where a user or the service does. */
+  createdByKey: string | null;
   rotationCount: number;
 };
 
@@ -44,6 +47,7 @@ export async function insertApiKey(db: Database, place: TenantPlace, key: NewApi
       expires_at: key.expiresAt,
       last_used_at: null,
       created_by: key.createdBy,
+      created_by_key: key.createdByKey,
       revoked_at: null,
       rotation_count: key.rotationCount,
       replaced_by: null,
@@ -75,6 +79,32 @@ export async function findKeyOfAccount(
     .executeTakeFirst();
   return row && toCredential(row, now);
 }
+
+/** The end of a key that works: not revoked, not expired, and of an active account. Never cached. */
+export async function findKeyInForce(
+  db: Database,
+  scope: TenantScope,
+  keyId: string,
+  now: Date,
+): Promise<{ expiresAt: string | null } | undefined> {
+  const [row] = await keyInForce(db, { scope, keyId, time: now.toISOString() });
+  return row && { expiresAt: row.expires_at };
+}
+
+const keyInForce = statement((db, { scope, keyId, time }: { scope: TenantScope; keyId: string; time: string }) =>
+  db
+    .selectFrom('credentials as credential')
+    .innerJoin('service_accounts as account', (join) =>
+      join.onRef('account.tenant_id', '=', 'credential.tenant_id').onRef('account.id', '=', 'credential.owner_id'),
+    )
+    .select('credential.expires_at')
+    .where('credential.id', '=', keyId)
+    .where('credential.kind', '=', 'api_key')
+    .where('credential.revoked_at', 'is', null)
+    .where((eb) => eb.or([eb('credential.expires_at', 'is', null), eb('credential.expires_at', '>', time)]))
+    .where('account.status', '=', 'active')
+    .where(within(scope, 'credential')),
+);
 
 /**
  * Sets when a key ends, or ended. A key that another follows is replaced once: the second time is undefined, so that a
@@ -216,6 +246,7 @@ export function toCredential(row: Row, now: Date): Credential {
     expiresAt: row.expires_at,
     lastUsedAt: row.last_used_at,
     createdBy: row.created_by,
+    createdByKey: row.created_by_key,
     revokedAt: row.revoked_at,
     rotationCount: row.rotation_count,
     slot: row.slot,

@@ -1,23 +1,22 @@
-import { setImmediate as breathe } from 'node:timers/promises';
-import type { GatewaySession, Grant } from '@quartermaster/contracts/gateway-sessions.ts';
-import { SESSION_TTL_MAX_SECONDS } from '@quartermaster/contracts/gateways.ts';
-import type { InventoryKind } from '@quartermaster/contracts/inventory.ts';
+import type { GatewaySession, GatewaySessionSummary } from '@quartermaster/contracts/gateway-sessions.ts';
 import { type Expression, type Insertable, type Selectable, type SqlBool, sql } from 'kysely';
 import type { Database } from '../database.ts';
-import { idsSince, newId } from '../ids.ts';
+import { newId } from '../ids.ts';
 import { inStretch, listRows, type Stretch } from '../listing.ts';
-import { nameKey } from '../name-key.ts';
 import { type Page, type PageRequest, placeColumns, placeOf, timesOf, within } from '../queries.ts';
 import { statement } from '../statement.ts';
 import type { Tables } from '../tables.ts';
 import type { TenantPlace, TenantScope } from '../tenancy.ts';
+import { insertGrants, readGrants } from './gateway-grants.ts';
 
 export type NewGatewaySession = Pick<
   GatewaySession,
-  'gatewayId' | 'subject' | 'actor' | 'expiresAt' | 'gatewayUrl' | 'grants' | 'metadata'
+  'gatewayId' | 'subject' | 'actor' | 'expiresAt' | 'gatewayUrl' | 'grants' | 'grantsDigest' | 'metadata'
 > & {
   /** `user:<id>` or `service_account:<tenant>/<id>`. */
   openedBy: string;
+  /** The API key that opened it; null where a user did. */
+  openedByKey: string | null;
 };
 export type GatewaySessionFilter = {
   gatewayId: string;
@@ -25,19 +24,8 @@ export type GatewaySessionFilter = {
   subject?: string | null | undefined;
 };
 
-/** What sessions grant of a provider, by the keys that the variants of names share: see {@link nameKey}. */
-export type GrantedSubjects = {
-  providerId: string;
-  providerName: string;
-  subjects: readonly { kind: InventoryKind; nameKey: string }[];
-};
-export type SessionReference = TenantPlace & Pick<GatewaySession, 'id' | 'gatewayId' | 'subject'>;
-
 type Row = Selectable<Tables['gateway_sessions']>;
 type RevokedReason = NonNullable<GatewaySession['revokedReason']>;
-
-/** Sessions whose grants are in memory at a time: one may grant 10,000 items. */
-const GRANTS_READ_AT_ONCE = 50;
 
 /** A session of a gateway, expired and revoked ones included. */
 export async function findGatewaySession(
@@ -47,6 +35,18 @@ export async function findGatewaySession(
   id: string,
   now: Date,
 ): Promise<GatewaySession | undefined> {
+  const found = await findSessionSummary(db, scope, gatewayId, id, now);
+  return found && { ...found, grants: await readGrants(db, found) };
+}
+
+/** The same without its grants, which may be long. */
+export async function findSessionSummary(
+  db: Database,
+  scope: TenantScope,
+  gatewayId: string,
+  id: string,
+  now: Date,
+): Promise<GatewaySessionSummary | undefined> {
   const row = await db
     .selectFrom('gateway_sessions')
     .selectAll()
@@ -54,17 +54,17 @@ export async function findGatewaySession(
     .where('gateway_id', '=', gatewayId)
     .where(within(scope))
     .executeTakeFirst();
-  return row && toGatewaySession(row, now);
+  return row && toSummary(row, now);
 }
 
-/** Newest first. */
+/** Newest first, without their grants. */
 export async function listGatewaySessions(
   db: Database,
   scope: TenantScope,
   filter: GatewaySessionFilter,
   page: PageRequest,
   now: Date,
-): Promise<Page<GatewaySession>> {
+): Promise<Page<GatewaySessionSummary>> {
   const { gatewayId, status, subject } = filter;
   const { rows, next } = await listRows(db, scope, page, {
     table: 'gateway_sessions',
@@ -72,7 +72,7 @@ export async function listGatewaySessions(
     isSifted: status != null || subject != null,
     rows: (stretch) => sessionRows(db, filter, stretch, now).execute(),
   });
-  return { items: rows.map((row) => toGatewaySession(row, now)), next };
+  return { items: rows.map((row) => toSummary(row, now)), next };
 }
 
 function sessionRows(db: Database, filter: GatewaySessionFilter, stretch: Stretch, now: Date) {
@@ -105,18 +105,22 @@ export async function insertGatewaySession(
       subject: session.subject,
       actor: session.actor,
       opened_by: session.openedBy,
+      opened_by_key: session.openedByKey,
       issued_at: now.toISOString(),
       expires_at: session.expiresAt,
       revoked_at: null,
       gateway_url: session.gatewayUrl,
-      grants: JSON.stringify(session.grants),
+      grants_digest: session.grantsDigest,
+      item_count: session.grants.reduce((sum, { items }) => sum + items.length, 0),
       metadata: JSON.stringify(session.metadata),
       created_at: now.toISOString(),
       updated_at: now.toISOString(),
     },
   });
   if (!row) throw new Error('the session was not inserted');
-  return toGatewaySession(row, now);
+  const inserted = toSummary(row, now);
+  await insertGrants(db, inserted, session.grants, now);
+  return { ...inserted, grants: session.grants };
 }
 
 /** Revokes a session, expired or not; undefined where it is revoked already. */
@@ -136,7 +140,31 @@ export async function revokeGatewaySession(
     .where(within(scope))
     .returningAll()
     .executeTakeFirst();
-  return row && toGatewaySession(row, now);
+  if (!row) return undefined;
+  const session = toSummary(row, now);
+  return { ...session, grants: await readGrants(db, session) };
+}
+
+/** Whether a subject has as many open sessions at a gateway as `limit`, or more. */
+export async function hasOpenSessions(
+  db: Database,
+  scope: TenantScope,
+  { gatewayId, subject, limit }: { gatewayId: string; subject: string; limit: number },
+  now: Date,
+): Promise<boolean> {
+  const row = await db
+    .selectFrom('gateway_sessions')
+    .select('expires_at')
+    .where(within(scope))
+    .where('gateway_id', '=', gatewayId)
+    .where('subject', '=', subject)
+    .where('revoked_at', 'is', null)
+    .where('expires_at', '>', now.toISOString())
+    .orderBy('expires_at')
+    .limit(1)
+    .offset(limit - 1)
+    .executeTakeFirst();
+  return row !== undefined;
 }
 
 /** Ends the active sessions of a gateway. Answers how many there were. */
@@ -177,55 +205,33 @@ export async function revokeSessionsOf(
   return Number(result.numUpdatedRows);
 }
 
-/**
- * Ends the active sessions that grant one of some items, since these are blocked: in one pass, however many items, since
- * grants are long. Answers which sessions they were, the oldest first.
- *
- * @param scope the whole tenant of the provider: gateways of all its places may list it
- */
-export async function revokeSessionsOfItems(
+/** Ends the active sessions that a key opened. Answers how many there were. */
+export async function revokeSessionsOfKey(db: Database, scope: TenantScope, keyId: string, now: Date): Promise<number> {
+  const result = await db
+    .updateTable('gateway_sessions')
+    .set(revoked(now, 'key_ended'))
+    .where('opened_by_key', '=', keyId)
+    .where(hasStatus('active', now))
+    .where(within(scope))
+    .executeTakeFirst();
+  return Number(result.numUpdatedRows);
+}
+
+/** Has the sessions that a key opened end at `end`, unless they end earlier. */
+export async function shortenSessionsOfKey(
   db: Database,
   scope: TenantScope,
-  items: GrantedSubjects,
+  { keyId, end }: { keyId: string; end: string },
   now: Date,
-): Promise<SessionReference[]> {
-  const ended: SessionReference[] = [];
-  const grantsAny = grantsAnyOf(items);
-  // None that began earlier can be active still; and ids are in the order of time, as the primary key has them.
-  let after = idsSince('ses', new Date(now.getTime() - SESSION_TTL_MAX_SECONDS * 1000));
-  for (;;) {
-    const rows = await db
-      .selectFrom('gateway_sessions')
-      .select(['id', 'tenant_id', 'sub_tenant_id', 'gateway_id', 'subject', 'grants'])
-      .where(within(scope))
-      .where('id', '>', after)
-      .where(hasStatus('active', now))
-      .where(mentions(items.providerId))
-      .orderBy('id')
-      .limit(GRANTS_READ_AT_ONCE)
-      .execute();
-    const granting = rows.filter((row) => grantsAny(JSON.parse(row.grants) as Grant[]));
-    if (granting.length > 0) {
-      await db
-        .updateTable('gateway_sessions')
-        .set(revoked(now, 'item_blocked'))
-        .where(
-          'id',
-          'in',
-          granting.map(({ id }) => id),
-        )
-        .where(within(scope))
-        .execute();
-    }
-    for (const row of granting) {
-      ended.push({ id: row.id, gatewayId: row.gateway_id, subject: row.subject, ...placeOf(row) });
-    }
-    const last = rows.at(-1);
-    if (last === undefined || rows.length < GRANTS_READ_AT_ONCE) return ended;
-    after = last.id;
-    // Grants are long, and reading them gives nobody else a turn.
-    await breathe();
-  }
+): Promise<void> {
+  await db
+    .updateTable('gateway_sessions')
+    .set({ expires_at: end, updated_at: now.toISOString() })
+    .where('opened_by_key', '=', keyId)
+    .where('revoked_at', 'is', null)
+    .where('expires_at', '>', end)
+    .where(within(scope))
+    .execute();
 }
 
 /**
@@ -265,26 +271,6 @@ function revoked(now: Date, reason: RevokedReason) {
   return { revoked_at: now.toISOString(), revoked_reason: reason, updated_at: now.toISOString() };
 }
 
-/** Spares reading the grants of sessions that have nothing of a provider. Ids have no character that JSON escapes. */
-function mentions(providerId: string): Expression<SqlBool> {
-  const text = `%"providerId":"${providerId.replaceAll(/[\\%_]/g, (character) => `\\${character}`)}"%`;
-  return sql<SqlBool>`grants like ${text} escape ${'\\'}`;
-}
-
-/** Tells whether grants have one of some items. */
-function grantsAnyOf({ providerId, providerName, subjects }: GrantedSubjects): (grants: readonly Grant[]) => boolean {
-  const kinds = new Set(subjects.map(({ kind }) => kind));
-  const keys = new Set(subjects.map(({ kind, nameKey }) => `${kind} ${nameKey}`));
-  return (grants) =>
-    grants.some(
-      (grant) =>
-        grant.providerId === providerId &&
-        grant.items.some(
-          ({ kind, name }) => kinds.has(kind) && keys.has(`${kind} ${nameKey(kind, name, providerName)}`),
-        ),
-    );
-}
-
 /** The status of a session follows from the time: the same rule as in {@link statusOf}. */
 function hasStatus(status: string, now: Date): Expression<SqlBool> {
   switch (status) {
@@ -304,7 +290,7 @@ function statusOf(row: Row, now: Date): GatewaySession['status'] {
   return row.expires_at <= now.toISOString() ? 'expired' : 'active';
 }
 
-function toGatewaySession(row: Row, now: Date): GatewaySession {
+function toSummary(row: Row, now: Date): GatewaySessionSummary {
   return {
     id: row.id,
     gatewayId: row.gateway_id,
@@ -317,7 +303,8 @@ function toGatewaySession(row: Row, now: Date): GatewaySession {
     revokedAt: row.revoked_at,
     revokedReason: row.revoked_reason as RevokedReason | null,
     gatewayUrl: row.gateway_url,
-    grants: JSON.parse(row.grants) as Grant[],
+    grantsDigest: row.grants_digest,
+    grantedItems: row.item_count,
     metadata: JSON.parse(row.metadata) as GatewaySession['metadata'],
     ...timesOf(row),
   };

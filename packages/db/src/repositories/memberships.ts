@@ -226,6 +226,23 @@ export async function acceptMembership(
   return row && toMembership(row);
 }
 
+/** Has the pending invitations that a key made expire at `end`, unless they expire earlier. */
+export async function shortenInvitationsOfKey(
+  db: Database,
+  scope: TenantScope,
+  { keyId, end }: { keyId: string; end: string },
+  now: Date,
+): Promise<void> {
+  await db
+    .updateTable('memberships')
+    .set({ expires_at: end, updated_at: now.toISOString() })
+    .where('invited_by_key', '=', keyId)
+    .where('accepted_at', 'is', null)
+    .where('expires_at', '>', end)
+    .where(within(scope))
+    .execute();
+}
+
 /** Ends one membership, found before. */
 export async function deleteMembership(db: Database, scope: TenantScope, membership: Membership): Promise<void> {
   const { tenant_id, sub_tenant_id } = placeColumns(membership);

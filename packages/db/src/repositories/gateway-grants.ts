@@ -1,0 +1,198 @@
+import { createHash } from 'node:crypto';
+import { setImmediate as breathe } from 'node:timers/promises';
+import type { Grant } from '@quartermaster/contracts/gateway-sessions.ts';
+import { sql } from 'kysely';
+import type { Database } from '../database.ts';
+import { isPostgres } from '../dialects/postgres.ts';
+import { declaredKeys, nameKey } from '../name-key.ts';
+import { within } from '../queries.ts';
+import { statement } from '../statement.ts';
+import type { TenantScope } from '../tenancy.ts';
+import type { GrantedItem } from './granted-items.ts';
+
+/** Index rows written at once, then the event loop gets a turn. */
+const INDEX_BATCH = 2000;
+
+/** Keys of one look-up: SQLite takes 32,766 parameters a statement. */
+const KEYS_OF_LOOKUP = 1000;
+
+/** Sets of items that are younger may be about to be used. */
+const UNUSED_FOR_MS = 3600 * 1000;
+
+/** Which items: sessions that grant one of them are looked for. */
+export type GrantedSubjects = { providerId: string; providerName: string; items: readonly GrantedItem[] };
+
+type SessionKey = { tenantId: string; id: string };
+
+/**
+ * Stores what a session grants. A set of items of one provider is stored once, however many sessions grant it, and so
+ * are the index rows by which an item finds the set.
+ */
+export async function insertGrants(
+  db: Database,
+  { tenantId, id }: SessionKey,
+  grants: readonly Grant[],
+  now: Date,
+): Promise<void> {
+  if (grants.length === 0) return;
+  const rows = [];
+  for (const [position, grant] of grants.entries()) {
+    const digest = await ensureItems(db, tenantId, grant, now);
+    const provider = { provider_id: grant.providerId, provider_name: grant.providerName };
+    rows.push({ tenant_id: tenantId, session_id: id, position, ...provider, digest });
+  }
+  await newSessionGrants(db, { rows });
+}
+
+type SessionGrantRow = Record<'tenant_id' | 'session_id' | 'provider_id' | 'provider_name' | 'digest', string> & {
+  position: number;
+};
+
+const newSessionGrants = statement((db, { rows }: { rows: readonly SessionGrantRow[] }) =>
+  db.insertInto('gateway_session_grants').values(rows),
+);
+
+type ItemsKey = { tenantId: string; providerId: string; digest: string };
+
+const storedItems = statement((db, { tenantId, providerId, digest }: ItemsKey) =>
+  db
+    .selectFrom('gateway_grants')
+    .select('digest')
+    .where('tenant_id', '=', tenantId)
+    .where('provider_id', '=', providerId)
+    .where('digest', '=', digest),
+);
+
+async function ensureItems(db: Database, tenantId: string, grant: Grant, now: Date): Promise<string> {
+  const { providerId } = grant;
+  const items = JSON.stringify(grant.items);
+  const digest = createHash('sha256').update(items).digest('base64url');
+  // Read before it is written: on Postgres that is what keeps housekeeping from removing it meanwhile.
+  if ((await storedItems(db, { tenantId, providerId, digest })).length > 0) return digest;
+  const [inserted] = await db
+    .insertInto('gateway_grants')
+    .values({
+      tenant_id: tenantId,
+      provider_id: providerId,
+      digest,
+      items,
+      item_count: grant.items.length,
+      created_at: now.toISOString(),
+    })
+    .onConflict((conflict) => conflict.doNothing())
+    .returning('digest')
+    .execute();
+  if (!inserted) return digest;
+  for (let start = 0; start < grant.items.length; start += INDEX_BATCH) {
+    if (start > 0) await breathe();
+    const batch = grant.items.slice(start, start + INDEX_BATCH);
+    const keys = JSON.stringify(batch.map(({ kind, name }) => itemKey(kind, nameKey(kind, name, null))));
+    const each = isPostgres(db) ? sql`json_array_elements_text(${keys}::json) as value` : sql`json_each(${keys})`;
+    await sql`
+      insert into gateway_grant_items (tenant_id, provider_id, item_key, digest)
+      select ${tenantId}, ${providerId}, value, ${digest} from ${each} where true on conflict do nothing`.execute(db);
+  }
+  return digest;
+}
+
+const grantsOfSession = statement((db, { tenantId, id }: SessionKey) =>
+  db
+    .selectFrom('gateway_session_grants as granted')
+    .innerJoin('gateway_grants as stored', (join) =>
+      join
+        .onRef('stored.tenant_id', '=', 'granted.tenant_id')
+        .onRef('stored.provider_id', '=', 'granted.provider_id')
+        .onRef('stored.digest', '=', 'granted.digest'),
+    )
+    .select(['granted.provider_id', 'granted.provider_name', 'stored.items'])
+    .where('granted.tenant_id', '=', tenantId)
+    .where('granted.session_id', '=', id)
+    .orderBy('granted.position'),
+);
+
+/** What a session grants, in the order of its gateway's providers. */
+export async function readGrants(db: Database, session: SessionKey): Promise<Grant[]> {
+  const rows = await grantsOfSession(db, { tenantId: session.tenantId, id: session.id });
+  return rows.map((row) => ({
+    providerId: row.provider_id,
+    providerName: row.provider_name,
+    items: JSON.parse(row.items) as Grant['items'],
+  }));
+}
+
+/** The sets of items that have one of these, by an index: under every variant of a model's name. */
+export async function findGrantsOfItems(
+  db: Database,
+  scope: TenantScope,
+  { providerId, providerName, items }: GrantedSubjects,
+): Promise<{ tenantId: string; digest: string }[]> {
+  const keys = new Set<string>();
+  for (const { kind, name } of items) {
+    const variants = [
+      nameKey(kind, name, null),
+      ...declaredKeys(kind, nameKey(kind, name, providerName), providerName),
+    ];
+    for (const variant of variants) keys.add(itemKey(kind, variant));
+  }
+  const found = new Map<string, { tenantId: string; digest: string }>();
+  const all = [...keys];
+  for (let start = 0; start < all.length; start += KEYS_OF_LOOKUP) {
+    const rows = await db
+      .selectFrom('gateway_grant_items')
+      .select(['tenant_id', 'digest'])
+      .where(inTenantsOf(scope))
+      .where('provider_id', '=', providerId)
+      .where('item_key', 'in', all.slice(start, start + KEYS_OF_LOOKUP))
+      .execute();
+    for (const row of rows) {
+      found.set(`${row.tenant_id}\n${row.digest}`, { tenantId: row.tenant_id, digest: row.digest });
+    }
+  }
+  return [...found.values()];
+}
+
+/** Removes sets of items that no session refers to any more, with their index rows. Answers how many sets there were. */
+export async function deleteUnusedGrants(db: Database, scope: TenantScope, limit: number, now: Date): Promise<number> {
+  const unused = await db
+    .selectFrom('gateway_grants as stored')
+    .select(['stored.tenant_id', 'stored.provider_id', 'stored.digest'])
+    .where('stored.created_at', '<', new Date(now.getTime() - UNUSED_FOR_MS).toISOString())
+    .where(inTenantsOf(scope, 'stored'))
+    .where(({ not, exists, selectFrom }) =>
+      not(
+        exists(
+          selectFrom('gateway_session_grants as granted')
+            .select('granted.digest')
+            .whereRef('granted.tenant_id', '=', 'stored.tenant_id')
+            .whereRef('granted.provider_id', '=', 'stored.provider_id')
+            .whereRef('granted.digest', '=', 'stored.digest'),
+        ),
+      ),
+    )
+    .limit(limit)
+    .execute();
+  for (const { tenant_id, provider_id, digest } of unused) {
+    for (const table of ['gateway_grant_items', 'gateway_grants'] as const) {
+      await db
+        .deleteFrom(table)
+        .where('tenant_id', '=', tenant_id)
+        .where('provider_id', '=', provider_id)
+        .where('digest', '=', digest)
+        .execute();
+    }
+  }
+  return unused.length;
+}
+
+/** The tables of grants have no sub-tenants: the sessions that refer to them have. */
+function inTenantsOf(scope: TenantScope, table?: string) {
+  return within(
+    scope.map(({ tenantId }) => ({ tenantId, subTenantId: null })),
+    table,
+  );
+}
+
+/** A short digest, since names are long and there are two indexes of them. */
+function itemKey(kind: string, name: string): string {
+  return createHash('sha256').update(`${kind}\n${name}`).digest('base64url').slice(0, 22);
+}
