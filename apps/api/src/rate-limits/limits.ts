@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http';
 import ipaddr from 'ipaddr.js';
 import { type Principal, principalName } from '../access/principal.ts';
 import type { Config } from '../config.ts';
@@ -15,6 +16,8 @@ export type RequestLimits = {
   ingest: RateLimit;
   /** Of requests whose credentials are missing or refused, by address. */
   address: RateLimit;
+  /** Of paths that ask for no credentials, and of those where there is nothing, by address. */
+  publicPaths: RateLimit;
 };
 
 type Settings = Pick<Config, 'rateLimits'> & { now: () => Date; takePoints: TakePoints | null };
@@ -35,6 +38,7 @@ export function createLimits({ rateLimits, now, takePoints }: Settings) {
     principal: named('principal', rateLimits.principal),
     ingest: named('ingest', rateLimits.ingest),
     address: named('address', rateLimits.address),
+    publicPaths: named('public', rateLimits.publicPaths),
   };
   return {
     requests,
@@ -53,16 +57,24 @@ export function callerAt(address: string): Caller {
 }
 
 /** The headers of draft-ietf-httpapi-ratelimit-headers. */
-export function headersOf(limit: RateLimit, { remaining, resetSeconds }: Counted): Record<string, string> {
+function headersOf(limit: RateLimit, { remaining, resetSeconds }: Counted): Record<string, string> {
   return {
     'RateLimit-Policy': limit.policyHeader,
     RateLimit: `"${limit.policy}";r=${remaining};t=${resetSeconds}`,
   };
 }
 
+/** Counts a request, and says so in its answer. @throws 429 */
+export async function countRequest(limit: RateLimit, caller: Caller, res: ServerResponse, cost = 1): Promise<void> {
+  const said = limit.count(caller, cost);
+  const counted = said instanceof Promise ? await said : said;
+  for (const [name, value] of Object.entries(headersOf(limit, counted))) res.setHeader(name, value);
+  if (!counted.allowed) throw overLimit(limit, counted);
+}
+
 /** 429, with the headers of the limit that was reached. */
-export function overLimit(limit: RateLimit, counted: Counted): ApiError {
-  const detail = `At most ${limit.limit} requests a minute (${limit.policy}): ask again when the minute is over.`;
+function overLimit(limit: RateLimit, counted: Counted): ApiError {
+  const detail = `At most ${limit.limit} requests a minute (${limit.policy}), of which large and expensive ones count several times. Ask again when the minute is over.`;
   const headers = { ...headersOf(limit, counted), 'Retry-After': String(counted.resetSeconds) };
   return new ApiError('rate_limited', detail, { headers });
 }

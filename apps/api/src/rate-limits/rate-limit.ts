@@ -14,7 +14,7 @@ export type Caller = { tenantId: string; id: string };
 /** What became of one request that was counted. */
 export type Counted = {
   allowed: boolean;
-  /** Requests that are left in this window, as far as this process knows. */
+  /** Points that are left in this window, as far as this process knows: a usual request takes one. */
   remaining: number;
   /** Seconds until all of them are back. */
   resetSeconds: number;
@@ -30,7 +30,7 @@ export type TakePoints = (policy: string, caller: Caller, windowStart: Date, poi
 type Options = {
   /** The limit's name, as answers have it. */
   policy: string;
-  /** Requests in a window. */
+  /** Points in a window. */
   limit: number;
   now: () => Date;
   /** Null: this process counts alone. */
@@ -72,15 +72,20 @@ export class RateLimit {
     this.#portion = Math.max(1, Math.floor(limit * SHARE_TAKEN));
   }
 
-  /** Counts a request. At once, unless points have to be taken first. */
-  count(caller: Caller): Counted | Promise<Counted> {
+  /**
+   * Counts a request. At once, unless points have to be taken first.
+   *
+   * @param cost points that it takes. A request is allowed while any point is left, and may take more than that: so a
+   *   limit below the cost of a request does not refuse it forever
+   */
+  count(caller: Caller, cost = 1): Counted | Promise<Counted> {
     const time = this.#roll();
     const count = this.#countOf(caller);
     if (count.used < count.granted) {
-      count.used += 1;
+      count.used += cost;
       return this.#said(count, true, time);
     }
-    return count.untaken === 0 ? this.#said(count, false, time) : this.#takeThenCount(caller, count);
+    return count.untaken === 0 ? this.#said(count, false, time) : this.#takeThenCount(caller, count, cost);
   }
 
   /** Whether the next request would be refused, as far as this process knows. Counts nothing. */
@@ -130,13 +135,13 @@ export class RateLimit {
     return count;
   }
 
-  async #takeThenCount(caller: Caller, count: Count): Promise<Counted> {
+  async #takeThenCount(caller: Caller, count: Count, cost: number): Promise<Counted> {
     count.taking ??= this.#take(caller, count).finally(() => {
       count.taking = null;
     });
     await count.taking;
     // The window may be another one by now, and others may have used what was taken.
-    return this.count(caller);
+    return this.count(caller, cost);
   }
 
   async #take(caller: Caller, count: Count): Promise<void> {
@@ -156,7 +161,7 @@ export class RateLimit {
   #said(count: Count, allowed: boolean, time: number): Counted {
     return {
       allowed,
-      remaining: count.granted - count.used + count.untaken,
+      remaining: Math.max(0, count.granted - count.used + count.untaken),
       resetSeconds: Math.ceil((WINDOW_MS - (time % WINDOW_MS)) / 1000),
     };
   }

@@ -93,6 +93,18 @@ test('processes that share a limit never use more than it together, and ask seld
   }
 });
 
+test('what a request took beyond a portion is taken from the next ones: shared or alone, the sum stays', async () => {
+  const time = clock();
+  for (const take of [null, table().take]) {
+    const limit = limitOf(100, time, take);
+    let points = 0;
+    for (let count = 0; count < 50; count += 1) if ((await limit.count(caller('a'), 8)).allowed) points += 8;
+    // The last one may take more than is left.
+    expect(points).toBe(104);
+    expect(await limit.count(caller('a'))).toMatchObject({ allowed: false, remaining: 0 });
+  }
+});
+
 test('what is left is what the process has, and what nobody has taken', async () => {
   const time = clock();
   const { take } = table();
