@@ -21,9 +21,9 @@ import { jwksHandler } from '../signing-keys/jwks-handler.ts';
 import type { Context } from '../trpc.ts';
 import { clientAddress, type Trust } from './client-address.ts';
 import { noteRefusal, operationOf } from './note-refusal.ts';
-import { type CountPublic, countPublicPaths, publicCounter, readiness } from './public-paths.ts';
+import { type CountPublic, countPublicPaths, publicCounter, readinessHandler } from './public-paths.ts';
 import { noteOperation, requestLog } from './request-log.ts';
-import { trpcCaller, trpcCallerOf, trpcRefusal } from './trpc-caller.ts';
+import { trpcCaller, trpcCallerOf, refuseNoCalls } from './trpc-caller.ts';
 
 type AppOptions = {
   services: Services;
@@ -124,11 +124,10 @@ function mountPaths(
   app.get('/healthz', (_req, res) => {
     res.json({ status: 'ok' });
   });
-  const isReady = readiness(countPublic, async () => ready() && databaseAnswers(services));
-  app.get('/readyz', async (req, res) => {
-    const answers = await isReady(req, res);
-    res.status(answers ? 200 : 503).json({ status: answers ? 'ready' : 'not ready' });
-  });
+  app.get(
+    '/readyz',
+    readinessHandler(countPublic, async () => ready() && databaseAnswers(services)),
+  );
   app.get('/.well-known/jwks.json', jwksHandler(services));
   // Made when it is first asked for: it is much of a start.
   let document: string | undefined;
@@ -137,13 +136,7 @@ function mountPaths(
     res.type('json').send(document);
   });
   app.use('/docs', docsRouter({ openApiPath: '/openapi.json' }));
-  app.use('/trpc', async (req, res, next) => {
-    const refusal = trpcRefusal(req);
-    if (refusal === null) return next();
-    await countPublic(req, res);
-    throw refusal;
-  });
-  app.use('/trpc', trpcCaller(identify, requestIdOf), trpcHandler(services));
+  app.use('/trpc', refuseNoCalls(countPublic), trpcCaller(identify, requestIdOf), trpcHandler(services));
 }
 
 /** The reference page needs its own scripts and styles, and Swagger UI's icons; everything else needs nothing. */

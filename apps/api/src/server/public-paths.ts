@@ -33,22 +33,20 @@ export function countPublicPaths(count: CountPublic): RequestHandler {
 }
 
 /**
- * Whether the service is ready to serve. Beyond its limit a caller gets the last answer instead of a 429: a load balancer
+ * Says whether the service is ready to serve. Beyond its limit a caller gets the last answer instead of a 429: a load balancer
  * that has the same address as a flood must not take the service for dead.
  */
-export function readiness(
-  count: CountPublic,
-  isReady: () => Promise<boolean>,
-): (req: IncomingMessage, res: ServerResponse) => Promise<boolean> {
+export function readinessHandler(count: CountPublic, isReady: () => Promise<boolean>): RequestHandler {
   let last: { at: number; answer: Promise<boolean> } | undefined;
   return async (req, res) => {
     const isWithin = await count(req, res).then(
       () => true,
       () => false,
     );
-    if (!isWithin && last && performance.now() - last.at < READINESS_MAX_AGE_MS) return last.answer;
-    last = { at: performance.now(), answer: isReady() };
-    return last.answer;
+    const isRecent = last !== undefined && performance.now() - last.at < READINESS_MAX_AGE_MS;
+    if (last === undefined || isWithin || !isRecent) last = { at: performance.now(), answer: isReady() };
+    const answers = await last.answer;
+    res.status(answers ? 200 : 503).json({ status: answers ? 'ready' : 'not ready' });
   };
 }
 

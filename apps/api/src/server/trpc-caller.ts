@@ -5,6 +5,7 @@ import { hasBody, readText } from '../http/body.ts';
 import { keyFailure } from '../idempotency/key-header.ts';
 import type { Identify } from '../rate-limits/identify.ts';
 import { operationOf } from './note-refusal.ts';
+import type { CountPublic } from './public-paths.ts';
 
 /** Who calls a procedure, or why the call is refused. */
 type TrpcCaller = { principal: Principal | null; refused?: unknown };
@@ -15,8 +16,19 @@ const ENVELOPE_BYTES = 4 * 1024;
 /** For procedures that take no body, and those that do not exist. */
 const SMALL_BODY_BYTES = 16 * 1024;
 
-/** Why a request is no call of a procedure: tRPC would answer some of these without a problem document. Null: it is one. */
-export function trpcRefusal(req: Request): Error | null {
+/** Refuses what is no call of a procedure, and counts it as a public path: nobody was identified. */
+export function refuseNoCalls(count: CountPublic): RequestHandler {
+  return async (req, res, next) => {
+    const refusal = refusalOf(req);
+    if (refusal !== null) {
+      await count(req, res);
+      throw refusal;
+    }
+    next();
+  };
+}
+
+function refusalOf(req: Request): Error | null {
   // tRPC would answer HEAD with 204, to anyone.
   if (req.method !== 'GET' && req.method !== 'POST') {
     return new ApiError('method_not_allowed', 'tRPC takes GET and POST.', { headers: { Allow: 'GET, POST' } });
