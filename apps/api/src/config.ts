@@ -62,6 +62,7 @@ const EnvironmentSchema = z.object({
   QM_RATE_LIMIT_PRINCIPAL: requestsAMinute.default(1200),
   QM_RATE_LIMIT_INGEST: requestsAMinute.default(6000),
   QM_RATE_LIMIT_ADDRESS: requestsAMinute.default(300),
+  QM_RATE_LIMIT_PUBLIC: requestsAMinute.default(3000),
   QM_RATE_LIMIT_REGISTRATION: requestsAMinute.default(10),
   QM_OTLP_MAX_BYTES: z.coerce
     .number()
@@ -139,6 +140,7 @@ export function readConfig(environment: Record<string, string | undefined>) {
             principal: env.QM_RATE_LIMIT_PRINCIPAL,
             ingest: env.QM_RATE_LIMIT_INGEST,
             address: env.QM_RATE_LIMIT_ADDRESS,
+            publicPaths: env.QM_RATE_LIMIT_PUBLIC,
             registration: env.QM_RATE_LIMIT_REGISTRATION,
           },
     otlpMaxBytes: env.QM_OTLP_MAX_BYTES,

@@ -123,10 +123,64 @@ test('a body beyond the limit is 413 for every operation, over REST and tRPC, wi
   });
 });
 
+test('each operation takes bodies of its own limit, over REST and tRPC', async () => {
+  await unchanged(server, async () => {
+    for (const target of WITH_BODY) {
+      const { bodyMaxBytes, operationId } = target.operation;
+      // Spaces are no values.
+      const within = `{${' '.repeat(bodyMaxBytes - 9)}"x":1}`;
+      expect((await rest(target, within)).status, operationId).toBe(422);
+      expect((await rest(target, `${within}   `)).status, operationId).toBe(413);
+      expect((await trpc(target, within)).status, operationId).toBe(422);
+      expect((await trpc(target, `${within}${' '.repeat(5000)}`)).status, operationId).toBe(413);
+    }
+  });
+});
+
+test('regression: a body with very many members or items is refused before they are parsed, over REST and tRPC', async () => {
+  await unchanged(server, async () => {
+    for (const target of WITH_BODY) {
+      const { bodyMaxBytes, operationId } = target.operation;
+      const most = Math.floor(bodyMaxBytes / 16);
+      const items = Array.from({ length: most + 300 }, () => '0').join(',');
+      const members = Array.from({ length: most + 300 }, (_, index) => `"${index.toString(36)}":0`).join(',');
+      for (const raw of [`[${items}]`, `{"metadata":[${items}]}`, `{${members}}`]) {
+        const answer = await rest(target, raw);
+        expect(locs(answer.body), operationId).toEqual(['value_error ["body"]']);
+        expect(answer.body.detail[0].msg).toBe(`Value error, should have at most ${most} members and items in all`);
+        const { status, body } = await trpc(target, raw);
+        expect([status, locs(body.error.data)]).toEqual([422, ['value_error ["body"]']]);
+      }
+    }
+  });
+});
+
+test('regression: the answer to unknown members is bounded in number and bytes, however many and long they are', async () => {
+  const register = WITH_BODY.filter(({ operation }) => operation.operationId === 'create_manifest');
+  const [target] = register;
+  if (!target) throw new Error('there is no such operation');
+  const long = Array.from({ length: 500 }, (_, index) => `"${index}${'k'.repeat(1900)}":"${'v'.repeat(40)}"`).join(',');
+  const answer = await rest(target, `{${long}}`);
+  expect(answer.status).toBe(422);
+  expect(answer.text.length).toBeLessThan(70_000);
+  expect(answer.body.detail.length).toBeLessThanOrEqual(100);
+  expect(Math.max(...answer.body.detail.map(({ loc }: Body) => String(loc.at(-1)).length))).toBe(129);
+});
+
+test('regression: registration takes 16 KiB, and no thousands of members', async () => {
+  const members = Array.from({ length: 85_000 }, (_, index) => `"${index.toString(36)}":0`).join(',');
+  const register = (raw: string) => {
+    const headers = { 'content-type': 'application/json' };
+    return server.call('POST', '/v1/onboarding/register', { raw, headers });
+  };
+  expect((await register(`{${members}}`)).status).toBe(413);
+  expect((await register(`{${members.slice(0, 15_000)}":0}`)).body.detail).toMatchObject([{ type: 'value_error' }]);
+});
+
 const DEEP: [string, string][] = [
-  ['lists', '['.repeat(10_000) + ']'.repeat(10_000)],
-  ['objects', '{"a":'.repeat(10_000) + '1' + '}'.repeat(10_000)],
-  ['metadata', `{"metadata":${'{"a":['.repeat(5000)}${']}'.repeat(5000)}}`],
+  ['lists', '['.repeat(5000) + ']'.repeat(5000)],
+  ['objects', '{"a":'.repeat(2000) + '1' + '}'.repeat(2000)],
+  ['metadata', `{"metadata":${'{"a":['.repeat(1500)}${']}'.repeat(1500)}}`],
   ['one level too many', `{"metadata":${'['.repeat(MAX_DEPTH)}${']'.repeat(MAX_DEPTH)}}`],
 ];
 

@@ -42,6 +42,7 @@ export const syncProviderInventory = operation({
   ].join(' '),
   params: { provider_id: LookupIdSchema.describe("The provider's id.") },
   callsOut: true,
+  cost: 10,
   output: InventorySyncSchema,
   errors: ['provider_not_found', 'provider_not_syncable', 'sync_running', 'sync_failed', 'rate_limited'],
 });

@@ -83,6 +83,8 @@ export const createManifest = operation({
     'A new content becomes the next version and supersedes the one before. The content of the active version again answers that record. A gateway runs under the very version that its `manifestId` names, also once that is superseded.',
   body: CreateManifestInputSchema,
   record: manifestRecord,
+  // A thousand rules of a thousand names each.
+  bodyMaxBytes: 1024 * 1024,
   output: ManifestSchema,
   errors: ['tenant_limit_reached'],
 });

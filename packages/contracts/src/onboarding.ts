@@ -65,6 +65,7 @@ export const registerUser = operation({
   description:
     'Creates the user record only. An email that is known answers like a new one, and its record stays as it is. What is said of terms and marketing counts once the owner of the email signs in. Who never signs in is removed after 30 days. Rate-limited by address.',
   body: RegisterInputSchema,
+  bodyMaxBytes: 16 * 1024,
   output: RegistrationSchema,
   errors: ['rate_limited'],
 });
@@ -95,6 +96,7 @@ export const createOrganization = operation({
   description:
     'The first-run step of a user, with a bearer token: makes a tenant, and the caller its owner. For who has accepted no membership, and never made one, not even one that they left since; what is pending does not stand in the way. An id is unique among all tenants, in any case: that one is taken is said, also of a tenant out of reach. Rate-limited by user. 403 `self_service_off` where the service is configured so.',
   body: CreateOrganizationInputSchema,
+  bodyMaxBytes: 16 * 1024,
   output: OrganizationSchema,
   errors: ['user_required', 'self_service_off', 'organization_exists', 'id_taken', 'rate_limited'],
 });

@@ -3,6 +3,9 @@ import type { TaggedRecord } from './entity-tags.ts';
 import type { ErrorCode } from './errors.ts';
 import type { Scope } from './scopes.ts';
 
+/** The longest body of most operations, in bytes: 16 KiB of metadata fit in, however they are escaped. */
+export const BODY_MAX_BYTES = 128 * 1024;
+
 export type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
 
 /** What is said of an operation, once. Everything of the interface is made from it. */
@@ -31,6 +34,13 @@ export type OperationSaid<Path extends string, Id extends string, P, Q, B, O> = 
   form?: boolean;
   /** The body holds a secret: a refusal repeats nothing of it, whatever field it was sent in. */
   confidentialBody?: boolean;
+  /** The longest body that it takes, in bytes: {@link BODY_MAX_BYTES} where left out. */
+  bodyMaxBytes?: number;
+  /**
+   * How many points of a rate limit a request takes, 1 where left out: more for what costs the service much more than most
+   * requests do. A long body takes further points.
+   */
+  cost?: number;
   /** A POST that writes nothing, such as a search: there is nothing that an Idempotency-Key could protect. */
   readOnly?: boolean;
   /** It waits for somebody else's server, and so cannot be one transaction. */
@@ -100,6 +110,8 @@ export type Operation<I = unknown, O = unknown, R = unknown> = {
   readonly bodyOptional: boolean;
   readonly form: boolean;
   readonly confidentialBody: boolean;
+  readonly bodyMaxBytes: number;
+  readonly cost: number;
   /**
    * What an Idempotency-Key does. transaction: the answer is kept in the transaction of the effect. lease: the answer is kept after the
    * effect, so that a process that dies between the two leaves the effect alone. none: the operation writes nothing, or
@@ -143,7 +155,7 @@ export function operation<
   said: OperationSaid<Path, Id, P, Q, B, O>,
 ): Operation<Side<P, Q, B, 'input'>, Side<P, Q, B, 'output'>, O['_zod']['output']> & { operationId: Id } {
   const { params, query, body, output, transport = 'rest', beforeTerms = false, bodyOptional = false } = said;
-  const { form = false, confidentialBody = false } = said;
+  const { form = false, confidentialBody = false, bodyMaxBytes = BODY_MAX_BYTES, cost = 1 } = said;
   const parts = {
     path: params && z.object(params as unknown as z.ZodRawShape),
     query: query && z.object(query as unknown as z.ZodRawShape),
@@ -161,6 +173,8 @@ export function operation<
   const { operationId, method, path, scope, tag, summary } = said;
   return {
     ...{ operationId, method, path, scope, tag, summary, transport, beforeTerms, bodyOptional, form, confidentialBody },
+    bodyMaxBytes,
+    cost,
     idempotency:
       method === 'GET' || said.readOnly || transport === 'otlp' ? 'none' : said.callsOut ? 'lease' : 'transaction',
     ...(said.record !== undefined && { record: said.record }),

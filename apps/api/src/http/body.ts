@@ -1,8 +1,9 @@
 import type { IncomingMessage } from 'node:http';
-import { ApiError, ValidationFailure } from '../errors.ts';
+import { ApiError, ValidationFailure, valueError } from '../errors.ts';
 import { FORM_MEDIA_TYPE, formIn, isForm } from './form.ts';
 import { jsonFault } from './json-fault.ts';
-import { BODY_LIMIT } from './limits.ts';
+import { valuesBeyond } from '../json-values.ts';
+import { BODY_LIMIT, maxValuesOf } from './limits.ts';
 
 type BodyOptions = {
   /** May be absent, empty, or of any media type. */
@@ -23,7 +24,8 @@ type BodyOptions = {
  * says what to do about it.
  *
  * @throws ApiError `body_too_large` as soon as the limit is passed (the rest is left unread), `media_type_unsupported`
- * for a media type, charset or content coding that is not read here; ValidationFailure `json_invalid`, alone.
+ * for a media type, charset or content coding that is not read here; ValidationFailure `json_invalid`, alone, or for too
+ * many members and items, before they are parsed.
  */
 export async function readBody(req: IncomingMessage, options: BodyOptions): Promise<unknown> {
   const { optional, form = null, limit = BODY_LIMIT } = options;
@@ -34,7 +36,23 @@ export async function readBody(req: IncomingMessage, options: BodyOptions): Prom
   if (bytes.length === 0) return undefined;
   const contentType = req.headers['content-type'];
   refuseMediaType(contentType, { optional, form: form !== null });
-  return form !== null && isForm(contentType) ? formIn(bytes, form) : parsed(decoded(bytes));
+  if (form !== null && isForm(contentType)) return formIn(bytes, form);
+  const text = decoded(bytes);
+  refuseManyValues(text, limit);
+  return parsed(text);
+}
+
+/**
+ * Reads a request's body, once, as it is, for a reader that parses it.
+ *
+ * @param limit in bytes
+ * @throws ApiError `body_too_large`; ValidationFailure if it has too many members and items
+ */
+export async function readText(req: IncomingMessage, limit: number): Promise<string> {
+  if (Number(req.headers['content-length'] ?? 0) > limit) throw tooLarge(limit);
+  const text = (await bytesOf(req, limit)).toString();
+  refuseManyValues(text, limit);
+  return text;
 }
 
 /** Whether bytes may follow the head: RFC 9112, section 6.3. */
@@ -66,6 +84,11 @@ function bytesOf(req: IncomingMessage, limit: number): Promise<Buffer> {
     if (req.destroyed) onGone();
     else req.on('data', onData).on('end', onEnd).on('error', onGone).on('close', onGone);
   });
+}
+
+function refuseManyValues(text: string, limit: number): void {
+  const most = maxValuesOf(limit);
+  if (valuesBeyond(text, most)) throw valueError(['body'], `should have at most ${most} members and items in all`);
 }
 
 function refuseCoding(req: IncomingMessage): void {

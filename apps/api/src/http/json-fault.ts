@@ -12,7 +12,22 @@ const ESCAPE = /\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})/y;
  */
 export function jsonFault(text: string): JsonFault {
   const fault = scan(text);
-  return { ...fault, offset: Array.from(text.slice(0, fault.offset)).length };
+  return { ...fault, offset: characters(text, fault.offset) };
+}
+
+/** The code points before a position. */
+function characters(text: string, end: number): number {
+  let count = end;
+  // The second half of a surrogate pair belongs to the character before it.
+  for (let at = 1; at < end; at += 1) {
+    if (isBetween(text.charCodeAt(at), 0xdc00, 0xdfff) && isBetween(text.charCodeAt(at - 1), 0xd800, 0xdbff))
+      count -= 1;
+  }
+  return count;
+}
+
+function isBetween(code: number, first: number, last: number): boolean {
+  return code >= first && code <= last;
 }
 
 function scan(text: string): JsonFault {

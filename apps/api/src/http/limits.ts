@@ -1,5 +1,13 @@
-/** A JSON body: 1 MiB. The receiver of spans has a limit of its own, QM_OTLP_MAX_BYTES. */
+/** The longest JSON body of any operation: 1 MiB. Spans have a limit of their own, QM_OTLP_MAX_BYTES. */
 export const BODY_LIMIT = 1024 * 1024;
+
+/**
+ * How many members and items a body may have in all, for a limit of its bytes: most have some twenty bytes each. They are
+ * counted before any of them is parsed and validated, which takes a hundred times as long as to read them.
+ */
+export function maxValuesOf(bodyMaxBytes: number): number {
+  return Math.floor(bodyMaxBytes / 16);
+}
 
 /** How deep objects and lists may nest; the body itself is the first level. */
 export const MAX_DEPTH = 64;

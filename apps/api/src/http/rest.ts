@@ -40,6 +40,8 @@ export type RestOptions = {
   ) => Context | Promise<Context>;
   /** The id that the answer already carries in X-Request-Id. */
   requestId: (res: ServerResponse) => string;
+  /** Counts a request of a path that no operation has. May refuse: ApiError 429. */
+  countUnmatched?: (req: IncomingMessage, res: ServerResponse) => Promise<void>;
   /** Hears which operation a request is of. */
   onMatched?: (res: ServerResponse, operation: Operation) => void;
   /** Has a request worked on when it is its turn; at once where left out. */
@@ -48,7 +50,7 @@ export type RestOptions = {
   otlp?: (req: IncomingMessage, res: ServerResponse, operation: Operation) => Promise<void>;
   /** Hears of every refusal, foreseen or not. */
   onRefused?: (error: unknown, answer: Answer, info: Refused) => void;
-  /** In bytes; 1 MiB where left out. */
+  /** In bytes; each operation's own where left out. */
   bodyLimit?: number;
   /** Whether every answer is held against its contract: see {@link procedureRunner}. For tests. */
   checkAnswers?: boolean;
@@ -91,6 +93,14 @@ export function restHandler(
   }
   const inTurn = options.inTurn ?? ((_context, _operation, work) => work());
   const route = routeTable([...served.keys(), ...(options.operations ?? [])]);
+  const matched = async (req: IncomingMessage, res: ServerResponse, pathname: string) => {
+    try {
+      return route(req.method ?? '', pathname);
+    } catch (error) {
+      await options.countUnmatched?.(req, res);
+      throw error;
+    }
+  };
 
   return async (req, res, next) => {
     const { pathname, search } = targetOf(req);
@@ -107,7 +117,7 @@ export function restHandler(
     };
     res.setHeader('Cache-Control', 'no-store');
     try {
-      const match = route(req.method ?? '', pathname);
+      const match = await matched(req, res, pathname);
       const { operation } = match;
       info.operation = operation;
       options.onMatched?.(res, operation);
@@ -152,9 +162,9 @@ function admit(
   if (!own) refuseForeignTenants(reach, raw);
 }
 
-function bodyOptions({ bodyOptional, form, body }: Operation, { bodyLimit }: RestOptions) {
+function bodyOptions({ bodyOptional, form, body, bodyMaxBytes }: Operation, { bodyLimit }: RestOptions) {
   const parameters = form && body ? Object.keys(defOf(body).shape ?? {}) : null;
-  return { optional: bodyOptional, form: parameters, ...(bodyLimit !== undefined && { limit: bodyLimit }) };
+  return { optional: bodyOptional, form: parameters, limit: bodyLimit ?? bodyMaxBytes };
 }
 
 /** The request's target as it was written; absolute form (RFC 9112, section 3.2.2) without its origin. */

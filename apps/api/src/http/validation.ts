@@ -14,6 +14,12 @@ type RawInput = { path?: unknown; query?: unknown; body?: unknown; [QUERY_TEXT]?
 /** More than these nobody reads, and a body full of mistakes must not become a larger answer. */
 const MAX_DETAILS = 100;
 
+/** The same for their size, as JSON. */
+const MAX_DETAILS_CHARACTERS = 64 * 1024;
+
+/** A key that was sent is repeated up to this length. */
+const MAX_KEY_CHARACTERS = 128;
+
 type Issue = z.core.$ZodIssue;
 type Loc = (string | number)[];
 
@@ -40,7 +46,17 @@ export function toDetails(error: z.ZodError, raw: RawInput, operation?: Operatio
     }
     if (found.size >= MAX_DETAILS) break;
   }
-  return [...found.values()].slice(0, MAX_DETAILS);
+  return within([...found.values()].slice(0, MAX_DETAILS));
+}
+
+/** The first of them that fit into an answer; always one. */
+function within(details: ValidationError[]): ValidationError[] {
+  let room = MAX_DETAILS_CHARACTERS;
+  const end = details.findIndex((detail, index) => {
+    room -= JSON.stringify(detail).length;
+    return room < 0 && index > 0;
+  });
+  return end < 0 ? details : details.slice(0, end);
 }
 
 /** What a procedure threw; where its input broke the contract, as the failure that says so in detail. */
@@ -102,7 +118,14 @@ function allowedBy(issue: Issue): string[] | undefined {
 }
 
 function detail(loc: Loc, { type, msg, ctx }: Wording, input: unknown): ValidationError {
-  return { type, loc, msg, ...shownInput(loc, input), ...(ctx && { ctx }) };
+  return { type, loc: loc.map(shownStep), msg, ...shownInput(loc, input), ...(ctx && { ctx }) };
+}
+
+/** A place may have keys that a caller made up, each as long as a body. */
+function shownStep(step: string | number): string | number {
+  return typeof step === 'string' && step.length > MAX_KEY_CHARACTERS
+    ? `${step.slice(0, MAX_KEY_CHARACTERS).toWellFormed()}…`
+    : step;
 }
 
 /** The value at a place, and what holds it. */

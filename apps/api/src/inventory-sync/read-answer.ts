@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { valuesBeyond } from '../json-values.ts';
 import { type ListedItem, type ReadItem, readItem, TOO_MANY_ITEMS, unreadable } from './item.ts';
 import { listOf } from './mcp-lists.ts';
 
@@ -67,7 +68,8 @@ const ModelListSchema = z.object({
 
 /** Reads an answer. Takes as long as the answer is large: `askThread` decides where it runs. */
 export function readAnswer(body: string, question: Question): AnswerRead | AnswerRefused {
-  if (hasMoreValues(body, MAX_VALUES)) return { refused: `its answer has more than ${MAX_VALUES} values` };
+  if (valuesBeyond(body, MAX_VALUES, { nested: true }))
+    return { refused: `its answer has more than ${MAX_VALUES} values` };
   let parsed: unknown;
   try {
     parsed = JSON.parse(body);
@@ -143,23 +145,3 @@ function written(value: unknown): string | null {
 function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
-
-/** Whether a JSON text has more values than a limit: each but the first follows a comma or an opening bracket. */
-function hasMoreValues(body: string, limit: number): boolean {
-  let count = 1;
-  let isInText = false;
-  for (let at = 0; at < body.length; at += 1) {
-    const code = body.charCodeAt(at);
-    if (isInText) {
-      if (code === BACKSLASH) at += 1;
-      else if (code === QUOTE) isInText = false;
-    } else if (code === QUOTE) isInText = true;
-    else if (code === COMMA || code === OPEN_LIST || code === OPEN_OBJECT) {
-      count += 1;
-      if (count > limit) return true;
-    }
-  }
-  return false;
-}
-
-const [QUOTE, BACKSLASH, COMMA, OPEN_LIST, OPEN_OBJECT] = [0x22, 0x5c, 0x2c, 0x5b, 0x7b];

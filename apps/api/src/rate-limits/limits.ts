@@ -1,8 +1,12 @@
+import type { ServerResponse } from 'node:http';
+import { DEFAULT_TENANT_LIMITS } from '@quartermaster/contracts/tenant-usage.ts';
 import ipaddr from 'ipaddr.js';
 import { type Principal, principalName } from '../access/principal.ts';
 import type { Config } from '../config.ts';
 import { ApiError } from '../errors.ts';
-import { type Caller, type Counted, RateLimit, type TakePoints } from './rate-limit.ts';
+import { type Caller, type Counted, RateLimit, type TakePoints, WINDOW_MS } from './rate-limit.ts';
+
+const WINDOW_SECONDS = WINDOW_MS / 1000;
 
 /** Asked for every registration, by address, or for every new organization, by user. @throws 429 with Retry-After */
 export type OnboardingLimit = { consume(caller: string): Promise<void> };
@@ -15,6 +19,10 @@ export type RequestLimits = {
   ingest: RateLimit;
   /** Of requests whose credentials are missing or refused, by address. */
   address: RateLimit;
+  /** Of paths that ask for no credentials, and of those where there is nothing, by address. */
+  publicPaths: RateLimit;
+  /** Of all API keys of a tenant together. */
+  tenant: RateLimit;
 };
 
 type Settings = Pick<Config, 'rateLimits'> & { now: () => Date; takePoints: TakePoints | null };
@@ -35,6 +43,8 @@ export function createLimits({ rateLimits, now, takePoints }: Settings) {
     principal: named('principal', rateLimits.principal),
     ingest: named('ingest', rateLimits.ingest),
     address: named('address', rateLimits.address),
+    publicPaths: named('public', rateLimits.publicPaths),
+    tenant: named('tenant', DEFAULT_TENANT_LIMITS.requestsPerMinute),
   };
   return {
     requests,
@@ -53,16 +63,33 @@ export function callerAt(address: string): Caller {
 }
 
 /** The headers of draft-ietf-httpapi-ratelimit-headers. */
-export function headersOf(limit: RateLimit, { remaining, resetSeconds }: Counted): Record<string, string> {
+function headersOf({ policy }: RateLimit, { limit, remaining, resetSeconds }: Counted): Record<string, string> {
   return {
-    'RateLimit-Policy': limit.policyHeader,
-    RateLimit: `"${limit.policy}";r=${remaining};t=${resetSeconds}`,
+    'RateLimit-Policy': `"${policy}";q=${limit};w=${WINDOW_SECONDS}`,
+    RateLimit: `"${policy}";r=${remaining};t=${resetSeconds}`,
   };
 }
 
+/** Counts a request, and says so in its answer. @throws 429 */
+export async function countRequest(limit: RateLimit, caller: Caller, res: ServerResponse, cost = 1): Promise<void> {
+  const said = limit.count(caller, cost);
+  const counted = said instanceof Promise ? await said : said;
+  for (const [name, value] of Object.entries(headersOf(limit, counted))) res.setHeader(name, value);
+  if (!counted.allowed) throw overLimit(limit, counted);
+}
+
+/** Counts a request of a tenant. Its answer says what is left only where it is refused. @throws 429 */
+export async function countRequestOfTenant(
+  limit: RateLimit,
+  { tenantId, most, cost }: { tenantId: string; most: number; cost: number },
+): Promise<void> {
+  const counted = await limit.count({ tenantId, id: tenantId, limit: most }, cost);
+  if (!counted.allowed) throw overLimit(limit, counted);
+}
+
 /** 429, with the headers of the limit that was reached. */
-export function overLimit(limit: RateLimit, counted: Counted): ApiError {
-  const detail = `At most ${limit.limit} requests a minute (${limit.policy}): ask again when the minute is over.`;
+function overLimit(limit: RateLimit, counted: Counted): ApiError {
+  const detail = `At most ${counted.limit} requests a minute (${limit.policy}), of which large and expensive ones count several times. Ask again when the minute is over.`;
   const headers = { ...headersOf(limit, counted), 'Retry-After': String(counted.resetSeconds) };
   return new ApiError('rate_limited', detail, { headers });
 }

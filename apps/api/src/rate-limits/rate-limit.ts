@@ -1,6 +1,5 @@
 /** How long a window is. All windows of all limits begin at the same moments, in every process: at each full minute. */
 export const WINDOW_MS = 60_000;
-const WINDOW_SECONDS = WINDOW_MS / 1000;
 
 /** Callers that are counted at a time. Beyond them the one that came first is forgotten: a flood must not fill the memory. */
 const CALLERS_COUNTED = 100_000;
@@ -8,13 +7,15 @@ const CALLERS_COUNTED = 100_000;
 /** What processes that share a limit take of it at a time. */
 const SHARE_TAKEN = 0.05;
 
-/** Who is limited: `id` is unique within the limit. */
-export type Caller = { tenantId: string; id: string };
+/** Who is limited: `id` is unique within the limit. `limit`: where it is another one for this caller. */
+export type Caller = { tenantId: string; id: string; limit?: number };
 
 /** What became of one request that was counted. */
 export type Counted = {
   allowed: boolean;
-  /** Requests that are left in this window, as far as this process knows. */
+  /** Points of a window. */
+  limit: number;
+  /** Points that are left in this window, as far as this process knows: a usual request takes one. */
   remaining: number;
   /** Seconds until all of them are back. */
   resetSeconds: number;
@@ -30,7 +31,7 @@ export type TakePoints = (policy: string, caller: Caller, windowStart: Date, poi
 type Options = {
   /** The limit's name, as answers have it. */
   policy: string;
-  /** Requests in a window. */
+  /** Points in a window. */
   limit: number;
   now: () => Date;
   /** Null: this process counts alone. */
@@ -38,6 +39,7 @@ type Options = {
 };
 
 type Count = {
+  limit: number;
   used: number;
   /** What this process may use. */
   granted: number;
@@ -55,32 +57,32 @@ type Count = {
 export class RateLimit {
   readonly policy: string;
   readonly limit: number;
-  /** RateLimit-Policy of draft-ietf-httpapi-ratelimit-headers. */
-  readonly policyHeader: string;
   readonly #now: () => Date;
   readonly #takePoints: TakePoints | null;
-  readonly #portion: number;
   #window = 0;
   #counts = new Map<string, Count>();
 
   constructor({ policy, limit, now, takePoints }: Options) {
     this.policy = policy;
     this.limit = limit;
-    this.policyHeader = `"${policy}";q=${limit};w=${WINDOW_SECONDS}`;
     this.#now = now;
     this.#takePoints = takePoints;
-    this.#portion = Math.max(1, Math.floor(limit * SHARE_TAKEN));
   }
 
-  /** Counts a request. At once, unless points have to be taken first. */
-  count(caller: Caller): Counted | Promise<Counted> {
+  /**
+   * Counts a request. At once, unless points have to be taken first.
+   *
+   * @param cost points that it takes. A request is allowed while any point is left, and may take more than that: so a
+   *   limit below the cost of a request does not refuse it forever
+   */
+  count(caller: Caller, cost = 1): Counted | Promise<Counted> {
     const time = this.#roll();
     const count = this.#countOf(caller);
     if (count.used < count.granted) {
-      count.used += 1;
+      count.used += cost;
       return this.#said(count, true, time);
     }
-    return count.untaken === 0 ? this.#said(count, false, time) : this.#takeThenCount(caller, count);
+    return count.untaken === 0 ? this.#said(count, false, time) : this.#takeThenCount(caller, count, cost);
   }
 
   /** Whether the next request would be refused, as far as this process knows. Counts nothing. */
@@ -112,51 +114,71 @@ export class RateLimit {
     return time;
   }
 
-  #countOf({ id }: Caller): Count {
+  /** The points that a caller has used in this window, as far as this process knows. */
+  usedBy({ id }: Pick<Caller, 'id'>): number {
+    this.#roll();
+    return this.#counts.get(id)?.used ?? 0;
+  }
+
+  #countOf({ id, limit = this.limit }: Caller): Count {
     const known = this.#counts.get(id);
-    if (known) return known;
+    if (known) {
+      if (known.limit !== limit) this.#changeLimit(known, limit);
+      return known;
+    }
     if (this.#counts.size >= CALLERS_COUNTED) {
       const [first] = this.#counts.keys();
       if (first !== undefined) this.#counts.delete(first);
     }
     const alone = this.#takePoints === null;
     const count = {
+      limit,
       used: 0,
-      granted: alone ? this.limit : 0,
-      untaken: alone ? 0 : this.limit,
+      granted: alone ? limit : 0,
+      untaken: alone ? 0 : limit,
       taking: null,
     };
     this.#counts.set(id, count);
     return count;
   }
 
-  async #takeThenCount(caller: Caller, count: Count): Promise<Counted> {
+  /** The limit of a caller was changed within the window. */
+  #changeLimit(count: Count, limit: number): void {
+    if (this.#takePoints === null) count.granted = limit;
+    else count.untaken = Math.max(0, count.untaken + limit - count.limit);
+    count.limit = limit;
+  }
+
+  async #takeThenCount(caller: Caller, count: Count, cost: number): Promise<Counted> {
     count.taking ??= this.#take(caller, count).finally(() => {
       count.taking = null;
     });
     await count.taking;
     // The window may be another one by now, and others may have used what was taken.
-    return this.count(caller);
+    return this.count(caller, cost);
   }
 
   async #take(caller: Caller, count: Count): Promise<void> {
     const windowStart = new Date(this.#window * WINDOW_MS);
-    const taken = (await this.#takePoints?.(this.policy, caller, windowStart, this.#portion)) ?? null;
+    const { limit } = count;
+    const portion = Math.max(1, Math.floor(limit * SHARE_TAKEN));
+    const taken = (await this.#takePoints?.(this.policy, caller, windowStart, portion)) ?? null;
     if (taken === null) {
-      count.granted = this.limit;
+      count.granted = limit;
       count.untaken = 0;
       return;
     }
-    const before = Math.min(this.limit, taken - this.#portion);
-    const after = Math.min(this.limit, taken);
+    const before = Math.min(limit, taken - portion);
+    const after = Math.min(limit, taken);
     count.granted += after - before;
-    count.untaken = this.limit - after;
+    count.untaken = limit - after;
   }
 
   #said(count: Count, allowed: boolean, time: number): Counted {
     return {
       allowed,
-      remaining: count.granted - count.used + count.untaken,
+      limit: count.limit,
+      remaining: Math.max(0, count.granted - count.used + count.untaken),
       resetSeconds: Math.ceil((WINDOW_MS - (time % WINDOW_MS)) / 1000),
     };
   }

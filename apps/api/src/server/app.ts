@@ -7,12 +7,10 @@ import { sql } from 'kysely';
 import { type Config, VERSION } from '../config.ts';
 import { ApiError } from '../errors.ts';
 import { docsRouter } from '../http/docs.ts';
-import { BODY_LIMIT } from '../http/limits.ts';
 import { openApiDocument } from '../http/openapi.ts';
 import { answerOf } from '../http/problems.ts';
 import { restHandler } from '../http/rest.ts';
 import { sendAnswer } from '../http/send.ts';
-import { keyFailure } from '../idempotency/key-header.ts';
 import { otlpReceiver } from '../otlp/receiver.ts';
 import type { Preconditions } from '../preconditions/require-match.ts';
 import { inFairTurn } from '../rate-limits/fair-turns.ts';
@@ -24,7 +22,9 @@ import { jwksHandler } from '../signing-keys/jwks-handler.ts';
 import type { Context } from '../trpc.ts';
 import { clientAddress, type Trust } from './client-address.ts';
 import { noteRefusal, operationOf } from './note-refusal.ts';
+import { type CountPublic, countPublicPaths, publicCounter, readinessHandler } from './public-paths.ts';
 import { noteOperation, requestLog } from './request-log.ts';
+import { trpcCaller, trpcCallerOf, refuseNoCalls } from './trpc-caller.ts';
 
 type AppOptions = {
   services: Services;
@@ -58,8 +58,9 @@ export function createApp(options: AppOptions): RequestListener {
   const trust = app.get('trust proxy fn') as Trust;
   const addressOf = (req: IncomingMessage) => clientAddress(req, trust);
   const identify = createIdentify(services, limits, addressOf);
-  mountPaths(app, options, identify);
-  const v1 = v1Handler(options, { identify, addressOf });
+  const countPublic = publicCounter(limits, addressOf);
+  mountPaths(app, options, { identify, countPublic });
+  const v1 = v1Handler(options, { identify, addressOf, countPublic });
   // Only what has no path of its own in Express: /v1 alone, and targets in absolute form.
   app.use((req, res, next) => void v1(req, res, next));
   app.use((req, res) => {
@@ -100,13 +101,18 @@ function setRequestId({ headers }: IncomingMessage, res: ServerResponse): void {
   res.setHeader('X-Request-Id', typeof given === 'string' && REQUEST_ID.test(given) ? given : randomUUID());
 }
 
-function mountPaths(app: Express, { services, ready, devIdentity }: AppOptions, identify: Identify): void {
+function mountPaths(
+  app: Express,
+  { services, ready, devIdentity }: AppOptions,
+  { identify, countPublic }: Pick<Callers, 'identify' | 'countPublic'>,
+): void {
   app.disable('x-powered-by');
   app.disable('etag');
   app.set('query parser', false);
 
   if (devIdentity) app.use('/oidc', devIdentity);
   app.use(securityMiddleware());
+  app.use(countPublicPaths(countPublic));
 
   app.use((req, _res, next) => {
     if (req.method === 'GET' || req.method === 'HEAD' || !READABLE.test(req.path)) next();
@@ -119,10 +125,10 @@ function mountPaths(app: Express, { services, ready, devIdentity }: AppOptions, 
   app.get('/healthz', (_req, res) => {
     res.json({ status: 'ok' });
   });
-  app.get('/readyz', async (_req, res) => {
-    const answers = ready() && (await databaseAnswers(services));
-    res.status(answers ? 200 : 503).json({ status: answers ? 'ready' : 'not ready' });
-  });
+  app.get(
+    '/readyz',
+    readinessHandler(countPublic, async () => ready() && databaseAnswers(services)),
+  );
   app.get('/.well-known/jwks.json', jwksHandler(services));
   // Made when it is first asked for: it is much of a start.
   let document: string | undefined;
@@ -131,24 +137,7 @@ function mountPaths(app: Express, { services, ready, devIdentity }: AppOptions, 
     res.type('json').send(document);
   });
   app.use('/docs', docsRouter({ openApiPath: '/openapi.json' }));
-  app.use('/trpc', (req, _res, next) => {
-    // tRPC would answer HEAD with 204, to anyone.
-    if (req.method === 'GET' || req.method === 'POST') next();
-    else throw new ApiError('method_not_allowed', 'tRPC takes GET and POST.', { headers: { Allow: 'GET, POST' } });
-  });
-  app.use('/trpc', (req, _res, next) => {
-    // tRPC would refuse a batch in plain text, without the request's id.
-    if (req.path.includes(',') || /[?&]batch=/.test(req.url)) {
-      throw new ApiError(
-        'request_malformed',
-        'A request over tRPC is one call: use httpLink instead of httpBatchLink.',
-      );
-    }
-    // What looks protected must be.
-    if (req.headers['idempotency-key'] !== undefined) throw keyFailure('keys are for REST: tRPC takes none');
-    next();
-  });
-  app.use('/trpc', trpcHandler(services, identify));
+  app.use('/trpc', refuseNoCalls(countPublic), trpcCaller(identify, requestIdOf), trpcHandler(services));
 }
 
 /** The reference page needs its own scripts and styles, and Swagger UI's icons; everything else needs nothing. */
@@ -180,9 +169,9 @@ function securityHeaders(): [string, string][] {
   return headers;
 }
 
-type Callers = { identify: Identify; addressOf: (req: IncomingMessage) => string };
+type Callers = { identify: Identify; addressOf: (req: IncomingMessage) => string; countPublic: CountPublic };
 
-function v1Handler({ services, config, checkAnswers }: AppOptions, { identify, addressOf }: Callers) {
+function v1Handler({ services, config, checkAnswers }: AppOptions, { identify, addressOf, countPublic }: Callers) {
   const receive = otlpReceiver({ services, identify, maxBytes: config.otlpMaxBytes });
   return restHandler({
     procedures,
@@ -195,6 +184,7 @@ function v1Handler({ services, config, checkAnswers }: AppOptions, { identify, a
     }),
     inTurn: inFairTurn,
     requestId: requestIdOf,
+    countUnmatched: countPublic,
     onMatched: (res, { operationId }) => noteOperation(res, operationId),
     otlp: async (req, res, operation) => {
       const requestId = requestIdOf(res);
@@ -211,22 +201,14 @@ function v1Handler({ services, config, checkAnswers }: AppOptions, { identify, a
 }
 
 /** The same procedures for typed callers. One call a request: batches would get round limits and the audit. */
-function trpcHandler(services: Services, identify: Identify) {
+function trpcHandler(services: Services) {
   return createExpressMiddleware({
     router: appRouter,
     allowBatching: false,
-    maxBodySize: BODY_LIMIT,
     createContext: async ({ req, res, info }): Promise<Context> => {
       const operation = operationOf(info.calls[0]?.path);
       noteOperation(res, operation?.operationId);
-      const requestId = requestIdOf(res);
-      try {
-        const principal = await identify(req, res, { operation, requestId });
-        return { ...contextOf(services, req, { principal, requestId }), waitsForTurn: true };
-      } catch (refused) {
-        // Thrown here, it would be answered without the request's id.
-        return { ...contextOf(services, req, { principal: null, requestId }), refused };
-      }
+      return { ...contextOf(services, req, requestIdOf(res)), ...trpcCallerOf(res), waitsForTurn: true };
     },
     responseMeta: ({ errors, ctx }) => {
       const [error] = errors;
@@ -240,12 +222,8 @@ function trpcHandler(services: Services, identify: Identify) {
   });
 }
 
-function contextOf(
-  services: Services,
-  req: Request,
-  { principal, requestId }: Pick<Context, 'principal' | 'requestId'>,
-): Context {
-  return { services, requestId, principal, address: req.ip ?? '', ...preconditionsOf(req) };
+function contextOf(services: Services, req: Request, requestId: string): Omit<Context, 'principal'> {
+  return { services, requestId, address: req.ip ?? '', ...preconditionsOf(req) };
 }
 
 function preconditionsOf({ headers }: IncomingMessage): Preconditions {

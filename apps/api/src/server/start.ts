@@ -129,7 +129,7 @@ export async function startServer(config: Config, parts: Parts = {}): Promise<Ru
       ...{ registrations, organizations },
       turns: new FairTurns(),
       tenantLimits: new TenantLimits(now),
-      requestsOfTenant: () => 0,
+      requestsOfTenant: (tenantId) => requests?.tenant.usedBy({ id: tenantId }) ?? 0,
       tokens: issuer === null ? null : createTokenVerifier({ ...config.oidc, issuer, now }),
     };
     if (config.secretKeyLost) {

@@ -96,6 +96,7 @@ export const createWidget = operation({
   tag: 'Providers',
   summary: 'Create a widget',
   body: CreateWidgetInputSchema,
+  bodyMaxBytes: 1024 * 1024,
   output: EchoSchema,
   errors: ['name_taken'],
 });

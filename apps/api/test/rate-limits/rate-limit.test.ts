@@ -42,11 +42,11 @@ test('a caller has the limit in each minute, told each time what is left', async
   const said = [];
   for (let count = 0; count < 5; count += 1) said.push(await limit.count(caller('a')));
   expect(said).toEqual([
-    { allowed: true, remaining: 2, resetSeconds: 45 },
-    { allowed: true, remaining: 1, resetSeconds: 45 },
-    { allowed: true, remaining: 0, resetSeconds: 45 },
-    { allowed: false, remaining: 0, resetSeconds: 45 },
-    { allowed: false, remaining: 0, resetSeconds: 45 },
+    { allowed: true, limit: 3, remaining: 2, resetSeconds: 45 },
+    { allowed: true, limit: 3, remaining: 1, resetSeconds: 45 },
+    { allowed: true, limit: 3, remaining: 0, resetSeconds: 45 },
+    { allowed: false, limit: 3, remaining: 0, resetSeconds: 45 },
+    { allowed: false, limit: 3, remaining: 0, resetSeconds: 45 },
   ]);
   expect(limit.isExhausted(caller('a'))).toBe(true);
   expect(await limit.count(caller('b'))).toMatchObject({ allowed: true, remaining: 2 });
@@ -54,7 +54,7 @@ test('a caller has the limit in each minute, told each time what is left', async
   expect(await limit.count(caller('a'))).toMatchObject({ allowed: false, resetSeconds: 1 });
   time.travel(1);
   expect(limit.isExhausted(caller('a'))).toBe(false);
-  expect(await limit.count(caller('a'))).toEqual({ allowed: true, remaining: 2, resetSeconds: 60 });
+  expect(await limit.count(caller('a'))).toEqual({ allowed: true, limit: 3, remaining: 2, resetSeconds: 60 });
 });
 
 test('to ask whether a limit is reached counts nothing and nobody', async () => {
@@ -90,6 +90,18 @@ test('processes that share a limit never use more than it together, and ask seld
     expect(asked()).toBeLessThanOrEqual(window * (1000 / 50 + processes.length));
     for (const limit of processes) expect(limit.isExhausted(caller('a'))).toBe(true);
     time.travel(WINDOW_MS);
+  }
+});
+
+test('what a request took beyond a portion is taken from the next ones: shared or alone, the sum stays', async () => {
+  const time = clock();
+  for (const take of [null, table().take]) {
+    const limit = limitOf(100, time, take);
+    let points = 0;
+    for (let count = 0; count < 50; count += 1) if ((await limit.count(caller('a'), 8)).allowed) points += 8;
+    // The last one may take more than is left.
+    expect(points).toBe(104);
+    expect(await limit.count(caller('a'))).toMatchObject({ allowed: false, remaining: 0 });
   }
 });
 

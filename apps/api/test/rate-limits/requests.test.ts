@@ -63,6 +63,24 @@ test('a principal has its limit in each minute; every answer says what is left, 
   expect((await list(server, server.admin)).status).toBe(200);
 });
 
+test('all accounts of a tenant share its limit, which a platform administrator sets', async () => {
+  const server = await limited({});
+  const one = await accountWithKey(server, { tenantId: 'acme' });
+  const other = await accountWithKey(server, { tenantId: 'acme' });
+  const stranger = await accountWithKey(server, { tenantId: 'globex' });
+  const setLimit = (requestsPerMinute: number | null) =>
+    server.ok('PUT', '/v1/tenants/acme/limits', { as: server.admin, body: { requestsPerMinute } });
+  expect(await setLimit(10)).toMatchObject({ requestsPerMinute: { used: 0, limit: 10 } });
+  expect(await times(5, () => list(server, { key: one.key }))).toEqual(repeated([5, 200]));
+  expect(await times(6, () => list(server, { key: other.key }))).toEqual(repeated([5, 200], [1, 429]));
+  const refused = await list(server, { key: one.key });
+  expectProblem(refused, 429, 'rate_limited');
+  expect(refused.headers.get('ratelimit-policy')).toBe('"tenant";q=10;w=60');
+  expect((await list(server, { key: stranger.key })).status).toBe(200);
+  expect(await setLimit(12)).toMatchObject({ requestsPerMinute: { used: 10, limit: 12 } });
+  expect(await times(3, () => list(server, { key: one.key }))).toEqual(repeated([2, 200], [1, 429]));
+});
+
 test('all keys of an account share its limit, another account has its own', async () => {
   const server = await limited({ QM_RATE_LIMIT_PRINCIPAL: '10' });
   const one = await accountWithKey(server, { tenantId: 'acme' });
@@ -172,13 +190,64 @@ test('registration has the strictest limit, and the first-run step one of its ow
   expect(await times(12, found)).toEqual(repeated([10, 409], [2, 429]));
 });
 
-test('what is not of the API is not counted', async () => {
-  const server = await limited({ QM_RATE_LIMIT_ADDRESS: '1' });
-  for (const path of ['/healthz', '/readyz', '/openapi.json', '/docs/', '/.well-known/jwks.json']) {
-    const answers = await times(3, () => server.call('GET', path));
-    expect(answers, path).toEqual([200, 200, 200]);
-    expect((await server.call('GET', path)).headers.get('ratelimit')).toBeNull();
+test('regression: public paths and paths without anything there count against a limit of their own, by address', async () => {
+  const trusted = { QM_TRUSTED_PROXIES: 'loopback', QM_DEV_IDENTITY: '0' };
+  const server = await limited({ QM_RATE_LIMIT_PUBLIC: '4', QM_RATE_LIMIT_ADDRESS: '1', ...trusted });
+  const paths = ['/.well-known/jwks.json', '/docs', '/none', '/v1/none', '/v1', '/trpc/a,b', '/'];
+  for (const [index, path] of paths.entries()) {
+    const headers = { 'x-forwarded-for': `203.0.113.${index}` };
+    // Some of these paths are in no document.
+    const ask = () => server.call('GET', path, { headers, unchecked: true });
+    const within = await times(4, ask);
+    expect(within, path).not.toContain(429);
+    const refused = await ask();
+    expectProblem(refused, 429, 'rate_limited');
+    expect([refused.headers.get('ratelimit-policy'), refused.headers.get('retry-after')]).toEqual([
+      '"public";q=4;w=60',
+      '60',
+    ]);
   }
+  // Credentials that are missing still count against their own.
+  const as = { headers: { 'x-forwarded-for': '203.0.113.1' } };
+  expect(await times(2, () => server.call('GET', '/v1/providers', as))).toEqual([401, 429]);
+});
+
+test('what costs more to answer takes more points of the public limit: the document, and the files of the reference', async () => {
+  const server = await limited({ QM_RATE_LIMIT_PUBLIC: '100' });
+  const left = async (path: string) => (await server.call('GET', path)).headers.get('ratelimit');
+  expect(await left('/.well-known/jwks.json')).toBe('"public";r=99;t=60');
+  expect(await left('/openapi.json')).toBe('"public";r=79;t=60');
+  expect(await left('/docs/init.js')).toBe('"public";r=74;t=60');
+});
+
+test('probes are never refused: /healthz is not counted, and /readyz repeats its last answer beyond the limit', async () => {
+  const server = await limited({ QM_RATE_LIMIT_PUBLIC: '2' });
+  expect(await times(4, () => server.call('GET', '/healthz'))).toEqual([200, 200, 200, 200]);
+  expect((await server.call('GET', '/healthz')).headers.get('ratelimit')).toBeNull();
+  expect(await times(4, () => server.call('GET', '/readyz'))).toEqual([200, 200, 200, 200]);
+  expect((await server.call('GET', '/readyz')).headers.get('ratelimit')).toBe('"public";r=0;t=60');
+});
+
+test('regression: a request with a long body takes a point for each 16 KiB, and an expensive operation several', async () => {
+  const server = await limited({ QM_RATE_LIMIT_PRINCIPAL: '100' });
+  const left = ({ headers }: Answered) => headers.get('ratelimit');
+  const body = (bytes: number) => ({ name: 'x'.repeat(bytes) });
+  const post = (bytes: number) => server.call('POST', '/v1/providers', { as: server.admin, body: body(bytes) });
+  expect(left(await post(1000))).toBe('"principal";r=99;t=60');
+  expect(left(await post(40 * 1024))).toBe('"principal";r=96;t=60');
+  // Beyond what the operation takes, nothing is read.
+  expect(left(await post(1024 * 1024))).toBe('"principal";r=87;t=60');
+  expect(left(await server.call('POST', '/v1/providers/none/sync', { as: server.admin }))).toBe(
+    '"principal";r=77;t=60',
+  );
+  expect(left(await list(server, server.admin))).toBe('"principal";r=76;t=60');
+});
+
+test('a limit that is smaller than the cost of a request still allows one', async () => {
+  const server = await limited({ QM_RATE_LIMIT_PRINCIPAL: '3' });
+  const sync = () => server.call('POST', '/v1/providers/none/sync', { as: server.admin });
+  expect(await times(2, sync)).toEqual([404, 429]);
+  expect((await list(server, server.admin)).status).toBe(429);
 });
 
 test('off, nothing is counted and nothing said', async () => {
@@ -220,7 +289,7 @@ test('two processes that share a database share the limits; what they took is re
   expect(bad.filter((status) => status === 429)).toHaveLength(10);
 
   const rows = await one.services.db.selectFrom('rate_limit_windows').selectAll().execute();
-  expect(rows).toHaveLength(2);
+  expect(rows).toHaveLength(3);
   for (const text of ['bootstrap', '127.0.0.1', '::1']) expect(JSON.stringify(rows)).not.toContain(text);
   expect(await removePastWindows(one.services)).toBe(0);
   one.travel(4 * 60_000);
