@@ -54,6 +54,8 @@ export async function startService({ databaseUrl, environment = {}, wrapper = []
       QM_SECRET_KEY: SECRET_KEY,
       QM_METRICS_PORT: 'off',
       QM_RATE_LIMITS: 'off',
+      // All clients are at one address.
+      QM_MAX_CONNECTIONS_PER_ADDRESS: '10000',
       QM_LOG_LEVEL: 'error',
       ...environment,
     },
