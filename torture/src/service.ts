@@ -55,6 +55,8 @@ export async function startService({ databaseUrl, environment = {}, wrapper = []
       QM_METRICS_PORT: 'off',
       QM_RATE_LIMITS: 'off',
       QM_MAX_OPEN_SESSIONS: '1000000',
+      // All clients are at one address.
+      QM_MAX_CONNECTIONS_PER_ADDRESS: '10000',
       QM_LOG_LEVEL: 'error',
       ...environment,
     },

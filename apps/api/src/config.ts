@@ -2,6 +2,7 @@ import { isIP } from 'node:net';
 import { resolve } from 'node:path';
 import { isPostgresUrl, sqlitePath } from '@quartermaster/db/database-url.ts';
 import { z } from 'zod';
+import { CONNECTION_LIMITS } from './http/limits.ts';
 import { isNetwork } from './outbound/addresses.ts';
 
 /** The repository's root: what relative paths of the configuration are relative to. */
@@ -57,6 +58,13 @@ const EnvironmentSchema = z.object({
   QM_SECRET_KEY: secretKey.optional(),
   QM_SECRET_KEY_LOST: z.enum(['', '0', '1']).default('0'),
   QM_SECRET_KEY_PREVIOUS: list.pipe(z.array(secretKey)).default([]),
+  QM_MAX_CONNECTIONS_PER_ADDRESS: z.coerce
+    .number()
+    .int()
+    .min(1)
+    .max(CONNECTION_LIMITS.maxConnections)
+    .default(CONNECTION_LIMITS.maxConnectionsPerAddress),
+  QM_METRICS_HOSTS: list.pipe(z.array(z.hostname({ error: 'should be names without ports' }))).default([]),
   QM_METRICS_PORT: z.union([z.literal('off'), port]).default(9464),
   QM_RATE_LIMITS: z.enum(['on', 'off']).default('on'),
   QM_RATE_LIMIT_PRINCIPAL: requestsAMinute.default(1200),
@@ -132,6 +140,9 @@ export function readConfig(environment: Record<string, string | undefined>) {
     /** Private networks that syncs may reach. */
     allowedNetworks: env.QM_ALLOW_PRIVATE_ADDRESSES,
     metricsPort: env.QM_METRICS_PORT === 'off' ? null : env.QM_METRICS_PORT,
+    /** Further names of this machine that requests for metrics may have in Host. */
+    metricsHosts: env.QM_METRICS_HOSTS.map((host) => host.toLowerCase()),
+    maxConnectionsPerAddress: env.QM_MAX_CONNECTIONS_PER_ADDRESS,
     /** Requests a minute; null: without limits. */
     rateLimits:
       env.QM_RATE_LIMITS === 'off'

@@ -21,6 +21,12 @@ export function createMetrics() {
       labelNames: ['reason'],
       registers: [registry],
     }),
+    refusedConnections: new Counter({
+      name: 'quartermaster_refused_connections_total',
+      help: 'Connections that were closed at once: their address had as many as it may, or the process had.',
+      labelNames: ['reason'],
+      registers: [registry],
+    }),
     spans: new Counter({
       name: 'quartermaster_spans_total',
       help: 'Spans received, by what became of them: stored, duplicate or rejected.',

@@ -26,9 +26,9 @@ type Connection = {
   closed: Promise<string>;
 };
 
-function open(url = server.url): Connection {
+function open(url = server.url, localAddress = '127.0.0.1'): Connection {
   const { hostname, port } = new URL(url);
-  const socket = connect(Number(port), hostname);
+  const socket = connect({ port: Number(port), host: hostname, localAddress });
   onTestFinished(() => void socket.destroy());
   let text = '';
   socket.setEncoding('latin1').on('data', (chunk: string) => {
@@ -56,6 +56,7 @@ test('the limits are those that are documented', () => {
     maxHeaderBytes: 16_384,
     maxHeaders: 100,
     maxConnections: 10_000,
+    maxConnectionsPerAddress: 200,
   });
 });
 
@@ -119,6 +120,56 @@ test('connections beyond the limit are closed at once, and those within it go on
   expect(await Promise.all(beyond.map(({ closed }) => closed))).toEqual(['', '', '', '', '']);
   for (const { socket } of within) socket.write('GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n');
   for (const { closed } of within) expect(await closed).toMatch(/^HTTP\/1\.1 200 /);
+});
+
+const GOODBYE = 'GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n';
+
+async function refusedConnections({ services }: TestServer): Promise<Record<string, number>> {
+  const { values } = await services.metrics.refusedConnections.get();
+  return Object.fromEntries(values.map(({ labels, value }) => [String(labels.reason), value]));
+}
+
+test('regression: one address holds a part of the connections: further ones are closed at once, other addresses go on', async () => {
+  const small = await startTestServer({ QM_MAX_CONNECTIONS_PER_ADDRESS: '5' });
+  onTestFinished(() => small.stop());
+  const within = Array.from({ length: 5 }, () => open(small.url));
+  await Promise.all(within.map(({ opened }) => opened));
+  const beyond = Array.from({ length: 3 }, () => open(small.url));
+  expect(await Promise.all(beyond.map(({ closed }) => closed))).toEqual(['', '', '']);
+  expect(await refusedConnections(small)).toEqual({ address: 3 });
+  const other = open(small.url, '127.0.0.2');
+  other.socket.write(GOODBYE);
+  expect(await other.closed).toMatch(/^HTTP\/1\.1 200 /);
+  // Whoever closes one may open another.
+  const [first] = within;
+  first?.socket.write(GOODBYE);
+  expect(await first?.closed).toMatch(/^HTTP\/1\.1 200 /);
+  const next = open(small.url);
+  next.socket.write(GOODBYE);
+  expect(await next.closed).toMatch(/^HTTP\/1\.1 200 /);
+  expect(await refusedConnections(small)).toEqual({ address: 3 });
+});
+
+test('a trusted proxy has as many connections as it needs; those beyond the process count, too', async () => {
+  const environment = { QM_MAX_CONNECTIONS_PER_ADDRESS: '2', QM_TRUSTED_PROXIES: 'loopback' };
+  const small = await startTestServer(environment, { connectionLimits: { maxConnections: 6 } });
+  onTestFinished(() => small.stop());
+  const within = Array.from({ length: 6 }, () => open(small.url));
+  await Promise.all(within.map(({ opened }) => opened));
+  expect(await open(small.url).closed).toBe('');
+  for (const { socket } of within) socket.write(GOODBYE);
+  for (const { closed } of within) expect(await closed).toMatch(/^HTTP\/1\.1 200 /);
+  expect(await refusedConnections(small)).toEqual({ process: 1 });
+});
+
+test('regression: a request with two Host headers is 400, whatever they say', async () => {
+  for (const hosts of ['Host: a\r\nHost: b', 'Host: a\r\nhOST: a']) {
+    for (const target of ['/healthz', '/v1/providers', '/trpc/providers.list']) {
+      const connection = open();
+      connection.socket.write(`GET ${target} HTTP/1.1\r\n${hosts}\r\n\r\n`);
+      expect(await connection.closed).toMatch(/^HTTP\/1\.1 400 /);
+    }
+  }
 });
 
 test.each(['/', '/healthz', '/readyz', '/openapi.json', '/.well-known/jwks.json', '/docs', '/docs/', '/docs/init.js'])(

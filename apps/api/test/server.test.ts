@@ -1,4 +1,5 @@
 import { connect } from 'node:net';
+import { text as textOf } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { freePort } from './support/environment.ts';
 import { startTestServer, type TestServer } from './support/server.ts';
@@ -197,6 +198,38 @@ describe('metrics', () => {
     expect(text).toContain('process_cpu_seconds_total');
     expect((await wire(`http://127.0.0.1:${port}`, { target: '/v1/providers' })).status).toBe(404);
     expect((await other.call('GET', '/metrics')).status).toBe(404);
+  });
+
+  test('regression: they are told to known Hosts alone, since any name may resolve to loopback, and never to two', async () => {
+    const port = await freePort();
+    const other = await startTestServer({ QM_METRICS_PORT: String(port), QM_METRICS_HOSTS: 'Metrics.internal' });
+    onTestFinished(() => other.stop());
+    const askedAs = async (...hosts: string[]) => {
+      const socket = connect(port, '127.0.0.1');
+      socket.write(
+        `GET /metrics HTTP/1.1\r\n${hosts.map((host) => `Host: ${host}\r\n`).join('')}Connection: close\r\n\r\n`,
+      );
+      return Number(/^HTTP\/1\.1 (\d+) /.exec(await textOf(socket))?.[1]);
+    };
+    const known = [
+      `127.0.0.1:${port}`,
+      'localhost',
+      'LOCALHOST:1',
+      `[::1]:${port}`,
+      '127.8.8.8',
+      'metrics.internal:80',
+    ];
+    for (const host of known) expect(await askedAs(host), host).toBe(200);
+    const others = [
+      'attacker.example',
+      `attacker.example:${port}`,
+      '127.0.0.1.nip.io',
+      'localhost.example',
+      '10.0.0.1',
+      '',
+    ];
+    for (const host of others) expect(await askedAs(host), host).toBe(421);
+    expect(await askedAs('localhost', 'localhost')).toBe(400);
   });
 
   test('a port that is taken costs the metrics, not the service', async () => {

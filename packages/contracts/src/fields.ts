@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { hidesText, visibleLine, visibleText } from './visible-text.ts';
 
 /** Serialised metadata, in bytes of UTF-8. */
 export const METADATA_MAX_BYTES = 16 * 1024;
@@ -35,12 +36,10 @@ export const TimestampInputSchema = z.iso
 export const NameSchema = z.string().min(1).max(200);
 
 /** A name that looks like what it is: no spaces around it, no control characters, nothing that reorders or hides text. */
-export const NameInputSchema = NameSchema.refine(
-  (text) => text === text.trim() && !/[\p{Cc}\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]/u.test(text),
-  {
-    error: 'name should have no spaces around it, no control characters and no invisible ones',
-  },
-);
+export const NameInputSchema = NameSchema.refine((text) => text === text.trim() && !hidesText(text), {
+  error: 'name should have no spaces around it, no control characters and no invisible ones',
+});
+
 /**
  * The characters of a name that no eye sees, or that change what it sees: controls, formats such as U+200B and the bidi
  * marks, fillers and variation selectors, and every space but the plain one.
@@ -49,6 +48,21 @@ export const HIDDEN_CHARACTER = /[\p{Cc}\p{Cf}\p{Default_Ignorable_Code_Point}\u
 
 export const DisplayNameSchema = z.string().max(200);
 export const DescriptionSchema = z.string().max(2000);
+
+/** As they are stored: people read them in lists, beside what others wrote. */
+export const DisplayNameInputSchema = z
+  .string()
+  .overwrite(visibleLine)
+  .max(200)
+  .describe('At most 200 characters. Invisible ones are written out, such as `\\u{202e}`.');
+export const DescriptionInputSchema = z
+  .string()
+  .overwrite(visibleText)
+  .max(2000)
+  .describe('At most 2000 characters. Invisible ones but line breaks and tabs are written out, such as `\\u{202e}`.');
+
+/** Why somebody decided something, for those who read it later. */
+export const NoteInputSchema = z.string().overwrite(visibleText).max(2000);
 
 export const EmailSchema = z.email().max(254).describe('Matched without regard to case.');
 

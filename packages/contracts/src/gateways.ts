@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import {
+  DisplayNameInputSchema,
   DisplayNameSchema,
   LookupIdSchema,
   NameInputSchema,
@@ -46,7 +47,7 @@ export type Gateway = z.infer<typeof GatewaySchema>;
 export const CreateGatewayInputSchema = z
   .strictObject({
     name: NameInputSchema,
-    displayName: DisplayNameSchema.nullish(),
+    displayName: DisplayNameInputSchema.nullish(),
     url: BaseUrlSchema.nullish(),
     status: z.enum(['active', 'disabled']).default('active'),
     providerIds: ProviderIdsSchema.default([]),
@@ -60,7 +61,7 @@ export type CreateGatewayInput = z.infer<typeof CreateGatewayInputSchema>;
 export const UpdateGatewayInputSchema = z
   .strictObject({
     name: NameInputSchema.optional(),
-    displayName: DisplayNameSchema.nullish(),
+    displayName: DisplayNameInputSchema.nullish(),
     url: BaseUrlSchema.nullish(),
     status: z.enum(['active', 'disabled']).optional().describe('Disabling ends its sessions at once.'),
     providerIds: ProviderIdsSchema.optional(),

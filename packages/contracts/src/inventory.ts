@@ -1,6 +1,8 @@
 import { z } from 'zod';
 import {
+  DescriptionInputSchema,
   DescriptionSchema,
+  DisplayNameInputSchema,
   DisplayNameSchema,
   HIDDEN_CHARACTER,
   LookupIdSchema,
@@ -92,8 +94,8 @@ export const CreateInventoryItemInputSchema = z
     name: ItemNameInputSchema.describe(
       'As agents call it, without spaces around it, control characters and invisible ones, and not a lone `*`.',
     ),
-    title: DisplayNameSchema.nullish(),
-    description: DescriptionSchema.nullish(),
+    title: DisplayNameInputSchema.nullish(),
+    description: DescriptionInputSchema.nullish(),
     status: z.enum(['available', 'retired', 'blocked']).default('available'),
     schemaDigest: z
       .string()
@@ -106,8 +108,8 @@ export type CreateInventoryItemInput = z.infer<typeof CreateInventoryItemInputSc
 
 export const UpdateInventoryItemInputSchema = z
   .strictObject({
-    title: DisplayNameSchema.nullish(),
-    description: DescriptionSchema.nullish(),
+    title: DisplayNameInputSchema.nullish(),
+    description: DescriptionInputSchema.nullish(),
     status: z.enum(['available', 'retired', 'blocked']).optional(),
     attributes: MetadataSchema.nullish(),
   })

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import {
+  DisplayNameInputSchema,
   DisplayNameSchema,
   EmailSchema,
   IdentifierSchema,
@@ -7,6 +8,7 @@ import {
   NameInputSchema,
   TimestampSchema,
 } from './fields.ts';
+import { visibleLine } from './visible-text.ts';
 import { MembershipSchema } from './memberships.ts';
 import { operation } from './operation.ts';
 import { TenantSchema, TenantSettingsInputSchema } from './tenants.ts';
@@ -18,12 +20,13 @@ export const RegisterInputSchema = z
   .strictObject({
     user: z.strictObject({
       email: EmailSchema,
-      displayName: DisplayNameSchema.nullish(),
+      displayName: DisplayNameInputSchema.nullish(),
       terms: TermsInputSchema.nullish().describe('Terms that are not mentioned are not accepted.'),
       marketingConsent: MarketingConsentInputSchema.nullish(),
     }),
     source: z
       .string()
+      .overwrite(visibleLine)
       .min(1)
       .max(64)
       .nullish()

@@ -1,5 +1,12 @@
 import { z } from 'zod';
-import { LookupIdSchema, TimestampSchema, tenancyFields, tenancyQueryFields, timeFields } from './fields.ts';
+import {
+  LookupIdSchema,
+  NoteInputSchema,
+  TimestampSchema,
+  tenancyFields,
+  tenancyQueryFields,
+  timeFields,
+} from './fields.ts';
 import { operation } from './operation.ts';
 import { page, pageFields } from './pages.ts';
 
@@ -66,7 +73,7 @@ export const OperatorTaskSchema = z
   .meta({ id: 'OperatorTask', description: 'Something that needs a person.' });
 export type OperatorTask = z.infer<typeof OperatorTaskSchema>;
 
-const NoteSchema = z.string().max(2000).nullish().describe('Why, for those who read it later.');
+const NoteSchema = NoteInputSchema.nullish().describe('Why, for those who read it later.');
 
 export const ClaimOperatorTaskInputSchema = z
   .strictObject({

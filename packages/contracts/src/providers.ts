@@ -1,6 +1,8 @@
 import { z } from 'zod';
 import {
+  DescriptionInputSchema,
   DescriptionSchema,
+  DisplayNameInputSchema,
   DisplayNameSchema,
   LookupIdSchema,
   MetadataSchema,
@@ -12,6 +14,7 @@ import {
   tenancyQueryFields,
   timeFields,
 } from './fields.ts';
+import { hidesText } from './visible-text.ts';
 import { operation } from './operation.ts';
 import { page, pageFields } from './pages.ts';
 
@@ -24,6 +27,7 @@ export const BaseUrlSchema = z
   .refine((text) => !URL.canParse(text) || plain(new URL(text)), {
     error: 'base URL should have neither user, password nor fragment',
   })
+  .refine((text) => !hidesText(text), { error: 'base URL should have no control characters and no invisible ones' })
   .describe('An http or https URL without credentials. Traffic to its host counts as traffic of this provider.');
 
 const SyncIntervalSchema = z
@@ -59,8 +63,8 @@ export type Provider = z.infer<typeof ProviderSchema>;
 export const CreateProviderInputSchema = z
   .strictObject({
     name: NameInputSchema,
-    displayName: DisplayNameSchema.nullish(),
-    description: DescriptionSchema.nullish(),
+    displayName: DisplayNameInputSchema.nullish(),
+    description: DescriptionInputSchema.nullish(),
     kind: ProviderKindSchema,
     baseUrl: BaseUrlSchema.nullish(),
     status: z.enum(['active', 'disabled']).default('active'),
@@ -74,8 +78,8 @@ export type CreateProviderInput = z.infer<typeof CreateProviderInputSchema>;
 export const UpdateProviderInputSchema = z
   .strictObject({
     name: NameInputSchema.optional(),
-    displayName: DisplayNameSchema.nullish(),
-    description: DescriptionSchema.nullish(),
+    displayName: DisplayNameInputSchema.nullish(),
+    description: DescriptionInputSchema.nullish(),
     kind: ProviderKindSchema.optional(),
     baseUrl: BaseUrlSchema.nullish().describe(
       'A change of its origin detaches the credential: it is revoked and erased.',

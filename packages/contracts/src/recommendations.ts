@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { LookupIdSchema, TimestampSchema, tenancyFields, timeFields } from './fields.ts';
+import { LookupIdSchema, NoteInputSchema, TimestampSchema, tenancyFields, timeFields } from './fields.ts';
 import { operation } from './operation.ts';
 import { page, pageFields } from './pages.ts';
 import { providerRecord } from './providers.ts';
@@ -130,7 +130,7 @@ export const applyProviderRecommendations = operation({
 const recommendation = { recommendation_id: LookupIdSchema.describe("The recommendation's id.") };
 
 export const DismissRecommendationInputSchema = z
-  .strictObject({ reason: z.string().min(1).max(2000) })
+  .strictObject({ reason: NoteInputSchema.min(1) })
   .meta({ id: 'DismissRecommendationInput' });
 export type DismissRecommendationInput = z.infer<typeof DismissRecommendationInputSchema>;
 

@@ -1,5 +1,12 @@
 import { z } from 'zod';
-import { LookupIdSchema, TimestampSchema, tenancyFields, tenancyQueryFields, timeFields } from './fields.ts';
+import {
+  LookupIdSchema,
+  NoteInputSchema,
+  TimestampSchema,
+  tenancyFields,
+  tenancyQueryFields,
+  timeFields,
+} from './fields.ts';
 import { DriftSchema, InventoryKindSchema } from './inventory.ts';
 import { operation } from './operation.ts';
 import { page, pageFields } from './pages.ts';
@@ -90,7 +97,7 @@ export const ReviewRuntimeObservationInputSchema = z
     decision: DecisionSchema.describe(
       'approved: its recommendation may be applied (by `{}` where the reviewer reaches all of the place where the provider stands). rejected: it must not be used; the recommendation is dismissed unless it rests on others too, and the next sighting reopens it with a `block_item`. ignored: it stays as it is, quietly.',
     ),
-    note: NoteSchema.nullish(),
+    note: NoteInputSchema.nullish(),
   })
   .meta({ id: 'ReviewRuntimeObservationInput' });
 export type ReviewRuntimeObservationInput = z.infer<typeof ReviewRuntimeObservationInputSchema>;
@@ -101,7 +108,7 @@ export const UpdateRuntimeObservationInputSchema = z
       .enum(['open', 'resolved'])
       .optional()
       .describe('open: takes a decision back. resolved: dealt with outside.'),
-    note: NoteSchema.nullish().describe('The note of the review; nothing to set where there was none.'),
+    note: NoteInputSchema.nullish().describe('The note of the review; nothing to set where there was none.'),
   })
   .meta({ id: 'UpdateRuntimeObservationInput', description: 'Left out keeps, null clears, a value sets.' });
 export type UpdateRuntimeObservationInput = z.infer<typeof UpdateRuntimeObservationInputSchema>;

@@ -1,6 +1,8 @@
 import { z } from 'zod';
 import {
+  DescriptionInputSchema,
   DescriptionSchema,
+  DisplayNameInputSchema,
   DisplayNameSchema,
   IdentifierSchema,
   LookupIdSchema,
@@ -42,10 +44,10 @@ export type ServiceAccount = z.infer<typeof ServiceAccountSchema>;
 export const CreateServiceAccountInputSchema = z
   .strictObject({
     name: NameInputSchema,
-    displayName: DisplayNameSchema.nullish(),
+    displayName: DisplayNameInputSchema.nullish(),
     id: IdentifierSchema.nullish().describe('Made where it is left out. An id is never given twice in a tenant.'),
     ...tenancyInputFields,
-    description: DescriptionSchema.nullish(),
+    description: DescriptionInputSchema.nullish(),
     status: z.enum(['active', 'disabled']).default('active'),
     metadata: MetadataSchema.nullish(),
     platformAdministrator: z
@@ -58,8 +60,8 @@ export type CreateServiceAccountInput = z.infer<typeof CreateServiceAccountInput
 
 export const UpdateServiceAccountInputSchema = z
   .strictObject({
-    displayName: DisplayNameSchema.nullish(),
-    description: DescriptionSchema.nullish(),
+    displayName: DisplayNameInputSchema.nullish(),
+    description: DescriptionInputSchema.nullish(),
     metadata: MetadataSchema.nullish(),
   })
   .meta({ id: 'UpdateServiceAccountInput', description: 'Left out keeps, null clears, a value sets.' });

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { DisplayNameSchema, IdentifierSchema, LookupIdSchema, timeFields } from './fields.ts';
+import { DisplayNameInputSchema, DisplayNameSchema, IdentifierSchema, LookupIdSchema, timeFields } from './fields.ts';
 import { operation } from './operation.ts';
 import { page, pageFields } from './pages.ts';
 
@@ -41,14 +41,14 @@ export const TenantSettingsInputSchema = z
 export const CreateTenantInputSchema = z
   .strictObject({
     id: IdentifierSchema.nullish().describe('Made where it is left out.'),
-    displayName: DisplayNameSchema.nullish(),
+    displayName: DisplayNameInputSchema.nullish(),
     settings: TenantSettingsInputSchema.optional(),
   })
   .meta({ id: 'CreateTenantInput' });
 export type CreateTenantInput = z.infer<typeof CreateTenantInputSchema>;
 
 export const UpdateTenantInputSchema = z
-  .strictObject({ displayName: DisplayNameSchema.nullish(), settings: TenantSettingsInputSchema.optional() })
+  .strictObject({ displayName: DisplayNameInputSchema.nullish(), settings: TenantSettingsInputSchema.optional() })
   .meta({ id: 'UpdateTenantInput', description: 'Left out keeps, null clears, a value sets.' });
 export type UpdateTenantInput = z.infer<typeof UpdateTenantInputSchema>;
 

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import {
-  DescriptionSchema,
+  DescriptionInputSchema,
+  DisplayNameInputSchema,
   DisplayNameSchema,
   LookupIdSchema,
   MetadataSchema,
@@ -9,6 +10,7 @@ import {
   tenancyQueryFields,
   timeFields,
 } from './fields.ts';
+import { visibleLine } from './visible-text.ts';
 import { MembershipStatusSchema } from './memberships.ts';
 import { operation } from './operation.ts';
 import { page, pageFields } from './pages.ts';
@@ -16,6 +18,7 @@ import { RoleSchema } from './scopes.ts';
 import { ServiceAccountSchema, serviceAccountRecord } from './service-accounts.ts';
 
 const VersionSchema = z.string().max(64);
+const VersionInputSchema = z.string().overwrite(visibleLine).max(64);
 
 /** BCP 47, as far as JavaScript itself knows it. */
 export const LocaleSchema = z
@@ -71,21 +74,21 @@ export type User = z.infer<typeof UserSchema>;
 
 export const TermsInputSchema = z
   .strictObject({
-    termsVersion: VersionSchema.nullish(),
-    privacyVersion: VersionSchema.nullish(),
+    termsVersion: VersionInputSchema.nullish(),
+    privacyVersion: VersionInputSchema.nullish(),
     accepted: z.boolean().default(false),
   })
   .meta({ id: 'TermsInput' });
 export type TermsInput = z.infer<typeof TermsInputSchema>;
 
 export const MarketingConsentInputSchema = z
-  .strictObject({ optedIn: z.boolean().default(false), consentVersion: VersionSchema.nullish() })
+  .strictObject({ optedIn: z.boolean().default(false), consentVersion: VersionInputSchema.nullish() })
   .meta({ id: 'MarketingConsentInput' });
 
 export const UpdateProfileInputSchema = z
   .strictObject({
-    displayName: DisplayNameSchema.nullish(),
-    description: DescriptionSchema.nullish().describe('Service accounts only.'),
+    displayName: DisplayNameInputSchema.nullish(),
+    description: DescriptionInputSchema.nullish().describe('Service accounts only.'),
     locale: LocaleSchema.nullish().describe('Users only.'),
     timeZone: TimeZoneSchema.nullish().describe('Users only.'),
     marketingConsent: MarketingConsentInputSchema.optional().describe('Users only.'),

@@ -33,7 +33,11 @@ export const tenants: Part = {
       await onEachStore(async (store) => {
         const service = await startService({
           databaseUrl: store.url,
-          environment: { QM_RATE_LIMITS: 'on', QM_ALLOW_PRIVATE_ADDRESSES: '127.0.0.0/8' },
+          environment: {
+            QM_RATE_LIMITS: 'on',
+            QM_ALLOW_PRIVATE_ADDRESSES: '127.0.0.0/8',
+            QM_MAX_CONNECTIONS_PER_ADDRESS: '200',
+          },
         });
         try {
           return await underAttack(service, { ...setting, name: store.name, progress });

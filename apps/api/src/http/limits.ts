@@ -27,6 +27,8 @@ export type ConnectionLimits = {
   maxHeaders: number;
   /** Further connections are closed at once. */
   maxConnections: number;
+  /** The same for those of one address, or of one /64 of IPv6; a trusted proxy has as many as it needs. */
+  maxConnectionsPerAddress: number;
 };
 
 export const CONNECTION_LIMITS: ConnectionLimits = {
@@ -37,4 +39,5 @@ export const CONNECTION_LIMITS: ConnectionLimits = {
   maxHeaderBytes: 16 * 1024,
   maxHeaders: 100,
   maxConnections: 10_000,
+  maxConnectionsPerAddress: 200,
 };

@@ -32,7 +32,7 @@ export type AnswerRefused = { refused: string };
  * JSON values of one answer: 5,000 items of a hundred values each. Small values take much more memory than text, so they
  * are counted before any of them is built.
  */
-export const MAX_VALUES = 500_000;
+const MAX_VALUES = 500_000;
 
 /** What is beside the items of an answer: errors, capabilities, instructions. */
 const MESSAGE_MAX_CHARACTERS = 64 * 1024;

@@ -103,7 +103,8 @@ function onboardingLimit(limit: RateLimit, callerBy: (text: string) => Caller): 
   };
 }
 
-function networkOf(address: string): string {
+/** What counts as one address: an IPv4 one, however it is written, or the /64 of an IPv6 one. */
+export function networkOf(address: string): string {
   // Most are plain IPv4, which is its own network.
   if (!address.includes(':')) return address;
   if (!ipaddr.isValid(address)) return address;

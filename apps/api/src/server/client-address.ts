@@ -1,7 +1,15 @@
 import type { IncomingMessage } from 'node:http';
+import express from 'express';
 
 /** Whether a hop is a proxy of ours: Express compiles it from the setting `trust proxy`. */
 export type Trust = (address: string, hop: number) => boolean;
+
+/** Compiles the setting `trustedProxies`. */
+export function trustIn(proxies: readonly string[]): Trust {
+  const app = express();
+  app.set('trust proxy', proxies);
+  return app.get('trust proxy fn') as Trust;
+}
 
 /**
  * The caller's address: the connection's, or, where that is a trusted proxy's, the last one in X-Forwarded-For that is

@@ -1,14 +1,29 @@
-import { createServer, type RequestListener, type Server, ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage, type RequestListener, type Server, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 import type { ConnectionLimits } from '../http/limits.ts';
+import { networkOf } from '../rate-limits/limits.ts';
+
+type HttpServerOptions = {
+  handle: RequestListener;
+  /**
+   * Whether connections end with their answers: these say so then, so that clients close by themselves, and none sends its
+   * next request into a connection that is being closed.
+   */
+  isEnding?: () => boolean;
+  /** Whether an address is that of a proxy, which has the connections of many clients. */
+  isProxy?: (address: string, hop: number) => boolean;
+  /** Hears of each connection that is closed at once, and whose limit it was. */
+  onRefusedConnection?: (reason: 'address' | 'process') => void;
+};
 
 /**
  * An HTTP server within limits. How many requests a connection carries is not limited: it costs nothing, and a limit would
  * make healthy clients reconnect.
- *
- * @param isEnding whether connections end with their answers: these say so then, so that clients close by themselves, and
- *   none sends its next request into a connection that is being closed
  */
-export function createHttpServer(limits: ConnectionLimits, handle: RequestListener, isEnding = () => false): Server {
+export function createHttpServer(
+  limits: ConnectionLimits,
+  { handle, isEnding = () => false, isProxy = () => false, onRefusedConnection = () => {} }: HttpServerOptions,
+): Server {
   class Answer extends ServerResponse {
     /** Asked as late as that: the end may have begun since the request came. */
     override writeHead(...head: unknown[]): this {
@@ -29,11 +44,53 @@ export function createHttpServer(limits: ConnectionLimits, handle: RequestListen
     (req, res) => {
       // Names and values alternate.
       if (req.rawHeaders.length > 2 * limits.maxHeaders) res.writeHead(431, { Connection: 'close' }).end();
+      else if (hasSeveralHosts(req)) res.writeHead(400, { Connection: 'close' }).end();
       else handle(req, res);
     },
   );
   // Node drops what is beyond its limit silently, an If-Match perhaps: better to refuse.
   server.maxHeadersCount = 0;
   server.maxConnections = limits.maxConnections;
+  server.on('drop', () => onRefusedConnection('process'));
+  limitAddresses(server, { limits, isProxy, onRefusedConnection });
   return server;
+}
+
+/** RFC 9112, section 3.2. Node keeps the first one: a proxy before it may have taken another. */
+function hasSeveralHosts({ rawHeaders }: IncomingMessage): boolean {
+  let hosts = 0;
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const name = rawHeaders[index];
+    if (name?.length === 4 && name.toLowerCase() === 'host') hosts += 1;
+  }
+  return hosts > 1;
+}
+
+/** Closes connections of an address that has as many as it may: one host must not hold all that the process has. */
+function limitAddresses(
+  server: Server,
+  {
+    limits: { maxConnectionsPerAddress },
+    isProxy,
+    onRefusedConnection,
+  }: { limits: ConnectionLimits } & Required<Pick<HttpServerOptions, 'isProxy' | 'onRefusedConnection'>>,
+): void {
+  const open = new Map<string, number>();
+  server.on('connection', (socket: Socket) => {
+    const address = socket.remoteAddress ?? '';
+    if (isProxy(address, 0)) return;
+    const network = networkOf(address);
+    const count = open.get(network) ?? 0;
+    if (count >= maxConnectionsPerAddress) {
+      onRefusedConnection('address');
+      socket.destroy();
+      return;
+    }
+    open.set(network, count + 1);
+    socket.once('close', () => {
+      const left = (open.get(network) ?? 1) - 1;
+      if (left > 0) open.set(network, left);
+      else open.delete(network);
+    });
+  });
 }

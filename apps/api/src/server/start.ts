@@ -22,10 +22,12 @@ import { replaceLostKey } from '../signing-keys/service.ts';
 import { TenantLimits } from '../tenants/limits.ts';
 import { createApp, whileStarting } from './app.ts';
 import { bootstrap } from './bootstrap.ts';
+import { trustIn } from './client-address.ts';
 import { seedDevAdministrator, startDevIdentity } from './dev-identity.ts';
 import { drained } from './drain.ts';
 import { startHousekeeping } from './housekeeping.ts';
 import { createHttpServer } from './http-server.ts';
+import { metricsHandler } from './metrics-server.ts';
 import { openSecretBox } from './secret-key.ts';
 import { refuseUnfinishedMove } from './unfinished-move.ts';
 
@@ -89,11 +91,16 @@ export async function startServer(config: Config, parts: Parts = {}): Promise<Ru
     // The address is known once it listens; the app is built from it.
     let ready = true;
     let handle = whileStarting();
-    const limits = { ...CONNECTION_LIMITS, ...parts.connectionLimits };
+    const metrics = createMetrics();
+    const { maxConnectionsPerAddress } = config;
     const server = createHttpServer(
-      limits,
-      (req, res) => handle(req, res),
-      () => !ready,
+      { ...CONNECTION_LIMITS, maxConnectionsPerAddress, ...parts.connectionLimits },
+      {
+        handle: (req, res) => handle(req, res),
+        isEnding: () => !ready,
+        isProxy: trustIn(config.trustedProxies),
+        onRefusedConnection: (reason) => metrics.refusedConnections.inc({ reason }),
+      },
     );
     const port = await listen(server, config.port, config.host);
     const syncs = syncRuns({ ...SYNC_LIMITS, ...parts.syncLimits });
@@ -109,7 +116,6 @@ export async function startServer(config: Config, parts: Parts = {}): Promise<Ru
 
     const devIdentity = config.devIdentity ? await startDevIdentity(config, { publicUrl: url, port }) : null;
     const issuer = devIdentity?.issuer ?? config.oidc.issuer;
-    const metrics = createMetrics();
     // Another process serves the same database on Postgres alone.
     const isShared = parts.sharedLimits ?? config.databaseUrl.startsWith('postgres');
     const waitMs = parts.sharedLimitsWaitMs ?? SHARED_LIMITS_WAIT_MS;
@@ -142,7 +148,9 @@ export async function startServer(config: Config, parts: Parts = {}): Promise<Ru
     if (devIdentity) await seedDevAdministrator(services);
     opened.push(() => services.refusals.flush('all'));
     if (parts.noHousekeeping !== true) opened.push(startHousekeeping(services));
-    if (config.metricsPort !== null) opened.push(await startMetrics(services, config.metricsPort));
+    if (config.metricsPort !== null) {
+      opened.push(await startMetrics(services, { port: config.metricsPort, hosts: config.metricsHosts }));
+    }
 
     handle = createApp({
       ...{ services, config, limits: requests, ready: () => ready, devIdentity: devIdentity?.handle ?? null },
@@ -167,19 +175,11 @@ function listen(server: Server, port: number, host: string): Promise<number> {
 }
 
 /** Metrics on loopback alone, on a port of their own. A port that is taken costs the metrics, not the service. */
-async function startMetrics({ metrics, log }: Services, port: number): Promise<() => Promise<void>> {
-  const server = createHttpServer(CONNECTION_LIMITS, async (req, res) => {
-    if (req.url === '/metrics' && req.method !== 'GET' && req.method !== 'HEAD') {
-      res.writeHead(405, { Allow: 'GET, HEAD' }).end();
-      return;
-    }
-    if (req.url !== '/metrics') {
-      res.writeHead(404).end();
-      return;
-    }
-    res.setHeader('Content-Type', metrics.registry.contentType);
-    res.end(await metrics.registry.metrics());
-  });
+async function startMetrics(
+  { metrics, log }: Pick<Services, 'metrics' | 'log'>,
+  { port, hosts }: { port: number; hosts: readonly string[] },
+): Promise<() => Promise<void>> {
+  const server = createHttpServer(CONNECTION_LIMITS, { handle: metricsHandler(metrics, hosts) });
   try {
     await listen(server, port, '127.0.0.1');
   } catch (error) {

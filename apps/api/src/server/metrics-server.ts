@@ -1,0 +1,40 @@
+import type { IncomingMessage, RequestListener } from 'node:http';
+import { isIPv4 } from 'node:net';
+import type { Metrics } from '../metrics.ts';
+
+/**
+ * Answers `/metrics` in Prometheus' exposition format, for requests to this machine alone: a page in a browser here could
+ * otherwise read it under a name that resolves to loopback (DNS rebinding).
+ *
+ * @param hosts further names that a Host header may have, without ports
+ */
+export function metricsHandler({ registry }: Metrics, hosts: readonly string[]): RequestListener {
+  return async (req, res) => {
+    if (!isKnownHost(hostOf(req), hosts)) {
+      res.writeHead(421).end();
+      return;
+    }
+    if (req.url !== '/metrics') {
+      res.writeHead(404).end();
+      return;
+    }
+    if (req.method !== 'GET' && req.method !== 'HEAD') {
+      res.writeHead(405, { Allow: 'GET, HEAD' }).end();
+      return;
+    }
+    res.setHeader('Content-Type', registry.contentType);
+    res.end(await registry.metrics());
+  };
+}
+
+/** The name in the Host header, in lower case and without its port; null where there is none. */
+function hostOf({ headers }: IncomingMessage): string | null {
+  const url = `http://${headers.host ?? ''}`;
+  return URL.canParse(url) ? new URL(url).hostname : null;
+}
+
+function isKnownHost(host: string | null, hosts: readonly string[]): boolean {
+  if (host === null) return false;
+  const isLoopback = host === 'localhost' || host === '[::1]' || (isIPv4(host) && host.startsWith('127.'));
+  return isLoopback || hosts.includes(host);
+}
