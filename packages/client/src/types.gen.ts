@@ -110,7 +110,7 @@ export type UpdateGatewayInput = {
 
 export type CreateGatewaySessionInput = {
     /**
-     * Whom the session acts for: the caller, where left out. Another's needs the scope `gateway_sessions:impersonate`.
+     * Whom the session acts for: the caller, where left out. Another subject needs the scope `gateway_sessions:impersonate` wherever that subject belongs: a sub-tenant cannot act as an account or user of the whole tenant.
      */
     subject?: string | null;
     /**

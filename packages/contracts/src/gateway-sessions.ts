@@ -83,7 +83,7 @@ export type CreatedGatewaySession = z.infer<typeof CreatedGatewaySessionSchema>;
 export const CreateGatewaySessionInputSchema = z
   .strictObject({
     subject: SubjectSchema.nullish().describe(
-      "Whom the session acts for: the caller, where left out. Another's needs the scope `gateway_sessions:impersonate`.",
+      'Whom the session acts for: the caller, where left out. Another subject needs the scope `gateway_sessions:impersonate` wherever that subject belongs: a sub-tenant cannot act as an account or user of the whole tenant.',
     ),
     ttlSeconds: z
       .int()

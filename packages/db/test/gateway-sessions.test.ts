@@ -3,12 +3,12 @@ import { describe, expect, test } from 'vitest';
 import type { Database } from '../src/database.ts';
 import {
   findGatewaySession,
+  findSubject,
   insertGatewaySession,
   listGatewaySessions,
   revokeGatewaySession,
   revokeSessionsOf,
   revokeSessionsOfGateway,
-  subjectExists,
 } from '../src/repositories/gateway-sessions.ts';
 import { insertGateway } from '../src/repositories/gateways.ts';
 import { findGrantedItems, type GrantedItemKey, listGrantedItems } from '../src/repositories/granted-items.ts';
@@ -224,7 +224,8 @@ test('a subject is active, of the tenant, and not of a sibling sub-tenant', asyn
     ['wide', ACME, false],
   ];
   for (const [subject, place, exists] of cases) {
-    expect([subject, place, await subjectExists(db, place, subject)]).toEqual([subject, place, exists]);
+    const found = await findSubject(db, place, subject);
+    expect([subject, place, found !== undefined]).toEqual([subject, place, exists]);
   }
 });
 

@@ -10,14 +10,15 @@ import type { Database } from '@quartermaster/db/database.ts';
 import type { Page, PageRequest } from '@quartermaster/db/queries.ts';
 import {
   findGatewaySession,
+  findSubject,
   hasOpenSessions,
   insertGatewaySession,
   revokeGatewaySession,
-  subjectExists,
+  type Subject,
 } from '@quartermaster/db/repositories/gateway-sessions.ts';
-import { scopeOf } from '@quartermaster/db/tenancy.ts';
+import { covers, scopeOf } from '@quartermaster/db/tenancy.ts';
 import { scopeMissing } from '../access/authorise.ts';
-import { principalName, scopesAt } from '../access/principal.ts';
+import { type Principal, principalName, reachOf, scopesAt } from '../access/principal.ts';
 import { earlierEnd, requireSource } from '../access/source.ts';
 import { write } from '../audit-events/write.ts';
 import { ApiError, ValidationFailure, valueError } from '../errors.ts';
@@ -123,10 +124,22 @@ async function subjectOf(
   if (!holdsScopes(scopesAt(ctx.principal, gateway), [scope])) {
     throw scopeMissing(scope, 'A session for another subject');
   }
-  if (!(await subjectExists(db, gateway, named))) {
-    throw valueError(['body', 'subject'], "subject should be active and of the gateway's tenant", named);
+  const subject = await findSubject(db, gateway, named);
+  if (!subject || !mayActAs(ctx.principal, subject)) {
+    throw valueError(
+      ['body', 'subject'],
+      "subject should be active, of the gateway's tenant, and within your reach",
+      named,
+    );
   }
   return { subject: named, actor: caller };
+}
+
+/** Whether the subject belongs to no place beyond those where the caller may act for others. */
+function mayActAs(principal: Principal, subject: Subject): boolean {
+  if (subject.platformAdministrator && !principal.platformAdministrator) return false;
+  const reach = reachOf(principal, 'gateway_sessions:impersonate');
+  return subject.places.every((place) => covers(reach, place));
 }
 
 function ttlOf(gateway: Gateway, asked: number | null): number {

@@ -5,7 +5,7 @@ import { newId } from '../ids.ts';
 import { inStretch, listRows, type Stretch } from '../listing.ts';
 import { type Page, type PageRequest, placeColumns, placeOf, timesOf, within } from '../queries.ts';
 import { statement } from '../statement.ts';
-import type { Tables } from '../tables.ts';
+import type { Flag, Tables } from '../tables.ts';
 import type { TenantPlace, TenantScope } from '../tenancy.ts';
 import { insertGrants, readGrants } from './gateway-grants.ts';
 
@@ -234,37 +234,50 @@ export async function shortenSessionsOfKey(
     .execute();
 }
 
+/** Who a session can be for: the places that make them known at the session's place. */
+export type Subject = { places: TenantPlace[]; platformAdministrator: boolean };
+
 /**
- * Whether somebody can be the subject of a session at a place: an active account, or an active user with a membership,
- * of the place's tenant. One that is bound to a sub-tenant is no subject in a sibling.
+ * The subject of a session at a place: an active account, or an active user with a membership, of the place's tenant.
+ * An account or user of a sub-tenant cannot be the subject in a sibling.
  *
  * @param subject `user:<id>` or `service_account:<tenant>/<id>`
  */
-export async function subjectExists(db: Database, place: TenantPlace, subject: string): Promise<boolean> {
+export async function findSubject(db: Database, place: TenantPlace, subject: string): Promise<Subject | undefined> {
   const [, kind, tenantId, id = ''] = /^(user|service_account):(?:([^/]*)\/)?(.*)$/.exec(subject) ?? [];
   const { tenant_id, sub_tenant_id } = placeColumns(place);
   const subTenants = sub_tenant_id === '' ? null : ['', sub_tenant_id];
   if (kind === 'service_account') {
-    if (tenantId !== tenant_id) return false;
+    if (tenantId !== tenant_id) return undefined;
     let query = db
       .selectFrom('service_accounts')
-      .select('id')
+      .select(['tenant_id', 'sub_tenant_id', 'platform_administrator'])
       .where('tenant_id', '=', tenant_id)
       .where('id', '=', id)
       .where('status', '=', 'active');
     if (subTenants !== null) query = query.where('sub_tenant_id', 'in', subTenants);
-    return (await query.executeTakeFirst()) !== undefined;
+    return toSubject(await query.execute());
   }
   let query = db
     .selectFrom('users')
     .innerJoin('memberships as membership', 'membership.user_id', 'users.id')
-    .select('users.id')
+    .select(['membership.tenant_id', 'membership.sub_tenant_id', 'users.platform_administrator'])
     .where('membership.tenant_id', '=', tenant_id)
     .where('membership.accepted_at', 'is not', null)
     .where('users.id', '=', id)
     .where('users.status', '=', 'active');
   if (subTenants !== null) query = query.where('membership.sub_tenant_id', 'in', subTenants);
-  return (await query.limit(1).executeTakeFirst()) !== undefined;
+  return toSubject(await query.orderBy('membership.sub_tenant_id').limit(PLACES_OF_SUBJECT).execute());
+}
+
+/** The whole tenant comes first, if the subject is known there, and covers the others. */
+const PLACES_OF_SUBJECT = 2;
+
+type SubjectRow = { tenant_id: string; sub_tenant_id: string; platform_administrator: Flag };
+
+function toSubject(rows: readonly SubjectRow[]): Subject | undefined {
+  const [first] = rows;
+  return first && { places: rows.map(placeOf), platformAdministrator: first.platform_administrator === 1 };
 }
 
 function revoked(now: Date, reason: RevokedReason) {
