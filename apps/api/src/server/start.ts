@@ -19,7 +19,7 @@ import { SHARED_LIMITS_WAIT_MS, sharedPoints } from '../rate-limits/shared-point
 import type { Services } from '../services.ts';
 import { replaceLostKey } from '../signing-keys/service.ts';
 import { createApp, whileStarting } from './app.ts';
-import { bootstrap } from './bootstrap.ts';
+import { bootstrap, bootstrapToFile } from './bootstrap.ts';
 import { seedDevAdministrator, startDevIdentity } from './dev-identity.ts';
 import { drained } from './drain.ts';
 import { startHousekeeping } from './housekeeping.ts';
@@ -34,6 +34,10 @@ export type RunningServer = {
   services: Services;
   /** The first platform administrator's key, where it was made at this start. */
   bootstrapKey: string | null;
+  /** The file that it was written to; null where it is to be printed. */
+  bootstrapKeyFile: string | null;
+  /** How a person signs in at the development identity provider, where it runs. The link holds a secret. */
+  devSignIn: { link: string; secretFile: string } | null;
   /**
    * Stops being ready, then listening; lets requests in flight finish, then closes what is open.
    *
@@ -42,8 +46,10 @@ export type RunningServer = {
   stop: (delayMs?: number) => Promise<void>;
 };
 
-/** What tests replace. */
+/** What tests replace, and what a program says of its surroundings. */
 export type Parts = {
+  /** Writes a bootstrap key that is made to a file, because what is printed ends in a log. */
+  bootstrapKeyToFile?: boolean;
   now?: () => Date;
   log?: Logger;
   resolver?: Resolver;
@@ -106,6 +112,7 @@ export async function startServer(config: Config, parts: Parts = {}): Promise<Ru
     const publicUrl = config.publicUrl ?? url;
 
     const devIdentity = config.devIdentity ? await startDevIdentity(config, { publicUrl: url, port }) : null;
+    if (devIdentity) opened.push(devIdentity.close);
     const issuer = devIdentity?.issuer ?? config.oidc.issuer;
     const metrics = createMetrics();
     // Another process serves the same database on Postgres alone.
@@ -132,7 +139,8 @@ export async function startServer(config: Config, parts: Parts = {}): Promise<Ru
       await signLostHeads(services);
     }
     // Once nothing can fail any more: a key that was made must also be shown.
-    const bootstrapKey = await bootstrap(db, config.bootstrapApiKey, now());
+    const made = parts.bootstrapKeyToFile === true ? await bootstrapToFile(db, config, now()) : null;
+    const bootstrapKey = made?.key ?? (await bootstrap(db, config.bootstrapApiKey, now()));
     if (devIdentity) await seedDevAdministrator(services);
     opened.push(() => services.refusals.flush('all'));
     if (parts.noHousekeeping !== true) opened.push(startHousekeeping(services));
@@ -142,7 +150,8 @@ export async function startServer(config: Config, parts: Parts = {}): Promise<Ru
       ...{ services, config, limits: requests, ready: () => ready, devIdentity: devIdentity?.handle ?? null },
       checkAnswers: parts.checkAnswers ?? false,
     });
-    return { url, publicUrl, services, bootstrapKey, stop: close };
+    const devSignIn = devIdentity && { link: devIdentity.signInLink, secretFile: devIdentity.secretFile };
+    return { url, publicUrl, services, bootstrapKey, bootstrapKeyFile: made?.file ?? null, devSignIn, stop: close };
   } catch (error) {
     await close(0);
     throw error;
