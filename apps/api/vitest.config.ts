@@ -58,6 +58,7 @@ const ON_SQLITE_ALONE = [
   'test/otlp/**/*.test.ts',
   'test/outbound*.test.ts',
   'test/quickstart.test.ts',
+  'test/read-only-folder.test.ts',
   'test/rate-limits/rate-limit.test.ts',
   'test/secret-key-rotation.test.ts',
   'test/server.test.ts',
