@@ -17,6 +17,7 @@ const ON_POSTGRES = [
   // Concurrent writers: one wins, the others get a clear answer, and nothing is lost.
   'test/concurrent-writers.test.ts',
   'test/first-sign-in.test.ts',
+  'test/development-users.test.ts',
   'test/signing-keys.test.ts',
   // Several processes, and a server that goes away.
   'test/postgres/**/*.test.ts',

@@ -103,6 +103,12 @@ export function readDatabaseUrl(environment: Record<string, string | undefined>)
   return parsed(EnvironmentSchema.pick({ DATABASE_URL: true }), environment).DATABASE_URL;
 }
 
+/** Reads which issuer is trusted, and nothing else. Null for none. @throws {ConfigError} where that is wrong */
+export function readIssuer(environment: Record<string, string | undefined>): string | null {
+  if (environment['QM_OIDC_ISSUER'] === NO_ISSUER) return null;
+  return parsed(EnvironmentSchema.pick({ QM_OIDC_ISSUER: true }), environment).QM_OIDC_ISSUER ?? null;
+}
+
 /**
  * Reads the configuration. Nothing else reads the environment. Empty variables count as unset, but for DATABASE_URL: a
  * secret that did not arrive would make a new, empty database.
@@ -130,7 +136,7 @@ export function readConfig(environment: Record<string, string | undefined>, mode
   }
   if (faults.length > 0) throw new ConfigError(faults.join('\n'));
   return {
-    isDevelopment: mode === 'development',
+    mode,
     host: env.HOST,
     port: env.PORT,
     /** Null: made of the address that the server listens on. */

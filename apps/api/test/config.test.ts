@@ -35,7 +35,7 @@ function refusalOf(read: () => unknown): string {
 
 test('with nothing set the service listens on loopback, on an embedded database, without development helpers', () => {
   expect(readConfig({})).toEqual({
-    isDevelopment: false,
+    mode: null,
     host: '127.0.0.1',
     port: 8080,
     publicUrl: null,
@@ -236,7 +236,7 @@ describe('the development identity provider', () => {
 describe('the development start', () => {
   test('has defaults for one person at this machine, which variables replace', () => {
     const config = readConfig({}, 'development');
-    expect(config).toMatchObject({ isDevelopment: true, devIdentity: true, allowedNetworks: ['127.0.0.0/8', '::1'] });
+    expect(config).toMatchObject({ mode: 'development', devIdentity: true, allowedNetworks: ['127.0.0.0/8', '::1'] });
     const replaced = readConfig({ QM_DEV_IDENTITY: '0', QM_ALLOW_PRIVATE_ADDRESSES: '' }, 'development');
     expect(replaced).toMatchObject({ devIdentity: false, allowedNetworks: [] });
     expect(readConfig({ QM_DEV_IDENTITY: '' }, 'development').devIdentity).toBe(false);
@@ -258,7 +258,7 @@ describe('regression: the production start', () => {
     expect(refused({ QM_OIDC_ISSUER, QM_DEV_IDENTITY: '1' })).toMatch(/^QM_DEV_IDENTITY: [^\n]+$/);
     expect(refused({ QM_OIDC_ISSUER: 'none', QM_DEV_IDENTITY: '1' })).toMatch(/^QM_DEV_IDENTITY: /);
     const config = readConfig({ QM_OIDC_ISSUER }, 'production');
-    expect(config).toMatchObject({ isDevelopment: false, devIdentity: false, allowedNetworks: [] });
+    expect(config).toMatchObject({ mode: 'production', devIdentity: false, allowedNetworks: [] });
   });
 
   test('is another command than the development start, which says what it is', async () => {
@@ -324,7 +324,7 @@ test('regression: what npm runs with the Node that comes along installs it first
   const { scripts } = JSON.parse(await readFile(`${ROOT}/package.json`, 'utf8')) as { scripts: Record<string, string> };
   const [install] = scripts['start']?.split(' && ') ?? [];
   expect(install).toBe('node scripts/install.js server');
-  for (const name of ['dev-token', 'admin-key', 'backup', 'migrate-database']) {
+  for (const name of ['dev-token', 'admin-key', 'backup', 'migrate-database', 'remove-development-users']) {
     expect(scripts[name], name).toMatch(/ && exec node apps\/\S+\.ts$/);
     expect(scripts[name]?.split(' && ')[0], name).toBe(install);
   }

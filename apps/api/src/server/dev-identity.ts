@@ -9,7 +9,7 @@ import { explainUnwritable, makeFolderOf, pathBesideDatabase } from './beside-da
 import { BOOTSTRAP_PLACE } from './bootstrap.ts';
 
 /** Who the development identity provider offers to sign in: a platform administrator. */
-const ADMINISTRATOR = { email: 'admin@example.com', displayName: 'Development administrator' };
+export const ADMINISTRATOR = { email: 'admin@example.com', displayName: 'Development administrator' };
 
 /**
  * The development identity provider for a server that listens on `publicUrl`. The secret that its sign-ins need is in a

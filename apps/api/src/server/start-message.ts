@@ -10,7 +10,7 @@ const DEVELOPMENT = 'This is the development start. For production use npm run s
  */
 export function startMessage(server: RunningServer, config: Config): string {
   const lines = [
-    ...(config.isDevelopment ? [DEVELOPMENT] : []),
+    ...(config.mode === 'development' ? [DEVELOPMENT] : []),
     `Quartermaster listens on ${server.url}`,
     `API reference:     ${server.publicUrl}/docs`,
     `bearer token:      ${howToGetToken(server, config)}`,
@@ -27,7 +27,7 @@ export function startMessage(server: RunningServer, config: Config): string {
 export function writeStartLog(server: RunningServer, config: Config, stdout: NodeJS.WritableStream): void {
   const { url, publicUrl, bootstrapKeyFile, devSignIn } = server;
   const log = pino({ level: 'info' }, stdout);
-  if (config.isDevelopment) log.warn(DEVELOPMENT);
+  if (config.mode === 'development') log.warn(DEVELOPMENT);
   if (bootstrapKeyFile !== null) {
     const todo = '(only its owner can read it; delete it once the key is stored)';
     log.info({ bootstrapKeyFile }, `bootstrap API key file: ${bootstrapKeyFile} ${todo}`);

@@ -21,6 +21,7 @@ import { replaceLostKey } from '../signing-keys/service.ts';
 import { createApp, whileStarting } from './app.ts';
 import { bootstrap, bootstrapToFile } from './bootstrap.ts';
 import { seedDevAdministrator, startDevIdentity } from './dev-identity.ts';
+import { refuseDevelopmentUsers } from './development-users.ts';
 import { drained } from './drain.ts';
 import { startHousekeeping } from './housekeeping.ts';
 import { createHttpServer } from './http-server.ts';
@@ -87,6 +88,7 @@ export async function startServer(config: Config, parts: Parts = {}): Promise<Ru
   try {
     await migrate(db);
     await refuseUnfinishedMove(db);
+    await refuseDevelopmentUsers(db, config);
     const secrets = await openSecretBox(db, config, now);
     if (config.formerSecretKeys.length > 0) await resealSecrets({ db, log, secrets });
 
