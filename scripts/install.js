@@ -69,26 +69,35 @@ function requireNode() {
   );
 }
 
+/** pnpm makes a node_modules in the root and in each workspace. Where it may not, it fails with a stack of its own. */
 function requireWritable() {
-  const folder = existsSync(join(ROOT, 'node_modules')) ? join(ROOT, 'node_modules') : ROOT;
-  try {
-    accessSync(folder, constants.W_OK);
-  } catch {
-    fail(`the packages cannot be installed: ${folder} is read-only`);
+  for (const folder of ['.', ...workspaceFolders()]) {
+    const modules = join(ROOT, folder, 'node_modules');
+    const written = existsSync(modules) ? modules : join(ROOT, folder);
+    if (!existsSync(written)) continue;
+    try {
+      accessSync(written, constants.W_OK);
+    } catch {
+      fail(`the packages cannot be installed: ${written} is read-only for this user`);
+    }
   }
 }
 
 /** Changes when any file changes that decides what is installed. */
 function hashOfDependencies() {
-  const workspaces = ['apps', 'packages'].flatMap((parent) =>
-    readdirSync(join(ROOT, parent)).map((name) => join(parent, name)),
-  );
-  const manifests = ['.', 'bench', 'torture', ...workspaces].map((folder) => join(folder, 'package.json'));
+  const manifests = ['.', ...workspaceFolders()].map((folder) => join(folder, 'package.json'));
   const hash = createHash('sha256');
   for (const file of ['pnpm-lock.yaml', 'pnpm-workspace.yaml', ...manifests]) {
     if (existsSync(join(ROOT, file))) hash.update(readFileSync(join(ROOT, file)));
   }
   return hash.digest('hex');
+}
+
+function workspaceFolders() {
+  const nested = ['apps', 'packages'].flatMap((parent) =>
+    readdirSync(join(ROOT, parent)).map((name) => join(parent, name)),
+  );
+  return ['bench', 'torture', ...nested];
 }
 
 /** @returns {{ set: string, dependencies: string }} */

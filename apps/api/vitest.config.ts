@@ -17,6 +17,7 @@ const ON_POSTGRES = [
   // Concurrent writers: one wins, the others get a clear answer, and nothing is lost.
   'test/concurrent-writers.test.ts',
   'test/first-sign-in.test.ts',
+  'test/development-users.test.ts',
   'test/signing-keys.test.ts',
   // Several processes, and a server that goes away.
   'test/postgres/**/*.test.ts',
@@ -61,6 +62,7 @@ const ON_SQLITE_ALONE = [
   'test/otlp/**/*.test.ts',
   'test/outbound*.test.ts',
   'test/quickstart.test.ts',
+  'test/read-only-folder.test.ts',
   'test/rate-limits/rate-limit.test.ts',
   'test/secret-key-rotation.test.ts',
   'test/server.test.ts',

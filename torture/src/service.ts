@@ -79,7 +79,7 @@ export async function startService({ databaseUrl, environment = {}, wrapper = []
   const url = await new Promise<string>((resolve, reject) => {
     const timer = setTimeout(() => child.kill('SIGKILL'), START_MS);
     child.stdout.on('data', () => {
-      const listens = /listens on (http:\S+)\n/.exec(text)?.[1];
+      const listens = /listens on (http:\S+) .*\n/.exec(text)?.[1];
       if (listens === undefined) return;
       clearTimeout(timer);
       resolve(listens);

@@ -4,6 +4,7 @@ import { isPostgresUrl, sqlitePath } from '@quartermaster/db/database-url.ts';
 import { z } from 'zod';
 import { CONNECTION_LIMITS } from './http/limits.ts';
 import { isNetwork } from './outbound/addresses.ts';
+import { unknownVariables } from './unknown-variables.ts';
 
 /** The repository's root: what relative paths of the configuration are relative to. */
 export const ROOT = resolve(import.meta.dirname, '../../..');
@@ -88,6 +89,18 @@ const EnvironmentSchema = z.object({
 
 export type Config = ReturnType<typeof readConfig>;
 
+/**
+ * How the program was started. `development` (`npm start`, `npm run dev`) has defaults for one person at this machine;
+ * `production` (`npm run serve`) refuses what only development needs; null takes the settings as they are.
+ */
+export type StartMode = 'development' | 'production' | null;
+
+/** Defaults of a development start. A variable that is set, even if it is empty, is used instead. */
+const DEVELOPMENT_DEFAULTS = { QM_DEV_IDENTITY: '1', QM_ALLOW_PRIVATE_ADDRESSES: '127.0.0.0/8,::1' };
+
+/** In the place of an issuer: people do not sign in, only API keys are accepted. */
+const NO_ISSUER = 'none';
+
 /** What is configured, or asked of a command, is missing, wrong or unusable: nothing is begun. */
 export class ConfigError extends Error {}
 
@@ -100,23 +113,40 @@ export function readDatabaseUrl(environment: Record<string, string | undefined>)
   return parsed(EnvironmentSchema.pick({ DATABASE_URL: true }), environment).DATABASE_URL;
 }
 
+/** Reads which issuer is trusted, and nothing else. Null for none. @throws {ConfigError} where that is wrong */
+export function readIssuer(environment: Record<string, string | undefined>): string | null {
+  if (environment['QM_OIDC_ISSUER'] === NO_ISSUER) return null;
+  return parsed(EnvironmentSchema.pick({ QM_OIDC_ISSUER: true }), environment).QM_OIDC_ISSUER ?? null;
+}
+
 /**
  * Reads the configuration. Nothing else reads the environment. Empty variables count as unset, but for DATABASE_URL: a
  * secret that did not arrive would make a new, empty database.
  *
  * @throws {ConfigError} with one line for each setting that is wrong; values are not shown, since some are secrets
  */
-export function readConfig(environment: Record<string, string | undefined>) {
-  const env = parsed(EnvironmentSchema, environment);
+export function readConfig(environment: Record<string, string | undefined>, mode: StartMode = null) {
+  const given: Record<string, string | undefined> = {
+    ...(mode === 'development' && DEVELOPMENT_DEFAULTS),
+    ...environment,
+  };
+  const unknown = unknownVariables(given, Object.keys(EnvironmentSchema.shape));
+  if (unknown.length > 0) throw new ConfigError(unknown.join('\n'));
+  const keysOnly = given['QM_OIDC_ISSUER'] === NO_ISSUER;
+  const env = parsed(EnvironmentSchema, keysOnly ? { ...given, QM_OIDC_ISSUER: '' } : given);
   const devIdentity = env.QM_DEV_IDENTITY === '1' && env.QM_OIDC_ISSUER === undefined;
-  if (devIdentity && !isLoopback(env.HOST)) {
-    throw new ConfigError('QM_DEV_IDENTITY: the development identity provider runs on a loopback HOST alone');
-  }
+  const faults = [
+    ...(devIdentity ? devIdentityFaults(env) : []),
+    ...addressFaults(env),
+    ...(mode === 'production' ? productionFaults(env, keysOnly) : []),
+  ];
   if (isPostgresUrl(env.DATABASE_URL) && env.QM_SECRET_KEY === undefined) {
     // A key that each process made for itself would open nothing of the others'.
-    throw new ConfigError('QM_SECRET_KEY: is required where the database is Postgres');
+    faults.push('QM_SECRET_KEY: is required where the database is Postgres');
   }
+  if (faults.length > 0) throw new ConfigError(faults.join('\n'));
   return {
+    mode,
     host: env.HOST,
     port: env.PORT,
     /** Null: made of the address that the server listens on. */
@@ -166,6 +196,39 @@ export function readConfig(environment: Record<string, string | undefined>) {
   };
 }
 
+type Settings = z.output<typeof EnvironmentSchema>;
+
+/** The development identity provider signs in as anybody. It is for one machine, and nothing may stand in front of it. */
+function devIdentityFaults({ HOST, QM_PUBLIC_URL, QM_TRUSTED_PROXIES }: Settings): string[] {
+  const faults: string[] = [];
+  const refuse = (why: string) => faults.push(`QM_DEV_IDENTITY: the development identity provider ${why}`);
+  const instead = 'for production set QM_OIDC_ISSUER and use npm run serve';
+  if (!isLoopback(HOST)) refuse('runs on a loopback HOST alone');
+  if (QM_PUBLIC_URL !== undefined && !isLoopback(hostOf(QM_PUBLIC_URL))) {
+    refuse(`does not run with a QM_PUBLIC_URL that is not loopback: ${instead}`);
+  }
+  if (QM_TRUSTED_PROXIES.length > 0) refuse(`does not run behind a proxy (QM_TRUSTED_PROXIES): ${instead}`);
+  return faults;
+}
+
+/** Tokens would name `http://0.0.0.0:8080` as their issuer, which is nobody's address. */
+function addressFaults({ HOST, QM_PUBLIC_URL }: Settings): string[] {
+  if (QM_PUBLIC_URL !== undefined || !isEveryAddress(HOST)) return [];
+  return ['QM_PUBLIC_URL: is required where HOST is every address of the machine: the address that callers use'];
+}
+
+function productionFaults({ QM_DEV_IDENTITY, QM_OIDC_ISSUER }: Settings, keysOnly: boolean): string[] {
+  const faults: string[] = [];
+  if (QM_DEV_IDENTITY === '1') {
+    faults.push('QM_DEV_IDENTITY: is for development (npm start): npm run serve starts without it');
+  }
+  if (QM_OIDC_ISSUER === undefined && !keysOnly) {
+    const what = `the issuer of bearer tokens, or ${NO_ISSUER} where API keys are all that is used`;
+    faults.push(`QM_OIDC_ISSUER: is required by npm run serve: ${what}`);
+  }
+  return faults;
+}
+
 function parsed<Schema extends z.ZodType>(
   schema: Schema,
   environment: Record<string, string | undefined>,
@@ -189,10 +252,19 @@ function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'));
 }
 
+function hostOf(url: string): string {
+  return new URL(url).hostname.replace(/^\[|\]$/g, '');
+}
+
+/** Whether it is the unspecified address, in any spelling: `0.0.0.0`, `0`, `::`, `0:0::0`, `::ffff:0.0.0.0`. */
+function isEveryAddress(host: string): boolean {
+  const url = URL.parse(`http://${host.includes(':') ? `[${host}]` : host}`);
+  return url !== null && ['0.0.0.0', '::', '::ffff:0:0'].includes(hostOf(url.href));
+}
+
 /** Whoever is between here and the issuer could hand out keys of their own over http. */
 function isSafeIssuer(url: string): boolean {
-  const { protocol, hostname } = new URL(url);
-  return protocol === 'https:' || isLoopback(hostname.replace(/^\[|\]$/g, ''));
+  return new URL(url).protocol === 'https:' || isLoopback(hostOf(url));
 }
 
 /** What Express takes as a trusted proxy. */

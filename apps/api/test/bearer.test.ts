@@ -6,6 +6,7 @@ import { obtainToken } from '@quartermaster/dev-identity/sign-in.ts';
 import { CompactEncrypt, exportSPKI, generateKeyPair } from 'jose';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { createTokenVerifier } from '../src/access/bearer.ts';
+import { databaseFile } from './support/environment.ts';
 import {
   AUDIENCE,
   encoded,
@@ -40,6 +41,7 @@ describe('the development identity provider', () => {
       audience: AUDIENCE,
       allowedHosts: [`127.0.0.1:${port}`],
       accounts: [{ email: 'ada@example.com', displayName: 'Ada' }],
+      secretFile: `${await databaseFile()}.sign-in`,
     });
     handle = identity.handle;
     return identity;

@@ -1,18 +1,18 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { readFile, stat, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { mkdir, readdir, readFile, rmdir, stat, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import SqliteDatabase from 'better-sqlite3';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { runAdminKey } from '../src/commands/run-admin-key.ts';
 import { runBackup } from '../src/commands/run-backup.ts';
-import { ConfigError, ROOT, readConfig } from '../src/config.ts';
+import { ConfigError, ROOT, readConfig, VERSION } from '../src/config.ts';
 import type { RunningServer } from '../src/server/start.ts';
 import { startMessage } from '../src/server/start-message.ts';
 import { runInProcess } from './support/command.ts';
 import { databaseFile, freePort, newBootstrapKey } from './support/environment.ts';
-import { runProgram, startProcess } from './support/process.ts';
+import { MAIN, runProgram, startProcess } from './support/process.ts';
 import { startFailure, startService } from './support/start.ts';
 import { wire } from './support/wire.ts';
 
@@ -20,8 +20,12 @@ const ADMIN_KEY = fileURLToPath(new URL('../src/commands/admin-key.ts', import.m
 const SECRET_KEY = Buffer.alloc(32, 7).toString('base64');
 
 function refusal(environment: Record<string, string>): string {
+  return refusalOf(() => readConfig(environment));
+}
+
+function refusalOf(read: () => unknown): string {
   try {
-    readConfig(environment);
+    read();
   } catch (error) {
     if (error instanceof ConfigError) return error.message;
     throw error;
@@ -31,6 +35,7 @@ function refusal(environment: Record<string, string>): string {
 
 test('with nothing set the service listens on loopback, on an embedded database, without development helpers', () => {
   expect(readConfig({})).toEqual({
+    mode: null,
     host: '127.0.0.1',
     port: 8080,
     publicUrl: null,
@@ -175,7 +180,7 @@ describe('the development identity provider', () => {
     '::ffff:10.0.0.1',
   ])('is refused where HOST is not loopback: %s', (HOST) => {
     expect(refusal({ HOST, QM_DEV_IDENTITY: '1' })).toMatch(/^QM_DEV_IDENTITY/);
-    expect(readConfig({ HOST }).devIdentity).toBe(false);
+    expect(readConfig({ HOST, QM_PUBLIC_URL: 'https://qm.example.com' }).devIdentity).toBe(false);
   });
 
   test.each(['127.0.0.1', '127.8.8.8', '::1', 'localhost'])('runs where it is: %s', (HOST) => {
@@ -185,7 +190,136 @@ describe('the development identity provider', () => {
   test('stays away where an issuer is configured', () => {
     const issuer = { QM_OIDC_ISSUER: 'https://id.example.com' };
     expect(readConfig({ ...issuer, QM_DEV_IDENTITY: '1' }).devIdentity).toBe(false);
-    expect(readConfig({ ...issuer, QM_DEV_IDENTITY: '1', HOST: '0.0.0.0' }).devIdentity).toBe(false);
+    const open = { HOST: '0.0.0.0', QM_PUBLIC_URL: 'https://qm.example.com', QM_TRUSTED_PROXIES: '10.0.0.1' };
+    expect(readConfig({ ...issuer, QM_DEV_IDENTITY: '1', ...open }).devIdentity).toBe(false);
+  });
+
+  test.each([
+    ['QM_PUBLIC_URL', 'https://qm.example.com'],
+    ['QM_PUBLIC_URL', 'http://10.0.0.1:8080'],
+    ['QM_PUBLIC_URL', 'http://127.0.0.1.example.com'],
+    ['QM_TRUSTED_PROXIES', 'loopback'],
+    ['QM_TRUSTED_PROXIES', '10.0.0.0/8'],
+  ])('regression: is refused where a proxy stands before the service: %s %s', (name, value) => {
+    const message = refusal({ QM_DEV_IDENTITY: '1', [name]: value });
+    expect(message).toMatch(new RegExp(`^QM_DEV_IDENTITY: [^\\n]*${name}[^\\n]*npm run serve$`));
+    expect(readConfig({ QM_DEV_IDENTITY: '0', [name]: value }).devIdentity).toBe(false);
+  });
+
+  test.each(['http://localhost:8080', 'http://127.0.0.1:9', 'http://[::1]:8080/'])(
+    'runs where the public address is loopback: %s',
+    (QM_PUBLIC_URL) => {
+      expect(readConfig({ QM_PUBLIC_URL, QM_DEV_IDENTITY: '1' }).devIdentity).toBe(true);
+    },
+  );
+
+  test('regression: the secret that a sign-in needs is in a file beside the database, for its owner alone', async () => {
+    const file = await databaseFile();
+    const { url, stop, devSignIn } = await startService({ DATABASE_URL: `sqlite:${file}`, QM_DEV_IDENTITY: '1' });
+    const secretFile = `${file}.sign-in-${new URL(url).host.replace(':', '-')}`;
+    expect(devSignIn?.secretFile).toBe(secretFile);
+    expect((await stat(secretFile)).mode & 0o777).toBe(0o600);
+    await stop();
+    expect(existsSync(secretFile)).toBe(false);
+  });
+
+  test('regression: without a place for that secret the service does not start, and says so in one line', async () => {
+    const file = await databaseFile();
+    const port = await freePort();
+    await mkdir(`${file}.sign-in-127.0.0.1-${port}`);
+    const environment = { DATABASE_URL: `sqlite:${file}`, QM_DEV_IDENTITY: '1', PORT: String(port) };
+    const { message, exitCode } = await startFailure(environment);
+    expect([message, exitCode]).toEqual([
+      expect.stringMatching(/^QM_DEV_IDENTITY: .* cannot be written to [^\n]+$/),
+      2,
+    ]);
+  });
+});
+
+describe('the development start', () => {
+  test('has defaults for one person at this machine, which variables replace', () => {
+    const config = readConfig({}, 'development');
+    expect(config).toMatchObject({ mode: 'development', devIdentity: true, allowedNetworks: ['127.0.0.0/8', '::1'] });
+    const replaced = readConfig({ QM_DEV_IDENTITY: '0', QM_ALLOW_PRIVATE_ADDRESSES: '' }, 'development');
+    expect(replaced).toMatchObject({ devIdentity: false, allowedNetworks: [] });
+    expect(readConfig({ QM_DEV_IDENTITY: '' }, 'development').devIdentity).toBe(false);
+  });
+});
+
+describe('regression: the production start', () => {
+  const refused = (environment: Record<string, string>) => refusalOf(() => readConfig(environment, 'production'));
+
+  test('asks for an issuer, or for the word that no people sign in', () => {
+    expect(refused({})).toMatch(/^QM_OIDC_ISSUER: is required by npm run serve[^\n]+none[^\n]+$/);
+    expect(readConfig({ QM_OIDC_ISSUER: 'none' }, 'production').oidc.issuer).toBeNull();
+    const QM_OIDC_ISSUER = 'https://id.example.com';
+    expect(readConfig({ QM_OIDC_ISSUER }, 'production').oidc.issuer).toBe(QM_OIDC_ISSUER);
+  });
+
+  test('refuses the development identity provider, also beside an issuer, and allows no private address', () => {
+    const QM_OIDC_ISSUER = 'https://id.example.com';
+    expect(refused({ QM_OIDC_ISSUER, QM_DEV_IDENTITY: '1' })).toMatch(/^QM_DEV_IDENTITY: [^\n]+$/);
+    expect(refused({ QM_OIDC_ISSUER: 'none', QM_DEV_IDENTITY: '1' })).toMatch(/^QM_DEV_IDENTITY: /);
+    const config = readConfig({ QM_OIDC_ISSUER }, 'production');
+    expect(config).toMatchObject({ mode: 'production', devIdentity: false, allowedNetworks: [] });
+  });
+
+  test('is another command than the development start, which says what it is', async () => {
+    const { scripts } = JSON.parse(await readFile(`${ROOT}/package.json`, 'utf8')) as {
+      scripts: Record<string, string>;
+    };
+    expect(scripts['start']).toMatch(/ --development$/);
+    expect(scripts['dev']).toMatch(/ --development$/);
+    expect(scripts['serve']).toMatch(/ --production$/);
+    const environment = { DATABASE_URL: `sqlite:${await databaseFile()}`, PORT: '0' };
+    const server = await startService(environment);
+    const said = startMessage(server, readConfig(environment, 'development'));
+    expect(said).toMatch(/^This is the development start\. For production use npm run serve\.\n/);
+    expect(startMessage(server, readConfig(environment))).not.toContain('development');
+  });
+});
+
+describe('regression: a variable that is no setting', () => {
+  test.each([
+    ['QM_RATE_LIMIT_INGESTS', 'QM_RATE_LIMIT_INGEST'],
+    ['QM_OICD_ISSUER', 'QM_OIDC_ISSUER'],
+    ['QM_SELFSERVICE', 'QM_SELF_SERVICE'],
+    ['QM_DATABASE_URL', 'DATABASE_URL'],
+    ['QM_PUBLIC_URI', 'QM_PUBLIC_URL'],
+    ['QM_PORT', 'PORT'],
+  ])('%s is refused, and the nearest setting is named: %s', (name, near) => {
+    const message = refusal({ [name]: 'hunter2' });
+    expect(message).toBe(`${name}: is not a setting. Did you mean ${near}?`);
+  });
+
+  test('all of them are named, each on its line', () => {
+    expect(refusal({ QM_LOGLEVEL: 'info', QM_METRIC_PORT: '1' }).split('\n')).toHaveLength(2);
+  });
+
+  test.each([
+    { QM_URL: 'http://127.0.0.1:8080', QM_API_KEY: 'qm_x', QM_TEST_POSTGRES_URL: 'postgres://x' },
+    // What Kubernetes tells of services that are called qm and qm-metrics.
+    { QM_PORT: 'tcp://10.0.0.1:80', QM_SERVICE_HOST: '10.0.0.1', QM_SERVICE_PORT_HTTP: '80', QM_PORT_80_TCP_ADDR: 'x' },
+    { QM_METRICS_SERVICE_HOST: '10.0.0.2', QM_METRICS_PORT_9464_TCP: 'tcp://10.0.0.2:9464' },
+    { PORT: '9000', QM_PORT: '9000' },
+    { QM_ANYTHING: '' },
+    { OTHER_ANYTHING: 'x' },
+  ])('is accepted where it is another program’s, or empty: %j', (environment) => {
+    expect(readConfig(environment).databasePool).toBe(10);
+  });
+});
+
+describe('regression: a HOST that stands for every address', () => {
+  test.each(['0.0.0.0', '::', '0', '0.0', '::0', '0:0:0:0:0:0:0:0', '::ffff:0.0.0.0'])(
+    'is refused without the address that tokens name: %s',
+    (HOST) => {
+      expect(refusal({ HOST })).toMatch(/^QM_PUBLIC_URL: [^\n]+$/);
+      expect(readConfig({ HOST, QM_PUBLIC_URL: 'https://qm.example.com' }).host).toBe(HOST);
+    },
+  );
+
+  test.each(['127.0.0.1', '192.168.1.2', '::1', 'qm.internal', 'not a host'])('is not %s', (HOST) => {
+    expect(readConfig({ HOST }).host).toBe(HOST);
   });
 });
 
@@ -193,7 +327,7 @@ test('regression: what npm runs with the Node that comes along installs it first
   const { scripts } = JSON.parse(await readFile(`${ROOT}/package.json`, 'utf8')) as { scripts: Record<string, string> };
   const [install] = scripts['start']?.split(' && ') ?? [];
   expect(install).toBe('node scripts/install.js server');
-  for (const name of ['dev-token', 'admin-key', 'backup', 'migrate-database']) {
+  for (const name of ['dev-token', 'admin-key', 'backup', 'migrate-database', 'remove-development-users']) {
     expect(scripts[name], name).toMatch(/ && exec node apps\/\S+\.ts$/);
     expect(scripts[name]?.split(' && ')[0], name).toBe(install);
   }
@@ -220,11 +354,49 @@ describe('the program', () => {
     expect(stderr()).toBe('DATABASE_URL: the database cannot be used: connect ECONNREFUSED 127.0.0.1:1\n');
   });
 
-  test('prints the bootstrap key that it generated, which works', async () => {
-    const { url, stdout } = await startProcess({ DATABASE_URL: `sqlite:${await databaseFile()}` });
-    const [, key = ''] = /^bootstrap API key: (qm_\S+)$/m.exec(stdout()) ?? [];
-    expect(await status(url, key)).toBe(200);
+  test('regression: prints log lines and no secret where stdout is no terminal; the key is in a file', async () => {
+    const file = await databaseFile();
+    const { url, stdout } = await startProcess({ DATABASE_URL: `sqlite:${file}`, QM_DEV_IDENTITY: '1' });
+    const lines = stdout().trimEnd().split('\n');
+    const said = lines.map((line) => JSON.parse(line) as Record<string, string>);
+    expect(stdout()).not.toMatch(/qm_|secret=/);
+    const keyFile = `${file}.bootstrap-key`;
+    expect(said.map(({ msg }) => msg).join('\n')).toMatch(`bootstrap API key file: ${keyFile} `);
+    expect(said.find(({ bootstrapKeyFile }) => bootstrapKeyFile)).toMatchObject({ bootstrapKeyFile: keyFile });
+    expect(said.at(-1)).toMatchObject({ url, msg: `Quartermaster listens on ${url} (version ${VERSION})` });
+    expect((await stat(keyFile)).mode & 0o777).toBe(0o600);
+    expect(await status(url, (await readFile(keyFile, 'utf8')).trim())).toBe(200);
+    expect(await readdir(dirname(file))).not.toContainEqual(expect.stringMatching(/bootstrap-key\.\d+$/));
   });
+
+  test('regression: writes its start lines at every QM_LOG_LEVEL', async () => {
+    const DATABASE_URL = `sqlite:${await databaseFile()}`;
+    const { stdout } = await startProcess({ DATABASE_URL, QM_LOG_LEVEL: 'silent' });
+    expect(stdout()).toContain('bootstrap API key file: ');
+  });
+
+  test.each([['--help'], ['-h'], ['--version'], ['-v'], ['--production', '--help']])(
+    'regression: %s %s prints, and starts nothing',
+    async (...argv) => {
+      const file = await databaseFile();
+      const { stdout, stderr, ended } = runProgram({ DATABASE_URL: `sqlite:${file}`, PORT: 'x' }, [MAIN, ...argv]);
+      expect([await ended, stderr()]).toEqual([{ code: 0, signal: null }, '']);
+      expect(stdout()).toMatch(/^Usage: main\.ts \[|^0\.1\.0\n$/);
+      expect(existsSync(file)).toBe(false);
+    },
+  );
+
+  test.each([['--bogus'], ['hunter2'], ['--development', '--production'], ['--help=x']])(
+    'regression: %s %s ends with code 2 and the usage, and starts nothing',
+    async (...argv) => {
+      const file = await databaseFile();
+      const { stdout, stderr, ended } = runProgram({ DATABASE_URL: `sqlite:${file}` }, [MAIN, ...argv]);
+      expect([await ended, stdout()]).toEqual([{ code: 2, signal: null }, '']);
+      expect(stderr()).toMatch(/^[^\n]+: usage: main\.ts \[[^\n]+\n$/);
+      expect(stderr()).not.toContain('hunter2');
+      expect(existsSync(file)).toBe(false);
+    },
+  );
 });
 
 describe('a start', () => {
@@ -337,6 +509,19 @@ describe('the bootstrap key', () => {
     const second = await startService(environment);
     expect(printed(second, environment)).not.toContain('bootstrap API key');
     expect(await status(second.url, key)).toBe(200);
+  });
+
+  test('regression: is made only where it can be written to its file', async () => {
+    const file = await databaseFile();
+    const environment = { DATABASE_URL: `sqlite:${file}` };
+    const draft = `${file}.bootstrap-key.${process.pid}`;
+    await mkdir(draft);
+    const refused = startService(environment, { bootstrapKeyToFile: true });
+    await expect(refused).rejects.toThrow(/^QM_BOOTSTRAP_API_KEY: .* cannot be written to [^\n]+$/);
+    await rmdir(draft);
+    const { url, bootstrapKey, bootstrapKeyFile } = await startService(environment, { bootstrapKeyToFile: true });
+    expect(bootstrapKeyFile).toBe(`${file}.bootstrap-key`);
+    expect(await status(url, bootstrapKey ?? '')).toBe(200);
   });
 
   test('given, it works and is not printed; another one is ignored once there is an administrator', async () => {

@@ -21,7 +21,7 @@ import { expect, test } from 'vitest';
 import { reachOf } from '../src/access/principal.ts';
 import { principalOfToken } from '../src/access/users.ts';
 import { databaseOfTest } from './support/environment.ts';
-import { MINUTE, reasonOf, START, type World, world } from './support/oidc-issuer.ts';
+import { MINUTE, reasonOf, refusal, START, type World, world } from './support/oidc-issuer.ts';
 
 const EMAIL = 'ada@example.com';
 const VERIFIED = { email: EMAIL, email_verified: true };
@@ -114,6 +114,29 @@ test.each<[string, Record<string, unknown>, string]>([
   expect(await reasonOf(enter(claims))).toBe(reason);
   expect(await userOf(db, id)).toMatchObject({ status: 'pending_identity', lastSeenAt: null });
 });
+
+test.each<[string, (() => object) | null, RegExp]>([
+  ['refuses the token, as for another audience (RFC 8707)', () => ({ status: 401 }), /userinfo endpoint .* refuses it/],
+  ['answers without one', () => ({ body: { sub: 'someone' } }), /answers without one/],
+  ['answers for somebody else', () => ({ body: { sub: 'other', ...VERIFIED } }), /answers for another subject/],
+  ['is not there', null, /names no userinfo endpoint/],
+])(
+  'regression: for a token without an email the error says what is missing, where userinfo %s',
+  async (_name, answer, said) => {
+    const { db, enter, issuer } = await door();
+    await register(db);
+    const { url } = issuer;
+    if (answer !== null) issuer.answers['/userinfo'] = answer;
+    else
+      issuer.answers['/.well-known/openid-configuration'] = () => ({ body: { issuer: url, jwks_uri: `${url}/jwks` } });
+    for (const _attempt of ['first', 'remembered']) {
+      const { reason, status, message } = await refusal(enter({}));
+      expect([reason, status]).toEqual(['registration_required', 403]);
+      expect(message).toMatch(said);
+      expect(message).toMatch(/no claim email, and .* email and email_verified into access tokens/);
+    }
+  },
+);
 
 test('a second subject with the email of a linked user is 403, and the link stays', async () => {
   const { db, enter } = await door();

@@ -5,19 +5,27 @@ import type { Accounts } from './accounts.ts';
 import { parseEmail } from './accounts.ts';
 import { sendPage } from './page.ts';
 import { errorPage, signInPage } from './pages.ts';
+import type { SignInSecret } from './sign-in-secret.ts';
+import { type BrowserLock, secretRequired } from './unlock.ts';
 
 /**
  * `/interaction/:uid`, the one page between an authorization request and its code. Sign-in and consent are one
- * step: the only client is our own, so choosing an account grants it what it asked for.
+ * step: the only client is our own, so choosing an account grants it what it asked for. Every token goes back to a form
+ * that was sent here, and each form needs the secret of this start: by itself, or by the cookie of a browser that has
+ * shown it. So a caller who comes through a proxy gets none, even if the proxy makes the request look local.
  */
 export function interactionPages({
   provider,
   accounts,
   resource,
+  secret,
+  lock,
 }: {
   provider: Provider;
   accounts: Accounts;
   resource: string;
+  secret: SignInSecret;
+  lock: BrowserLock;
 }): Parameters<Provider['use']>[0] {
   return async (ctx, next) => {
     const uid = /^\/interaction\/([\w-]+)$/.exec(ctx.path)?.[1];
@@ -27,6 +35,7 @@ export function interactionPages({
       const interaction = await provider.interactionDetails(ctx.req, ctx.res);
       if (interaction.uid !== uid) throw new errors.SessionNotFound('interaction and cookie do not match');
 
+      let isUnlocked = lock.isUnlocked(ctx);
       const show = (problem?: string, typed?: string) => {
         const { redirect_uri: redirectUri, login_hint: loginHint } = interaction.params;
         sendPage(
@@ -37,6 +46,7 @@ export function interactionPages({
             email: typed ?? (typeof loginHint === 'string' ? loginHint : ''),
             problem,
             destination: originOf(redirectUri),
+            isUnlocked,
           }),
           { formTarget: originOf(redirectUri) },
         );
@@ -52,6 +62,17 @@ export function interactionPages({
       if (form.has('abort')) {
         const aborted = { error: 'access_denied', error_description: 'the sign-in was cancelled' };
         return redirect(await provider.interactionResult(ctx.req, ctx.res, aborted, REPLACE));
+      }
+
+      const given = form.get('secret');
+      if (!isUnlocked && !secret.isSecret(given ?? '')) {
+        ctx.status = 403;
+        return show(given === null ? secretRequired(secret) : 'This is not the secret of this start.');
+      }
+      if (!isUnlocked) {
+        lock.unlock(ctx);
+        isUnlocked = true;
+        if (!form.has('email')) return show();
       }
 
       const typed = form.get('email') ?? '';

@@ -10,6 +10,7 @@ export function signInPage({
   email,
   problem,
   destination,
+  isUnlocked,
 }: {
   accounts: readonly DevAccount[];
   /** Whom this browser is signed in as; offered first. */
@@ -19,13 +20,16 @@ export function signInPage({
   problem: string | undefined;
   /** The origin that the browser goes to next; undefined in the device flow. */
   destination: string | undefined;
+  /** Whether this browser has shown the secret of this start. Until then the page asks for it, and for nothing else. */
+  isUnlocked: boolean;
 }): Page {
+  if (!isUnlocked) return secretPage(problem);
   const others = accounts.filter((account) => account.email !== current?.email);
   const describedBy = problem === undefined ? undefined : html` aria-invalid="true" aria-describedby="problem"`;
   return {
     title: 'Choose an account',
     body: html`
-<p class="notice">This is a development identity provider. There are no passwords: anyone who can open this page
+<p class="notice">This is a development identity provider. There are no passwords: this browser
 can sign in as any account.</p>
 <p>Quartermaster asks for your name and email${destination && html`, and continues at <code>${destination}</code>`}.</p>
 ${problemText(problem)}
@@ -41,6 +45,32 @@ ${others.map((account) => accountButton(account, ''))}
 <form method="post" aria-label="Cancel">
 <button type="submit" name="abort" value="yes">Cancel</button>
 </form>`,
+  };
+}
+
+function secretPage(problem: string | undefined): Page {
+  const describedBy = problem === undefined ? undefined : html` aria-invalid="true" aria-describedby="problem"`;
+  return {
+    title: 'Unlock this browser',
+    body: html`
+<p class="notice">This is a development identity provider, for the person who started the server. Open the link that
+<code>npm start</code> printed and start again, or enter the secret of this start.</p>
+${problemText(problem)}
+<form method="post" aria-label="Unlock">
+<label for="secret">Secret</label>
+<input id="secret" name="secret" type="password" maxlength="128" autocomplete="off" required${describedBy}>
+<button type="submit">Unlock this browser</button>
+</form>
+<form method="post" aria-label="Cancel">
+<button type="submit" name="abort" value="yes">Cancel</button>
+</form>`,
+  };
+}
+
+export function unlockedPage(): Page {
+  return {
+    title: 'Browser unlocked',
+    body: html`<p>This browser may sign in as any account until the server ends. You may close this page.</p>`,
   };
 }
 

@@ -10,6 +10,8 @@ import { memoryAdapter } from './memory-adapter.ts';
 import { sendPage } from './page.ts';
 import { confirmPage, errorPage, successPage, userCodePage } from './pages.ts';
 import { refusal } from './refusal.ts';
+import { createSignInSecret, SECRET_FILE_MEMBER } from './sign-in-secret.ts';
+import { createBrowserLock, unlockLink } from './unlock.ts';
 import { userinfoForAccessTokens } from './userinfo.ts';
 
 export type { DevAccount };
@@ -19,21 +21,31 @@ export type DevIdentity = {
   handle: (req: http.IncomingMessage, res: http.ServerResponse) => void;
   issuer: string;
   clientId: string;
+  /** Holds the secret of this start, for its owner alone. */
+  secretFile: string;
+  /** Unlocks the browser that opens it. It holds the secret: show it on a terminal, and never in a log. */
+  signInLink: string;
+  /** Removes the secret's file. */
+  close: () => Promise<void>;
 };
 
 /**
- * The development OpenID provider: anyone who reaches it signs in as whom they name, so it must only ever
- * listen on loopback. Keys, sessions and tokens live in memory and end with the process; the subject of an
+ * The development OpenID provider: anyone who knows the secret of this start signs in as any email. The secret is
+ * in a file of mode 0600; the provider must still only ever listen on loopback. Keys, sessions and tokens live in memory and end with the process; the subject of an
  * email is the same after a restart. To the API it is an issuer like any other: RFC 9068 access tokens
  * (`at+jwt`, ES256), OpenID Connect Discovery, JWKS, the device grant (RFC 8628).
  *
- * `issuer` is the full address with the mount's path; `allowedHosts` are the Host header's values, with ports.
+ * `issuer` is the full address with the mount's path; `allowedHosts` are the Host header's values, with ports;
+ * `secretFile` is the absolute path of a file that is made here.
+ *
+ * @throws a system error where the file cannot be written
  */
 export async function createDevIdentity(options: {
   issuer: string;
   audience: string;
   allowedHosts: readonly string[];
   accounts: readonly DevAccount[];
+  secretFile: string;
   clientId?: string;
   tokenTtlSeconds?: number;
 }): Promise<DevIdentity> {
@@ -45,15 +57,27 @@ export async function createDevIdentity(options: {
   const resource = URL.canParse(audience) ? audience : 'urn:quartermaster:api';
 
   const { privateKey, publicKey } = await promisify(generateKeyPair)('ec', { namedCurve: 'P-256' });
+  const secret = await createSignInSecret({ file: options.secretFile, issuer });
+  const lock = createBrowserLock(secret, issuer);
   const signingKey = { ...privateKey.export({ format: 'jwk' }), kid: randomBytes(8).toString('hex') } as JWK;
 
   const provider = new Provider(
     issuer,
-    configuration({ mountPath, audience, resource, clientId, tokenTtlSeconds, accounts, signingKey }),
+    configuration({
+      mountPath,
+      audience,
+      resource,
+      clientId,
+      tokenTtlSeconds,
+      accounts,
+      signingKey,
+      secretFile: secret.file,
+    }),
   );
   provider.use(responseHeaders);
   provider.use(withoutCodeInTheAddress);
-  provider.use(interactionPages({ provider, accounts, resource }));
+  provider.use(unlockLink(secret, lock));
+  provider.use(interactionPages({ provider, accounts, resource, secret, lock }));
   provider.use(userinfoForAccessTokens({ publicKey, issuer, audience, accounts }));
   // The library answers its own bugs with a bare `server_error` and tells nobody.
   provider.on('server_error', (_ctx, error: Error) => process.emitWarning(error));
@@ -62,6 +86,9 @@ export async function createDevIdentity(options: {
   return {
     issuer,
     clientId,
+    secretFile: secret.file,
+    signInLink: `${issuer}/sign-in?secret=${secret.text}`,
+    close: secret.remove,
     handle(req, res) {
       withoutMountPath(req, mountPath);
       const reason = refusal(req, allowedHosts);
@@ -86,6 +113,7 @@ function configuration({
   tokenTtlSeconds,
   accounts,
   signingKey,
+  secretFile,
 }: {
   mountPath: string;
   audience: string;
@@ -94,8 +122,10 @@ function configuration({
   tokenTtlSeconds: number;
   accounts: Accounts;
   signingKey: JWK;
+  secretFile: string;
 }): Configuration {
   return {
+    discovery: { [SECRET_FILE_MEMBER]: secretFile },
     adapter: memoryAdapter(),
     jwks: { keys: [{ ...signingKey, alg: 'ES256', use: 'sig' }] },
     enabledJWA: { idTokenSigningAlgValues: ['ES256'] },

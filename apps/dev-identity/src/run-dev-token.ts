@@ -3,7 +3,8 @@ import { obtainToken, SignInError } from './sign-in.ts';
 const USAGE = `Usage: npm run --silent dev-token [-- <email>]
 
 Prints a bearer token of the development identity provider, for admin@example.com unless
-an email is given: anyone is signed in as any email. HOST and PORT say where the server listens.
+an email is given. HOST and PORT say where the server listens. It reads the secret of that start
+from a file, so run it on the same machine, as the user who started the server.
 `;
 
 type Output = { write(text: string): unknown };

@@ -1,6 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import type { HttpSession } from './http-session.ts';
 import { createHttpSession } from './http-session.ts';
+import { readSignInSecret, SECRET_FILE_MEMBER } from './sign-in-secret.ts';
 
 export class SignInError extends Error {
   override readonly name = 'SignInError';
@@ -15,7 +16,9 @@ export class SignInError extends Error {
 
 /**
  * Signs in at a running development provider as a browser and a client would: discovery, the authorization code
- * flow with PKCE (RFC 7636), our sign-in page, the token endpoint. Throws SignInError. `expiresIn` is in seconds.
+ * flow with PKCE (RFC 7636), our sign-in page, the token endpoint. Reads the sign-in secret from the file that the
+ * provider names, so it works on the provider's machine alone, for the user who started it. Throws SignInError.
+ * `expiresIn` is in seconds.
  */
 export async function obtainToken(options: {
   issuer: string;
@@ -27,6 +30,7 @@ export async function obtainToken(options: {
   const { issuer, clientId = 'quartermaster-dev', email, scope = 'openid email profile', signal } = options;
   const http = createHttpSession(signal);
   const endpoints = await discover(http, issuer, signal);
+  const secret = await secretOf(issuer, endpoints.secretFile);
   const verifier = randomBytes(32).toString('base64url');
   const state = randomBytes(16).toString('base64url');
 
@@ -41,7 +45,7 @@ export async function obtainToken(options: {
     code_challenge_method: 'S256',
   }).toString();
 
-  const callback = await authorize({ http, issuer, url: request.href, email });
+  const callback = await authorize({ http, issuer, url: request.href, form: { email, secret } });
   const error = callback.get('error');
   if (error !== null) throw new SignInError('refused', `${error}: ${callback.get('error_description') ?? ''}`);
   // RFC 9207: the answer is of the provider that was asked.
@@ -73,7 +77,7 @@ async function discover(
   http: HttpSession,
   issuer: string,
   signal: AbortSignal | undefined,
-): Promise<{ authorization: string; token: string }> {
+): Promise<{ authorization: string; token: string; secretFile: string }> {
   let response: Response;
   try {
     response = await http.get(`${issuer}/.well-known/openid-configuration`);
@@ -83,10 +87,23 @@ async function discover(
   }
   const document = response.ok ? await json(response) : {};
   const { issuer: named, authorization_endpoint: authorization, token_endpoint: token } = document;
-  if (named !== issuer || typeof authorization !== 'string' || typeof token !== 'string') {
-    throw new SignInError('no_provider', `${issuer} is not an OpenID provider (status ${response.status})`);
+  const secretFile = document[SECRET_FILE_MEMBER];
+  const isOurs = typeof authorization === 'string' && typeof token === 'string' && typeof secretFile === 'string';
+  if (named !== issuer || !isOurs) {
+    throw new SignInError(
+      'no_provider',
+      `${issuer} is not a development identity provider (status ${response.status})`,
+    );
   }
-  return { authorization, token };
+  return { authorization, token, secretFile };
+}
+
+async function secretOf(issuer: string, file: string): Promise<string> {
+  try {
+    return await readSignInSecret({ issuer, file });
+  } catch (cause) {
+    throw new SignInError('refused', cause instanceof Error ? cause.message : String(cause), { cause });
+  }
 }
 
 /** Follows the redirects by way of the sign-in page, and answers the parameters that the callback got. */
@@ -94,12 +111,12 @@ async function authorize({
   http,
   issuer,
   url,
-  email,
+  form,
 }: {
   http: HttpSession;
   issuer: string;
   url: string;
-  email: string;
+  form: { email: string; secret: string };
 }): Promise<URLSearchParams> {
   let response = await http.get(url);
   let at = url;
@@ -116,12 +133,12 @@ async function authorize({
     } else if (response.ok && !submitted) {
       await response.body?.cancel();
       submitted = true;
-      response = await http.post(at, { email });
+      response = await http.post(at, form);
     } else {
       break;
     }
   }
-  throw new SignInError('refused', `the sign-in as ${email} ended with status ${response.status}`);
+  throw new SignInError('refused', `the sign-in as ${form.email} ended with status ${response.status}`);
 }
 
 async function json(response: Response): Promise<Record<string, unknown>> {

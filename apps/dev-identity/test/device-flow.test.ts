@@ -2,7 +2,7 @@ import { decodeJwt } from 'jose';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createHttpSession } from '../src/http-session.ts';
 import type { DevServer } from './server.ts';
-import { AUDIENCE, CLIENT_ID, exchange, open, startServer, submit } from './server.ts';
+import { AUDIENCE, CLIENT_ID, exchange, open, startServer, submit, unlockedBrowser } from './server.ts';
 
 const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code';
 
@@ -37,7 +37,7 @@ test('a device is signed in by its code, through the pages, and can refresh', as
   expect(device.verification_uri).toBe(`${issuer}/device`);
   expect((await poll(device.device_code)).body['error']).toBe('authorization_pending');
 
-  const browser = createHttpSession();
+  const browser = await unlockedBrowser(server);
   const input = await open(browser, device.verification_uri);
   const confirm = await submit(browser, input.url, { xsrf: xsrfIn(input.html), user_code: device.user_code });
   expect(confirm.html).toContain(device.user_code);

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createHttpSession } from '../src/http-session.ts';
 import type { DevServer } from './server.ts';
-import { authorizationUrl, createPkce, open, startServer, submit } from './server.ts';
+import { authorizationUrl, createPkce, open, startServer, submit, unlockedBrowser } from './server.ts';
 
 let server: DevServer;
 let issuer: string;
@@ -16,7 +16,7 @@ const NASTY = `"><script>alert(1)</script>'&@example.com`;
 
 describe('the sign-in page', () => {
   test('lists the seeded accounts, escaped, and says that there are no passwords', async () => {
-    const { html } = await open(createHttpSession(), authorizationUrl(issuer, createPkce()));
+    const { html } = await open(await unlockedBrowser(server), authorizationUrl(issuer, createPkce()));
     expect(html).toContain('value="admin@example.com"');
     expect(html).toContain('value="viewer@example.com"');
     expect(html).toContain('Ada &#60;Admin&#62;');
@@ -24,7 +24,8 @@ describe('the sign-in page', () => {
   });
 
   test('escapes a login_hint', async () => {
-    const { html } = await open(createHttpSession(), authorizationUrl(issuer, createPkce(), { login_hint: NASTY }));
+    const browser = await unlockedBrowser(server);
+    const { html } = await open(browser, authorizationUrl(issuer, createPkce(), { login_hint: NASTY }));
     expect(html).toContain('value="&#34;&#62;&#60;script&#62;alert(1)&#60;/script&#62;&#39;&#38;@example.com"');
     expect(html).not.toContain('<script');
   });
@@ -55,6 +56,8 @@ test('every page has a strict content security policy, loads nothing from outsid
   const signIn = await open(browser, authorizationUrl(issuer, createPkce()));
   const pages = [
     signIn,
+    await open(browser, server.signInLink),
+    await open(browser, authorizationUrl(issuer, createPkce())),
     await open(browser, `${issuer}/device`),
     await open(browser, authorizationUrl(issuer, createPkce(), { client_id: 'nobody' })),
     await open(browser, `${issuer}/interaction/unknown`),

@@ -3,7 +3,7 @@ import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createHttpSession } from '../src/http-session.ts';
 import type { DevServer } from './server.ts';
-import { authorizationUrl, createPkce, open, rawRequest, startServer } from './server.ts';
+import { authorizationUrl, createPkce, open, rawRequest, startServer, unlockedBrowser } from './server.ts';
 
 let server: DevServer;
 let port: string;
@@ -63,7 +63,7 @@ describe('a form from another origin', () => {
   ];
 
   test.each(foreign)('is refused on the sign-in page: %s', async (_name, headers) => {
-    const browser = createHttpSession();
+    const browser = await unlockedBrowser(server);
     const page = await open(browser, authorizationUrl(server.issuer, createPkce()));
     const refused = await browser.post(page.url, { email: 'admin@example.com' }, headers);
     expect(refused.status).toBe(403);
@@ -92,7 +92,7 @@ test('a sign-in page is not answered to a browser that did not start it', async 
 });
 
 test('a body that is longer than any form, or no form, is refused', async () => {
-  const browser = createHttpSession();
+  const browser = await unlockedBrowser(server);
   const page = await open(browser, authorizationUrl(server.issuer, createPkce()));
   expect((await browser.post(page.url, { email: 'x'.repeat(100_000) })).status).toBe(400);
   expect((await browser.post(page.url, { email: 'a@b.c' }, { 'content-type': 'application/json' })).status).toBe(400);

@@ -1,17 +1,32 @@
 import { createHash, randomBytes } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
 import * as http from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import express from 'express';
 import type { HttpSession } from '../src/http-session.ts';
 import { createHttpSession } from '../src/http-session.ts';
 import type { DevIdentity } from '../src/provider.ts';
 import { createDevIdentity } from '../src/provider.ts';
+import { readSignInSecret } from '../src/sign-in-secret.ts';
 
 export const AUDIENCE = 'https://quartermaster.test/api';
 export const CLIENT_ID = 'quartermaster-dev';
 export const CALLBACK = 'http://127.0.0.1:45678/callback';
 
-export type DevServer = { origin: string; issuer: string; close: () => Promise<void> };
+export type DevServer = {
+  origin: string;
+  issuer: string;
+  /** The secret of this start. */
+  secret: string;
+  secretFile: string;
+  signInLink: string;
+  close: () => Promise<void>;
+};
+
+/** The secrets of the running servers, by their origins: {@link submit} sends them along with an email. */
+const secrets = new Map<string, string>();
 
 /** The provider as the API mounts it; `bare` puts it on an http.Server that strips no path. */
 export async function startServer({
@@ -29,23 +44,35 @@ export async function startServer({
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo;
   const origin = `http://127.0.0.1:${port}`;
-  devIdentity = await createDevIdentity({
+  const folder = await mkdtemp(join(tmpdir(), 'quartermaster-dev-identity-'));
+  const identity = await createDevIdentity({
     issuer: `${origin}/oidc`,
     audience,
+    secretFile: join(folder, 'sign-in'),
     allowedHosts: [`127.0.0.1:${port}`, `localhost:${port}`],
     accounts: [
       { email: 'admin@example.com', displayName: 'Ada <Admin>' },
       { email: 'viewer@example.com', displayName: 'Vic Viewer' },
     ],
   });
+  devIdentity = identity;
+  const { issuer, secretFile, signInLink } = identity;
+  const secret = await readSignInSecret({ issuer, file: secretFile });
+  secrets.set(origin, secret);
   return {
     origin,
-    issuer: devIdentity.issuer,
-    close: () =>
-      new Promise<void>((resolve) => {
+    issuer,
+    secret,
+    secretFile,
+    signInLink,
+    close: async () => {
+      await new Promise<void>((resolve) => {
         server.close(() => resolve());
         server.closeAllConnections();
-      }),
+      });
+      await identity.close();
+      await rm(folder, { recursive: true });
+    },
   };
 }
 
@@ -77,6 +104,13 @@ export function authorizationUrl(
   return url.href;
 }
 
+/** A browser that has opened the link which unlocks it. */
+export async function unlockedBrowser({ signInLink }: DevServer): Promise<HttpSession> {
+  const browser = createHttpSession();
+  await (await browser.get(signInLink)).body?.cancel();
+  return browser;
+}
+
 /** Where the redirects from this answer end: a page, or the client's callback, which nothing serves. */
 async function follow(
   browser: HttpSession,
@@ -99,8 +133,10 @@ export async function open(browser: HttpSession, url: string) {
   return follow(browser, await browser.get(url), url);
 }
 
+/** Submits a form. An email is sent with the secret of the server, as a person who knows it does. */
 export async function submit(browser: HttpSession, url: string, form: Record<string, string>) {
-  return follow(browser, await browser.post(url, form), url);
+  const secret = 'email' in form ? secrets.get(new URL(url).origin) : undefined;
+  return follow(browser, await browser.post(url, secret === undefined ? form : { ...form, secret }), url);
 }
 
 /** Through the sign-in page to the callback's parameters. */

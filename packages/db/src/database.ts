@@ -3,7 +3,8 @@ import { dirname } from 'node:path';
 import { Kysely } from 'kysely';
 import { Migrator } from 'kysely/migration';
 import { isPostgresUrl, sqlitePath } from './database-url.ts';
-import { postgresDialect } from './dialects/postgres.ts';
+import { isPostgres, postgresDialect } from './dialects/postgres.ts';
+import { refuseTransactionPooling } from './dialects/postgres-pooling.ts';
 import { sqliteDialect } from './dialects/sqlite.ts';
 import { DatabaseUnavailableError, DatabaseUnfitError } from './errors.ts';
 import { initial } from './migrations/0001-initial.ts';
@@ -78,9 +79,11 @@ async function makeFolder(path: string): Promise<void> {
  * Brings the schema up to date; all of a migration or nothing of it. Of processes that start at once one does it, and the
  * others wait for it.
  *
- * @throws {DatabaseUnfitError} where it holds what is not of this version, or the role may not make what is needed
+ * @throws {DatabaseUnfitError} where it holds what is not of this version, or the role may not make what is needed; or behind a
+ *   connection pooler in transaction mode
  */
 export async function migrate(db: Database): Promise<void> {
+  if (isPostgres(db)) await refuseTransactionPooling(db);
   // Migrations are never taken back: who has had them all needs no lock, and none of what the migrator looks for first.
   const names = await migrationsOf(db);
   if (names.join() === Object.keys(MIGRATIONS).join()) return;

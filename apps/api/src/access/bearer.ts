@@ -26,6 +26,8 @@ export type TokenVerifier = {
    * @throws ApiError 503 while the identity provider cannot be reached
    */
   emailOf(token: string, verified: VerifiedToken): Promise<TokenEmail | null>;
+  /** For a token without an email: what the identity provider leaves out, in a sentence for its operator. */
+  whyNoEmail(token: string): Promise<string>;
 };
 
 export type TokenVerifierOptions = {
@@ -63,7 +65,8 @@ export function createTokenVerifier(options: TokenVerifierOptions): TokenVerifie
       if (!isSubject(payload.sub)) throw refused('the subject is not usable');
       return { issuer, subject: payload.sub, claims: payload };
     },
-    emailOf: emails,
+    emailOf: emails.emailOf,
+    whyNoEmail: emails.whyNoEmail,
   };
 }
 

@@ -21,38 +21,46 @@ type Options = {
   /** The userinfo endpoint's address; null where the issuer has none. */
   endpoint: () => string | null;
 };
-type Asked = { until: number; answer: Promise<TokenEmail | null> };
+/** Why the userinfo endpoint gave no email. */
+type Gap = 'refused' | 'another_subject' | 'no_email';
+type Asked = { until: number; answer: Promise<TokenEmail | Gap> };
+
+export type TokenEmails = {
+  emailOf: (token: string, verified: VerifiedToken) => Promise<TokenEmail | null>;
+  /** For a token whose `emailOf` is null: what the identity provider leaves out, and what would put it right. */
+  whyNoEmail: (token: string) => Promise<string>;
+};
 
 /** Reads emails from the claim `emailClaim` of access tokens, which seldom have one, else from the userinfo endpoint. */
-export function tokenEmails({ emailClaim, now, fetch, endpoint }: Options) {
+export function tokenEmails({ emailClaim, now, fetch, endpoint }: Options): TokenEmails {
   const asked = new Map<string, Asked>();
 
-  async function ask(token: string, verified: VerifiedToken, url: string): Promise<TokenEmail | null> {
+  async function ask(token: string, verified: VerifiedToken, url: string): Promise<TokenEmail | Gap> {
     let claims: Record<string, unknown>;
     try {
       claims = await fetchObject(fetch, url, { authorization: `Bearer ${token}` });
     } catch (error) {
       // A refusal is an answer: the token was not given for this endpoint. Anything else is the provider being away.
       const refused = error instanceof ProviderStatusError && error.status >= 400 && error.status < 500;
-      if (refused && error.status !== 429) return null;
+      if (refused && error.status !== 429) return 'refused';
       throw unavailable(error);
     }
     // OpenID Connect Core 5.3.2: an answer about somebody else must not be used.
-    if (claims.sub !== verified.subject) return null;
+    if (claims.sub !== verified.subject) return 'another_subject';
     const found = emailIn(claims, emailClaim) ?? emailIn(claims, 'email');
-    return found && { email: found.email, verified: found.verified === true };
+    return found ? { email: found.email, verified: found.verified === true } : 'no_email';
   }
 
-  return async (token: string, verified: VerifiedToken): Promise<TokenEmail | null> => {
+  async function emailOf(token: string, verified: VerifiedToken): Promise<TokenEmail | null> {
     const told = emailIn(verified.claims, emailClaim);
     if (told && told.verified !== null) return { email: told.email, verified: told.verified };
     const unverified = told && { email: told.email, verified: false };
     const url = endpoint();
     if (url === null) return unverified;
-    const key = createHash('sha256').update(token).digest('base64url');
+    const key = digestOf(token);
     const time = now().getTime();
     const known = asked.get(key);
-    if (known && time < known.until) return (await known.answer) ?? unverified;
+    if (known && time < known.until) return emailAmong(await known.answer) ?? unverified;
     const entry: Asked = { until: time + REMEMBERED_MS, answer: ask(token, verified, url) };
     asked.delete(key);
     asked.set(key, entry);
@@ -60,8 +68,33 @@ export function tokenEmails({ emailClaim, now, fetch, endpoint }: Options) {
     entry.answer.catch(() => {
       entry.until = now().getTime() + FAILURE_REMEMBERED_MS;
     });
-    return (await entry.answer) ?? unverified;
-  };
+    return emailAmong(await entry.answer) ?? unverified;
+  }
+
+  async function whyNoEmail(token: string): Promise<string> {
+    const answer = await asked.get(digestOf(token))?.answer;
+    const gap = endpoint() === null || typeof answer !== 'string' ? 'no_endpoint' : answer;
+    const cause = `The access token has no claim ${emailClaim}, and ${GAPS[gap]}.`;
+    return `${cause} The identity provider has to put ${emailClaim} and ${emailClaim}_verified into access tokens, or to let them ask its userinfo endpoint for the scopes openid and email.`;
+  }
+
+  return { emailOf, whyNoEmail };
+}
+
+const GAPS: Record<Gap | 'no_endpoint', string> = {
+  no_endpoint: 'its issuer names no userinfo endpoint',
+  refused:
+    'the userinfo endpoint of its issuer refuses it, as it does where a token is for another audience alone (RFC 8707)',
+  another_subject: 'the userinfo endpoint of its issuer answers for another subject',
+  no_email: 'the userinfo endpoint of its issuer answers without one',
+};
+
+function emailAmong(answer: TokenEmail | Gap): TokenEmail | null {
+  return typeof answer === 'string' ? null : answer;
+}
+
+function digestOf(token: string): string {
+  return createHash('sha256').update(token).digest('base64url');
 }
 
 /** The email in a claim, and whether it was verified: null where nothing is said of that. Some providers say it as text. */

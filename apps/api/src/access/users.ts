@@ -41,7 +41,8 @@ export async function principalOfToken(services: Needs, token: string, requestId
   const identity = { issuer: verified.issuer, subject: verified.subject };
   const linked = await findAccountByIdentity(services.db, identity);
   const email = () => tokens.emailOf(token, verified);
-  const account = linked ?? (await link(services, { identity, email, requestId }));
+  const account =
+    linked ?? (await link(services, { identity, email, whyNoEmail: () => tokens.whyNoEmail(token), requestId }));
   if (account.status === 'deleted') throw registrationRequired();
   if (account.status === 'disabled') throw disabled();
   await touch(services, account);
@@ -52,11 +53,17 @@ export async function principalOfToken(services: Needs, token: string, requestId
   );
 }
 
-type FirstSight = { identity: Identity; email: () => Promise<TokenEmail | null>; requestId: string };
+type FirstSight = {
+  identity: Identity;
+  email: () => Promise<TokenEmail | null>;
+  whyNoEmail: () => Promise<string>;
+  requestId: string;
+};
 
-async function link(services: Needs, { identity, email, requestId }: FirstSight): Promise<Account> {
+async function link(services: Needs, { identity, email, whyNoEmail, requestId }: FirstSight): Promise<Account> {
   const told = await email();
-  if (!told) throw registrationRequired();
+  // Most likely this person has registered: the provider does not say who they are.
+  if (!told) throw new ApiError('registration_required', await whyNoEmail());
   // Said before the email is looked up: nobody learns of an address that is not theirs.
   if (!told.verified) {
     throw new ApiError('email_unverified', 'Verify your email with the identity provider first.');

@@ -1,3 +1,4 @@
+import { rename, rm, writeFile } from 'node:fs/promises';
 import type { Database } from '@quartermaster/db/database.ts';
 import { newId } from '@quartermaster/db/ids.ts';
 import { insertAuditEvents } from '@quartermaster/db/repositories/audit-events.ts';
@@ -11,7 +12,8 @@ import {
 import { ensurePlace } from '@quartermaster/db/repositories/tenants.ts';
 import { inTransaction } from '@quartermaster/db/transaction.ts';
 import { mintApiKey, parseApiKey } from '../access/api-key-format.ts';
-import { ConfigError } from '../config.ts';
+import { type Config, ConfigError } from '../config.ts';
+import { explainUnwritable, makeFolderOf, pathBesideDatabase } from './beside-database.ts';
 
 /** Where the first platform administrator stands. */
 export const BOOTSTRAP_PLACE = { tenantId: 'default', subTenantId: null };
@@ -22,10 +24,16 @@ const ACCOUNT_ID = 'bootstrap';
  * a key for it.
  *
  * @param given the key to use; one is made where it is null
+ * @param keep called with a key that was made, before the transaction is committed
  * @returns the key where it was made here, to be shown once; null where nothing is to be shown
  * @throws {ConfigError} for a given key that is not well-formed, even where it is not needed
  */
-export async function bootstrap(db: Database, given: string | null, now: Date): Promise<string | null> {
+export async function bootstrap(
+  db: Database,
+  given: string | null,
+  now: Date,
+  keep: (key: string) => Promise<void> = async () => {},
+): Promise<string | null> {
   if (given !== null && parseApiKey(given) === null) {
     throw new ConfigError('QM_BOOTSTRAP_API_KEY: not a well-formed API key (qm_<key id>_<secret><checksum>)');
   }
@@ -34,7 +42,9 @@ export async function bootstrap(db: Database, given: string | null, now: Date): 
     await ensurePlace(trx, BOOTSTRAP_PLACE, now);
     const accountId = await insertAdministrator(trx, now);
     const key = await insertAdministratorKey(trx, accountId, given, now);
-    return given === null ? key : null;
+    if (given !== null) return null;
+    await keep(key);
+    return key;
   });
 }
 
@@ -49,6 +59,44 @@ export async function recoverAdministrator(db: Database, now: Date): Promise<str
     const usable = account?.status === 'active' && account.platformAdministrator;
     const accountId = usable ? ACCOUNT_ID : await insertAdministrator(trx, now);
     return insertAdministratorKey(trx, accountId, null, now);
+  });
+}
+
+/**
+ * The same, and writes a key that it makes to a file beside the database that only its owner can read. For a service whose
+ * standard output is a log.
+ *
+ * @returns the key and the path of its file, where a key was made
+ * @throws {ConfigError} where the file cannot be written; then no administrator was made
+ */
+export async function bootstrapToFile(
+  db: Database,
+  { databaseUrl, bootstrapApiKey }: Pick<Config, 'databaseUrl' | 'bootstrapApiKey'>,
+  now: Date,
+): Promise<{ key: string; file: string } | null> {
+  const what = 'QM_BOOTSTRAP_API_KEY: is not set, and the key that is made instead';
+  const file = pathBesideDatabase(databaseUrl, 'bootstrap-key');
+  // The file is written before the commit, so a key that was made is never lost. It gets its name after the commit, so a
+  // process that comes second does not replace the key of the first.
+  const draft = `${file}.${process.pid}`;
+  return explainUnwritable(what, file, async () => {
+    const keep = async (made: string) => {
+      await makeFolderOf(draft);
+      await rm(draft, { force: true });
+      await writeFile(draft, `${made}\n`, { flag: 'wx', mode: 0o600 });
+    };
+    let key: string | null = null;
+    try {
+      key = await bootstrap(db, bootstrapApiKey, now, keep);
+    } finally {
+      if (key === null) await rm(draft, { force: true });
+    }
+    if (key === null) return null;
+    const renamed = await rename(draft, file).then(
+      () => true,
+      () => false,
+    );
+    return { key, file: renamed ? file : draft };
   });
 }
 

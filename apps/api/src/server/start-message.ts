@@ -1,23 +1,52 @@
-import type { Config } from '../config.ts';
+import pino from 'pino';
+import { type Config, VERSION } from '../config.ts';
 import type { RunningServer } from './start.ts';
 
-/** What the service prints once it listens. It shows the bootstrap key only where this start generated it. */
+const DEVELOPMENT = 'This is the development start. For production use npm run serve.';
+
+/**
+ * What the service prints on a terminal once it listens. It shows the bootstrap key only where this start generated it, and
+ * the link that lets a browser sign in at the development identity provider.
+ */
 export function startMessage(server: RunningServer, config: Config): string {
   const lines = [
+    ...(config.mode === 'development' ? [DEVELOPMENT] : []),
     `Quartermaster listens on ${server.url}`,
     `API reference:     ${server.publicUrl}/docs`,
-    `bearer token:      ${config.devIdentity ? devTokenCommand(config) : tokenHint(server.services.issuer)}`,
+    `bearer token:      ${howToGetToken(server, config)}`,
   ];
+  if (server.devSignIn !== null) lines.push(`browser sign-in:   ${server.devSignIn.link}`);
   if (server.bootstrapKey !== null) lines.push(`bootstrap API key: ${server.bootstrapKey}`);
   return `${lines.join('\n')}\n`;
+}
+
+/**
+ * What the service writes instead where standard output is no terminal: log lines, and no secrets. They are written at every
+ * QM_LOG_LEVEL. A supervisor may wait for the first one.
+ */
+export function writeStartLog(server: RunningServer, config: Config, stdout: NodeJS.WritableStream): void {
+  const { url, publicUrl, bootstrapKeyFile, devSignIn } = server;
+  const log = pino({ level: 'info' }, stdout);
+  if (config.mode === 'development') log.warn(DEVELOPMENT);
+  if (bootstrapKeyFile !== null) {
+    const todo = '(only its owner can read it; delete it once the key is stored)';
+    log.info({ bootstrapKeyFile }, `bootstrap API key file: ${bootstrapKeyFile} ${todo}`);
+  }
+  if (devSignIn !== null) {
+    const { secretFile } = devSignIn;
+    log.info({ secretFile }, `sign-in secret file: ${secretFile} (the development identity provider asks for it)`);
+  }
+  log.info({ publicUrl }, `bearer token: ${howToGetToken(server, config)}`);
+  log.info({ url, publicUrl, version: VERSION }, `Quartermaster listens on ${url} (version ${VERSION})`);
+}
+
+function howToGetToken({ services }: RunningServer, config: Config): string {
+  if (config.devIdentity) return devTokenCommand(config);
+  return services.issuer === null ? 'set QM_OIDC_ISSUER to take bearer tokens' : `from ${services.issuer}`;
 }
 
 /** The command finds the server by the same variables. */
 function devTokenCommand({ host, port }: Config): string {
   const where = `${host === '127.0.0.1' ? '' : `HOST=${host} `}${port === 8080 ? '' : `PORT=${port} `}`;
   return `${where}npm run --silent dev-token`;
-}
-
-function tokenHint(issuer: string | null): string {
-  return issuer === null ? 'set QM_OIDC_ISSUER to take bearer tokens' : `from ${issuer}`;
 }

@@ -21,9 +21,10 @@ import type { Services } from '../services.ts';
 import { replaceLostKey } from '../signing-keys/service.ts';
 import { TenantLimits } from '../tenants/limits.ts';
 import { createApp, whileStarting } from './app.ts';
-import { bootstrap } from './bootstrap.ts';
+import { bootstrap, bootstrapToFile } from './bootstrap.ts';
 import { trustIn } from './client-address.ts';
 import { seedDevAdministrator, startDevIdentity } from './dev-identity.ts';
+import { refuseDevelopmentUsers } from './development-users.ts';
 import { drained } from './drain.ts';
 import { startHousekeeping } from './housekeeping.ts';
 import { createHttpServer } from './http-server.ts';
@@ -38,6 +39,10 @@ export type RunningServer = {
   services: Services;
   /** The first platform administrator's key, where it was made at this start. */
   bootstrapKey: string | null;
+  /** The file that it was written to; null where it is to be printed. */
+  bootstrapKeyFile: string | null;
+  /** How a person signs in at the development identity provider, where it runs. The link holds a secret. */
+  devSignIn: { link: string; secretFile: string } | null;
   /**
    * Stops being ready, then listening; lets requests in flight finish, then closes what is open.
    *
@@ -46,8 +51,10 @@ export type RunningServer = {
   stop: (delayMs?: number) => Promise<void>;
 };
 
-/** What tests replace. */
+/** What tests replace, and what a program says of its surroundings. */
 export type Parts = {
+  /** Writes a bootstrap key that is made to a file, because what is printed ends in a log. */
+  bootstrapKeyToFile?: boolean;
   now?: () => Date;
   log?: Logger;
   resolver?: Resolver;
@@ -85,6 +92,7 @@ export async function startServer(config: Config, parts: Parts = {}): Promise<Ru
   try {
     await migrate(db);
     await refuseUnfinishedMove(db);
+    await refuseDevelopmentUsers(db, config);
     const secrets = await openSecretBox(db, config, now);
     if (config.formerSecretKeys.length > 0) await resealSecrets({ db, log, secrets });
 
@@ -115,6 +123,7 @@ export async function startServer(config: Config, parts: Parts = {}): Promise<Ru
     const publicUrl = config.publicUrl ?? url;
 
     const devIdentity = config.devIdentity ? await startDevIdentity(config, { publicUrl: url, port }) : null;
+    if (devIdentity) opened.push(devIdentity.close);
     const issuer = devIdentity?.issuer ?? config.oidc.issuer;
     // Another process serves the same database on Postgres alone.
     const isShared = parts.sharedLimits ?? config.databaseUrl.startsWith('postgres');
@@ -144,7 +153,8 @@ export async function startServer(config: Config, parts: Parts = {}): Promise<Ru
       await signLostHeads(services);
     }
     // Once nothing can fail any more: a key that was made must also be shown.
-    const bootstrapKey = await bootstrap(db, config.bootstrapApiKey, now());
+    const made = parts.bootstrapKeyToFile === true ? await bootstrapToFile(db, config, now()) : null;
+    const bootstrapKey = made?.key ?? (await bootstrap(db, config.bootstrapApiKey, now()));
     if (devIdentity) await seedDevAdministrator(services);
     opened.push(() => services.refusals.flush('all'));
     if (parts.noHousekeeping !== true) opened.push(startHousekeeping(services));
@@ -156,7 +166,8 @@ export async function startServer(config: Config, parts: Parts = {}): Promise<Ru
       ...{ services, config, limits: requests, ready: () => ready, devIdentity: devIdentity?.handle ?? null },
       checkAnswers: parts.checkAnswers ?? false,
     });
-    return { url, publicUrl, services, bootstrapKey, stop: close };
+    const devSignIn = devIdentity && { link: devIdentity.signInLink, secretFile: devIdentity.secretFile };
+    return { url, publicUrl, services, bootstrapKey, bootstrapKeyFile: made?.file ?? null, devSignIn, stop: close };
   } catch (error) {
     await close(0);
     throw error;

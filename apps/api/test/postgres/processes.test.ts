@@ -1,8 +1,10 @@
+import { readFile, rm } from 'node:fs/promises';
 import type { ServerResponse } from 'node:http';
 import { newTestDatabase } from '@quartermaster/db/testing/test-database.ts';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { newTenant } from '../governance/loop-support.ts';
 import { LOOPBACK, startPeer } from '../inventory-sync/peers.ts';
+import { newBootstrapKey } from '../support/environment.ts';
 import { accountWithKey, unique } from '../support/people.ts';
 import { runProgram, startProcess } from '../support/process.ts';
 import { type Answered, type Body, SECRET_KEY, startTestServer, type TestServer } from '../support/server.ts';
@@ -43,10 +45,13 @@ test('two processes that start at once on an empty database make one schema and 
   const { url, remove } = await newTestDatabase('empty');
   const environment = { DATABASE_URL: url, QM_SECRET_KEY: SECRET_KEY, QM_LOG_LEVEL: 'info' };
   const started = await Promise.all([startProcess(environment), startProcess(environment)]);
-  const keys = started.map(({ output }) => /bootstrap API key: (\S+)/.exec(output())?.[1]).filter(Boolean);
-  expect(keys).toHaveLength(1);
+  const keyFiles = started.flatMap(({ output }) => /bootstrap API key file: (\S+)/.exec(output())?.[1] ?? []);
+  expect(keyFiles).toHaveLength(1);
+  const [keyFile = ''] = keyFiles;
+  const key = (await readFile(keyFile, 'utf8')).trim();
+  await rm(keyFile);
   for (const service of started) {
-    const answer = await fetch(`${service.url}/v1/providers`, { headers: { 'x-api-key': keys[0] ?? '' } });
+    const answer = await fetch(`${service.url}/v1/providers`, { headers: { 'x-api-key': key } });
     expect(answer.status).toBe(200);
     expect((await fetch(`${service.url}/readyz`)).status).toBe(200);
     expect(service.output()).not.toContain(new URL(url).password || 'postgres://');
@@ -60,7 +65,8 @@ test('of processes with different secret keys that start at once on an empty dat
   const { url, remove } = await newTestDatabase('empty');
   const services = Array.from({ length: 3 }, (_, index) => {
     const QM_SECRET_KEY = Buffer.alloc(32, index + 1).toString('base64');
-    return runProgram({ DATABASE_URL: url, QM_SECRET_KEY, PORT: '0' });
+    const QM_BOOTSTRAP_API_KEY = newBootstrapKey();
+    return runProgram({ DATABASE_URL: url, QM_SECRET_KEY, QM_BOOTSTRAP_API_KEY, PORT: '0' });
   });
   const refused = await Promise.all(
     services.map(({ output }) => vi.waitUntil(() => sayingOf(output()), { timeout: 30_000 })),

@@ -4,7 +4,8 @@ import { fileURLToPath } from 'node:url';
 import { onTestFinished } from 'vitest';
 import { ROOT } from '../../src/config.ts';
 
-const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
+/** The program of the service. */
+export const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
 
 /** The compile cache that `npm start` uses. Without it each process spends half of its start compiling. */
 const NODE_COMPILE_CACHE = join(ROOT, 'node_modules/.cache/quartermaster');
@@ -49,7 +50,7 @@ export async function startProcess(environment: Record<string, string>, program 
   const { child, output, ended } = started;
   const url = await new Promise<string>((resolve, reject) => {
     child.stdout?.on('data', () => {
-      const listens = /listens on (http:\S+)\n/.exec(output())?.[1];
+      const listens = /listens on (http:\S+) .*\n/.exec(output())?.[1];
       if (listens !== undefined) resolve(listens);
     });
     void ended.then(() => reject(new Error(`the service did not start: ${output()}`)));

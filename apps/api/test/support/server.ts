@@ -58,7 +58,8 @@ export async function startTestServer(
     PORT: '0',
     DATABASE_URL: database.url,
     ...(onPostgres() && { QM_SECRET_KEY: SECRET_KEY }),
-    QM_DEV_IDENTITY: '1',
+    // It refuses to run behind a proxy.
+    QM_DEV_IDENTITY: 'QM_PUBLIC_URL' in environment || 'QM_TRUSTED_PROXIES' in environment ? '0' : '1',
     QM_METRICS_PORT: 'off',
     QM_SHUTDOWN_DELAY_MS: '0',
     QM_RATE_LIMITS: 'off',

@@ -7,7 +7,7 @@ import {
   PostgresQueryCompiler,
   sql,
 } from 'kysely';
-import { Pool, types } from 'pg';
+import { type ClientBase, Pool, types } from 'pg';
 import { PostgresDriver, STATEMENT_TIMEOUT_MS } from './postgres-driver.ts';
 
 /** How long a request waits for a connection: a free one of the pool, or a new one. In milliseconds. */
@@ -61,9 +61,7 @@ function openPool(url: string, poolSize: number): Pool {
     max: poolSize,
     application_name: 'quartermaster',
     connectionTimeoutMillis: CONNECTION_TIMEOUT_MS,
-    statement_timeout: STATEMENT_TIMEOUT_MS,
-    lock_timeout: LOCK_TIMEOUT_MS,
-    idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_MS,
+    onConnect: setTimeLimits,
     idleTimeoutMillis: IDLE_MS,
     keepAlive: true,
     keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
@@ -74,6 +72,19 @@ function openPool(url: string, poolSize: number): Pool {
   // One that breaks between two statements says so at the next.
   pool.on('connect', (client) => client.on('error', () => {}));
   return pool;
+}
+
+/** By a statement: connection poolers, such as PgBouncer, refuse a connection that asks for them in its startup message. */
+async function setTimeLimits(client: ClientBase): Promise<void> {
+  const limits = {
+    statement_timeout: STATEMENT_TIMEOUT_MS,
+    lock_timeout: LOCK_TIMEOUT_MS,
+    idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_MS,
+  };
+  const text = Object.entries(limits).map(([name, milliseconds]) => `set ${name} = ${milliseconds}`);
+  // A server may accept a connection and then stay silent.
+  const query = { text: text.join('; '), query_timeout: CONNECTION_TIMEOUT_MS };
+  await client.query(query);
 }
 
 /** The types whose values are numbers here: int8 and numeric. pg gives them as text. */

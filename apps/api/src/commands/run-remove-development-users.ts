@@ -1,0 +1,42 @@
+import { openDatabase, requireSchema } from '@quartermaster/db/database.ts';
+import { ROOT, readDatabaseUrl, readIssuer } from '../config.ts';
+import { type Removed, removeDevelopmentUsers } from '../server/development-users.ts';
+import { refuseUnfinishedMove } from '../server/unfinished-move.ts';
+import { requireFile } from './require-file.ts';
+import { type Invocation, runCommand } from './run-command.ts';
+
+const usage = `npm run remove-development-users
+
+Removes the users of the development identity provider (npm start) from the database that DATABASE_URL names, with their
+memberships. Revokes the API keys that they made, and ends their gateway sessions. For a database that goes into production.`;
+
+/** Removes the users whom only the development identity provider let in, and prints what it ended. @returns the exit code */
+export function runRemoveDevelopmentUsers(invocation: Invocation): Promise<number> {
+  const { environment, stdout } = invocation;
+  const run = async () => {
+    const url = readDatabaseUrl(environment);
+    await requireFile(url);
+    const db = await openDatabase(url, ROOT);
+    try {
+      await requireSchema(db);
+      await refuseUnfinishedMove(db);
+      const issuer = readIssuer(environment);
+      stdout.write(report(await removeDevelopmentUsers(db, { issuer, now: new Date() })));
+      return 0;
+    } finally {
+      await db.destroy();
+    }
+  };
+  return runCommand({ usage, options: [], run }, invocation);
+}
+
+function report(removed: readonly Removed[]): string {
+  if (removed.length === 0) return 'There are no users of the development identity provider.\n';
+  const lines = removed.flatMap(({ user, keys, sessions }) => [
+    `removed ${user.email ?? user.id}${user.platformAdministrator ? ', a platform administrator' : ''} (${user.id})`,
+    ...keys.map(({ id, accountId, tenantId }) => `  revoked ${id} of ${accountId} in ${tenantId}`),
+    ...(sessions > 0 ? [`  ended ${sessions} gateway sessions`] : []),
+  ]);
+  const next = 'What else they changed is in the audit: GET /v1/audit-events?actor_id=<user id>.';
+  return `${lines.join('\n')}\n\n${next}\n`;
+}

@@ -1,0 +1,89 @@
+import type { Database } from '@quartermaster/db/database.ts';
+import { insertAuditEvents, type NewAuditEvent } from '@quartermaster/db/repositories/audit-events.ts';
+import {
+  type DevelopmentUser,
+  findDevelopmentUsers,
+  type RevokedKey,
+  revokeKeysMadeBy,
+} from '@quartermaster/db/repositories/development-users.ts';
+import { revokeSessionsOf } from '@quartermaster/db/repositories/gateway-sessions.ts';
+import { deleteIdentitiesOf } from '@quartermaster/db/repositories/identities.ts';
+import { deleteMembershipsOf } from '@quartermaster/db/repositories/memberships.ts';
+import { eraseUser } from '@quartermaster/db/repositories/users.ts';
+import { EVERYWHERE } from '@quartermaster/db/tenancy.ts';
+import { inTransaction } from '@quartermaster/db/transaction.ts';
+import { type Config, ConfigError } from '../config.ts';
+import { ADMINISTRATOR } from './dev-identity.ts';
+
+/** Users that a start counts, and that a removal looks up at a time. */
+const MOST_AT_A_TIME = 100;
+
+const OPERATION = 'remove_development_users';
+
+/** What a removal ended. */
+export type Removed = { user: DevelopmentUser; keys: RevokedKey[]; sessions: number };
+
+/**
+ * Refuses a database that was used for development: the development identity provider signs in as anybody, so its users,
+ * one of them a platform administrator, are not for a service with a real issuer.
+ *
+ * @throws {ConfigError} where there are such users
+ */
+export async function refuseDevelopmentUsers(
+  db: Database,
+  { oidc, mode }: Pick<Config, 'oidc' | 'mode'>,
+): Promise<void> {
+  if (oidc.issuer === null && mode !== 'production') return;
+  const by = { issuer: oidc.issuer, administrator: ADMINISTRATOR.email };
+  const users = await findDevelopmentUsers(db, by, MOST_AT_A_TIME);
+  if (users.length === 0) return;
+  const count = users.length < MOST_AT_A_TIME ? `${users.length}` : `${MOST_AT_A_TIME} or more`;
+  const what = `the database has users of the development identity provider (${count})`;
+  throw new ConfigError(
+    `DATABASE_URL: ${what}: name another database, or run npm run remove-development-users, which also ends their keys and sessions`,
+  );
+}
+
+/** Removes these users with their memberships, and ends the keys and sessions that they made. Each user is a transaction. */
+export async function removeDevelopmentUsers(
+  db: Database,
+  { issuer, now }: { issuer: string | null; now: Date },
+): Promise<Removed[]> {
+  const removed: Removed[] = [];
+  const by = { issuer, administrator: ADMINISTRATOR.email };
+  for (;;) {
+    const users = await findDevelopmentUsers(db, by, MOST_AT_A_TIME);
+    if (users.length === 0) return removed;
+    for (const user of users) removed.push(await inTransaction(db, (trx) => removeUser(trx, user, now)));
+  }
+}
+
+async function removeUser(trx: Database, user: DevelopmentUser, now: Date): Promise<Removed> {
+  const { keys, sessions: openedWithKeys } = await revokeKeysMadeBy(trx, user.id, now);
+  const sessions = openedWithKeys + (await revokeSessionsOf(trx, EVERYWHERE, `user:${user.id}`, now));
+  await deleteMembershipsOf(trx, user.id);
+  await deleteIdentitiesOf(trx, user.id);
+  await eraseUser(trx, user.id, now);
+  const events = [
+    eventOf({ place: null, target: { type: 'user', id: user.id }, changedFields: ['status'] }),
+    ...keys.map(({ id, tenantId, subTenantId }) =>
+      eventOf({ place: { tenantId, subTenantId }, target: { type: 'api_key', id }, changedFields: ['revokedAt'] }),
+    ),
+  ];
+  await insertAuditEvents(trx, events, now);
+  return { user, keys, sessions };
+}
+
+function eventOf(what: Pick<NewAuditEvent, 'place' | 'target' | 'changedFields'>): NewAuditEvent {
+  return {
+    ...what,
+    actor: { type: 'system', id: null, tenantId: null },
+    scheme: null,
+    keyId: null,
+    operation: OPERATION,
+    outcome: 'success',
+    reason: null,
+    count: 1,
+    requestId: '',
+  };
+}

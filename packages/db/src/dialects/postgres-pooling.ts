@@ -1,0 +1,36 @@
+import { type Kysely, sql } from 'kysely';
+import { DatabaseUnfitError } from '../errors.ts';
+
+/** How often both connections are asked. A busy pooler may hand out the same server connection by chance. */
+const ROUNDS = 5;
+
+/**
+ * Refuses a connection pooler that hands out a server connection for one transaction only (PgBouncer: `pool_mode =
+ * transaction`). Time limits, advisory locks and prepared statements belong to a session: with such a pooler they would end
+ * up on the connections of others, and requests would fail now and then.
+ *
+ * Detection: two connections are open at the same time. On a session each, their backends differ, and each backend stays.
+ *
+ * @throws {DatabaseUnfitError} behind such a pooler
+ */
+export async function refuseTransactionPooling<Tables>(db: Kysely<Tables>): Promise<void> {
+  await db.connection().execute(async (first) => {
+    const own = await backendOf(first);
+    for (let round = 0; round < ROUNDS; round += 1) {
+      await db.transaction().execute(async (second) => {
+        // The transaction holds its backend. A pooler most often takes the one that `first` has just given back.
+        if ((await backendOf(second)) === own || (await backendOf(first)) !== own) throw poolsTransactions();
+      });
+    }
+  });
+}
+
+async function backendOf<Tables>(db: Kysely<Tables>): Promise<number> {
+  const { rows } = await sql<{ pid: number }>`select pg_backend_pid() as pid`.execute(db);
+  return rows[0]?.pid ?? 0;
+}
+
+function poolsTransactions(): DatabaseUnfitError {
+  const what = 'is behind a connection pooler in transaction mode, which breaks sessions';
+  return new DatabaseUnfitError(`${what}: set its pool_mode to session, or name PostgreSQL itself`);
+}

@@ -1,0 +1,108 @@
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+
+/** The startup parameters that PgBouncer takes unless it is configured otherwise. */
+const TAKEN = ['user', 'database', 'client_encoding', 'datestyle', 'timezone', 'standard_conforming_strings'];
+
+export type Pooler = {
+  url: string;
+  /** The startup parameters that it refused a connection for. */
+  refused: string[];
+  close: () => void;
+};
+
+/**
+ * A small connection pooler for tests, with the habits of PgBouncer that matter here. It refuses startup parameters that
+ * it does not know. In session mode each client has a server connection of its own; in transaction mode all clients share
+ * one, each for a transaction.
+ */
+export async function startPooler(databaseUrl: string, mode: 'session' | 'transaction'): Promise<Pooler> {
+  const { hostname, port, pathname, username } = new URL(databaseUrl);
+  const sockets = new Set<Socket>();
+  const refused: string[] = [];
+  const toServer = () => {
+    const socket = connect(Number(port), hostname);
+    sockets.add(socket.on('error', () => socket.destroy()));
+    return socket;
+  };
+  const startup = startupMessage({ user: username, database: pathname.slice(1) });
+  const shared = mode === 'transaction' ? sharedConnection(toServer(), startup) : null;
+  const server = createServer((client) => {
+    sockets.add(client.on('error', () => client.destroy()));
+    client.once('data', (first) => {
+      const unknown = parametersOf(first).find((name) => !TAKEN.includes(name) && name !== 'application_name');
+      if (unknown !== undefined) {
+        refused.push(unknown);
+        client.end(message('E', `SFATAL\0C08P01\0Munsupported startup parameter: ${unknown}\0\0`));
+      } else if (shared === null) {
+        const own = toServer();
+        own.write(first);
+        client.pipe(own).pipe(client);
+      } else {
+        client.write(Buffer.concat([message('R', '\0\0\0\0'), message('Z', 'I')]));
+        client.on('data', shared(client));
+      }
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const url = new URL(databaseUrl);
+  url.host = `127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const close = () => {
+    server.close();
+    for (const socket of sockets) socket.destroy();
+  };
+  return { url: url.href, refused, close };
+}
+
+/** Lets clients take turns at one server connection: a turn ends when the server is idle outside of a transaction. */
+function sharedConnection(server: Socket, startup: Buffer): (client: Socket) => (chunk: Buffer) => void {
+  const waiting: { client: Socket; chunk: Buffer }[] = [];
+  // Until the server has answered the startup message, nobody has a turn.
+  let holder: Socket | 'startup' | null = 'startup';
+  const next = () => {
+    const turn = waiting.findIndex(({ client }) => holder === null || client === holder);
+    const [sent] = turn === -1 ? [] : waiting.splice(turn, 1);
+    if (sent === undefined) return;
+    holder = sent.client;
+    server.write(sent.chunk);
+    next();
+  };
+  server.write(startup);
+  let rest = Buffer.alloc(0);
+  server.on('data', (chunk: Buffer) => {
+    rest = Buffer.concat([rest, chunk]);
+    while (rest.length >= 5 && rest.length > rest.readInt32BE(1)) {
+      const end = rest.readInt32BE(1) + 1;
+      const answer = rest.subarray(0, end);
+      rest = rest.subarray(end);
+      if (holder instanceof Object) holder.write(answer);
+      if (String.fromCharCode(answer[0] ?? 0, answer[5] ?? 0) === 'ZI') holder = null;
+    }
+    next();
+  });
+  return (client) => (chunk) => {
+    // X: the client leaves; the server connection stays.
+    if (chunk[0] === 'X'.charCodeAt(0)) return;
+    waiting.push({ client, chunk });
+    if (holder !== 'startup') next();
+  };
+}
+
+function startupMessage(parameters: Record<string, string>): Buffer {
+  const text = `${Object.entries(parameters).flat().join('\0')}\0\0`;
+  const head = Buffer.alloc(8);
+  head.writeInt32BE(8 + Buffer.byteLength(text), 0);
+  head.writeInt32BE(196_608, 4);
+  return Buffer.concat([head, Buffer.from(text)]);
+}
+
+function parametersOf(startup: Buffer): string[] {
+  const texts = startup.subarray(8).toString().split('\0');
+  return texts.filter((text, index) => index % 2 === 0 && text !== '');
+}
+
+function message(type: string, text: string): Buffer {
+  const head = Buffer.alloc(5);
+  head.write(type);
+  head.writeInt32BE(4 + Buffer.byteLength(text), 1);
+  return Buffer.concat([head, Buffer.from(text)]);
+}
