@@ -71,6 +71,8 @@ export type Tables = {
       /** The request header that a provider's secret goes in, and the word before it. */
       header: Generated<string | null>;
       scheme: Generated<string | null>;
+      /** The address that a provider's secret is bound to; null where its provider had none. */
+      bound_url: Generated<string | null>;
       search_text: string;
     };
   users: Times & {

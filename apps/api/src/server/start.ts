@@ -7,7 +7,7 @@ import { createTokenVerifier } from '../access/bearer.ts';
 import { refusalLog } from '../audit-events/refusal-log.ts';
 import { sealer, signLostHeads } from '../audit-events/seal.ts';
 import { type Config, ROOT } from '../config.ts';
-import { resealSecrets } from '../crypto/reseal.ts';
+import { resealSecrets, upgradeSecrets } from '../crypto/reseal.ts';
 import { CONNECTION_LIMITS, type ConnectionLimits } from '../http/limits.ts';
 import { dropUnreadableAnswers } from '../idempotency/reseal.ts';
 import { SYNC_LIMITS, type SyncLimits, syncRuns } from '../inventory-sync/runs.ts';
@@ -82,6 +82,7 @@ export async function startServer(config: Config, parts: Parts = {}): Promise<Ru
     await migrate(db);
     await refuseUnfinishedMove(db);
     const secrets = await openSecretBox(db, config, now);
+    await upgradeSecrets({ db, log, secrets });
     if (config.formerSecretKeys.length > 0) await resealSecrets({ db, log, secrets });
 
     // The address is known once it listens; the app is built from it.

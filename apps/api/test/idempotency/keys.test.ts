@@ -286,7 +286,7 @@ test('answers that hold a secret are encrypted at rest, and the key itself is no
   const session = await create({}, { key: randomUUID(), path: `/v1/gateways/${gateway.id}/sessions` });
   expect([made.status, session.status]).toEqual([200, 200]);
   const stored = (await rowOf(key))?.answer ?? '';
-  expect(stored).toMatch(/^v1\./);
+  expect(stored).toMatch(/^v2\./);
   const text = onPostgres() ? await textOf(server.services.db) : await bytesIn(server.databaseUrl);
   expect(text).toContain(stored);
   for (const secret of [made.body.key, session.body.token, key]) expect(text).not.toContain(secret);
