@@ -91,6 +91,21 @@ export function readDatabaseUrl(environment: Record<string, string | undefined>)
 }
 
 /**
+ * Reads which database is meant and which keys open its secrets.
+ *
+ * @throws {ConfigError} where that is wrong
+ */
+export function readSecretKeys(environment: Record<string, string | undefined>) {
+  const names = {
+    DATABASE_URL: true,
+    QM_SECRET_KEY: true,
+    QM_SECRET_KEY_PREVIOUS: true,
+    QM_SECRET_KEY_LOST: true,
+  } as const;
+  return secretKeysOf(parsed(EnvironmentSchema.pick(names), environment));
+}
+
+/**
  * Reads the configuration. Nothing else reads the environment. Empty variables count as unset, but for DATABASE_URL: a
  * secret that did not arrive would make a new, empty database.
  *
@@ -102,17 +117,13 @@ export function readConfig(environment: Record<string, string | undefined>) {
   if (devIdentity && !isLoopback(env.HOST)) {
     throw new ConfigError('QM_DEV_IDENTITY: the development identity provider runs on a loopback HOST alone');
   }
-  if (isPostgresUrl(env.DATABASE_URL) && env.QM_SECRET_KEY === undefined) {
-    // A key that each process made for itself would open nothing of the others'.
-    throw new ConfigError('QM_SECRET_KEY: is required where the database is Postgres');
-  }
   return {
+    ...secretKeysOf(env),
     host: env.HOST,
     port: env.PORT,
     /** Null: made of the address that the server listens on. */
     publicUrl: env.QM_PUBLIC_URL?.replace(/\/+$/, '') ?? null,
     trustedProxies: env.QM_TRUSTED_PROXIES,
-    databaseUrl: env.DATABASE_URL,
     /** Connections to Postgres. */
     databasePool: env.QM_DATABASE_POOL,
     bootstrapApiKey: env.QM_BOOTSTRAP_API_KEY ?? null,
@@ -122,11 +133,6 @@ export function readConfig(environment: Record<string, string | undefined>) {
       emailClaim: env.QM_OIDC_EMAIL_CLAIM,
       tokenTypes: env.QM_OIDC_TOKEN_TYPES,
     },
-    secretKey: env.QM_SECRET_KEY === undefined ? null : Buffer.from(env.QM_SECRET_KEY, 'base64'),
-    /** Former ones: what they sealed still opens, and is sealed again at start. */
-    formerSecretKeys: env.QM_SECRET_KEY_PREVIOUS.map((key) => Buffer.from(key, 'base64')),
-    /** Start although no key opens what is sealed: it is given up. */
-    secretKeyLost: env.QM_SECRET_KEY_LOST === '1',
     /** Private networks that syncs may reach. */
     allowedNetworks: env.QM_ALLOW_PRIVATE_ADDRESSES,
     metricsPort: env.QM_METRICS_PORT === 'off' ? null : env.QM_METRICS_PORT,
@@ -147,6 +153,26 @@ export function readConfig(environment: Record<string, string | undefined>) {
     shutdownDelayMs: env.QM_SHUTDOWN_DELAY_MS,
     logLevel: env.QM_LOG_LEVEL,
     devIdentity,
+  };
+}
+
+type KeyEnvironment = Pick<
+  z.output<typeof EnvironmentSchema>,
+  'DATABASE_URL' | 'QM_SECRET_KEY' | 'QM_SECRET_KEY_PREVIOUS' | 'QM_SECRET_KEY_LOST'
+>;
+
+function secretKeysOf(env: KeyEnvironment) {
+  if (isPostgresUrl(env.DATABASE_URL) && env.QM_SECRET_KEY === undefined) {
+    // A key that each process made for itself would open nothing of the others'.
+    throw new ConfigError('QM_SECRET_KEY: is required where the database is Postgres');
+  }
+  return {
+    databaseUrl: env.DATABASE_URL,
+    secretKey: env.QM_SECRET_KEY === undefined ? null : Buffer.from(env.QM_SECRET_KEY, 'base64'),
+    /** Former ones: what they sealed still opens, and is sealed again at start. */
+    formerSecretKeys: env.QM_SECRET_KEY_PREVIOUS.map((key) => Buffer.from(key, 'base64')),
+    /** Start although no key opens what is sealed: it is given up. */
+    secretKeyLost: env.QM_SECRET_KEY_LOST === '1',
   };
 }
 

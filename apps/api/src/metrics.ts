@@ -37,6 +37,11 @@ export function createMetrics() {
       help: 'Audit events that this process sealed.',
       registers: [registry],
     }),
+    auditForged: new Counter({
+      name: 'quartermaster_audit_forged_total',
+      help: 'Audit events that this process refused to seal, because the service did not write them as they are.',
+      registers: [registry],
+    }),
     auditChainsHalted: new Gauge({
       name: 'quartermaster_audit_chains_halted',
       help: 'Tenants whose audit is not sealed any further, because its chain was changed.',

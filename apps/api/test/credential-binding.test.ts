@@ -1,8 +1,9 @@
-import { createCipheriv, hkdfSync, randomBytes } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { newTestDatabase } from '@quartermaster/db/testing/test-database.ts';
 import { expect, onTestFinished, test } from 'vitest';
 import { isBoundTo, isWithinBinding } from '../src/provider-credentials/binding.ts';
 import { LOOPBACK, type Peer, startPeer } from './inventory-sync/peers.ts';
+import { formerBox } from './support/former-box.ts';
 import { accountWithKey, unique } from './support/people.ts';
 import { type Body, startTestServer, type TestServer } from './support/server.ts';
 
@@ -136,16 +137,6 @@ test('a server that answers a redirect to another path does not get the credenti
   expect((await server.call('POST', `${path}/sync`, { as })).status).toBe(502);
   expect(vendor.requests.map(({ url }) => url)).toEqual(['/v1/models']);
 });
-
-/** Seals as the version before bindings did. */
-function formerBox(key: Buffer, secret: string, identity: string): string {
-  const derived = Buffer.from(hkdfSync('sha256', key, '', 'quartermaster secrets at rest', 32));
-  const nonce = randomBytes(12);
-  const cipher = createCipheriv('aes-256-gcm', derived, nonce);
-  cipher.setAAD(Buffer.from(identity));
-  const sealed = Buffer.concat([cipher.update(secret, 'utf8'), cipher.final()]);
-  return `v1.${Buffer.concat([nonce, cipher.getAuthTag(), sealed]).toString('base64url')}`;
-}
 
 test('an upgrade binds the secrets of an earlier version once, at its first start, also with a new key', async () => {
   const [vendor, stranger] = [await startVendor(), await startVendor()];

@@ -64,8 +64,8 @@ test('readiness, reads and last use do not wait for an open transaction; a write
 }, 20_000);
 
 test('the refusals of 3,000 callers in one minute are all written', async () => {
-  const { db, now } = server.services;
-  const log = refusalLog(db, now, () => {});
+  const { db } = server.services;
+  const log = refusalLog(server.services, () => {});
   for (let index = 0; index < 3000; index += 1) {
     const principal: Principal = {
       ...{ kind: 'service_account', id: `many-${index}`, tenantId: 'default', scheme: 'api_key', keyId: 'key_1' },

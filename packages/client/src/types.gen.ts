@@ -817,7 +817,8 @@ export type AuditFault = {
     /**
      * `changed`: the event is not as it was sealed.
      * `removed`: the event, or its link, is gone.
-     * `inserted`: the event was never sealed, and does not wait to be; or its link stands where the chain has none.
+     * `inserted`: the event is in no chain, and does not wait to be sealed; or a link stands where the chain has none.
+     * `forged`: the event is in no chain, and the service did not write it as it is: its MAC is missing or wrong.
      * `swapped`: two rows stand in each other's place; each of them is named.
      * `tail_removed`: the chain ends before a head that was signed, or that this server has seen.
      * `recomputed`: the chain has another hash than the one that was signed, or that this server has seen.
@@ -826,7 +827,7 @@ export type AuditFault = {
      * `head_forged`: a head that was not signed by this service, or not for this place.
      * `head_unverifiable`: the newest head was signed by a key that QM_SECRET_KEY does not open.
      */
-    kind: 'changed' | 'removed' | 'inserted' | 'swapped' | 'tail_removed' | 'recomputed' | 'link_changed' | 'unsigned' | 'head_forged' | 'head_unverifiable';
+    kind: 'changed' | 'removed' | 'inserted' | 'forged' | 'swapped' | 'tail_removed' | 'recomputed' | 'link_changed' | 'unsigned' | 'head_forged' | 'head_unverifiable';
     /**
      * Where in the chain, from 1 on; null where the fault is in no place of it.
      */

@@ -66,6 +66,7 @@ export const AuditFaultSchema = z
         'changed',
         'removed',
         'inserted',
+        'forged',
         'swapped',
         'tail_removed',
         'recomputed',
@@ -78,7 +79,8 @@ export const AuditFaultSchema = z
         [
           '`changed`: the event is not as it was sealed.',
           '`removed`: the event, or its link, is gone.',
-          '`inserted`: the event was never sealed, and does not wait to be; or its link stands where the chain has none.',
+          '`inserted`: the event is in no chain, and does not wait to be sealed; or a link stands where the chain has none.',
+          '`forged`: the event is in no chain, and the service did not write it as it is: its MAC is missing or wrong.',
           "`swapped`: two rows stand in each other's place; each of them is named.",
           '`tail_removed`: the chain ends before a head that was signed, or that this server has seen.',
           '`recomputed`: the chain has another hash than the one that was signed, or that this server has seen.',

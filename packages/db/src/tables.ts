@@ -312,6 +312,8 @@ export type Tables = {
     changed_fields: Json;
     count: number;
     request_id: string;
+    /** Made at the write with a key that is not in the database; null in events of earlier versions. */
+    mac: Generated<string | null>;
   };
   /** Events that are in no chain yet; each stands here from the transaction of its insertion on. */
   audit_unsealed: { tenant_id: string; event_id: string };

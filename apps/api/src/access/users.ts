@@ -24,7 +24,7 @@ import type { TokenEmail } from './token-email.ts';
 /** Last sight is written at most so often for each user. */
 const TOUCH_EVERY_MS = 60_000;
 
-type Needs = Pick<Services, 'db' | 'log' | 'now' | 'tokens'>;
+type Needs = Pick<Services, 'db' | 'log' | 'now' | 'secrets' | 'tokens'>;
 
 /**
  * Who calls with this bearer token. An identity that is seen for the first time is linked to the user of its verified

@@ -1,8 +1,9 @@
 import type { ErrorCode } from '@quartermaster/contracts/errors.ts';
-import type { Database } from '@quartermaster/db/database.ts';
-import { insertAuditEvents, type NewAuditEvent } from '@quartermaster/db/repositories/audit-events.ts';
+import type { NewAuditEvent } from '@quartermaster/db/repositories/audit-events.ts';
 import { inTransaction } from '@quartermaster/db/transaction.ts';
 import type { Principal } from '../access/principal.ts';
+import type { Services } from '../services.ts';
+import { appendAuditEvents } from './mac.ts';
 import { actorOf } from './write.ts';
 
 /** One refused request of an authenticated caller. */
@@ -25,7 +26,10 @@ export type RefusalLog = {
 const MOST_WAITING = 10_000;
 const MINUTE_MS = 60_000;
 
-export function refusalLog(db: Database, now: () => Date, onDropped: () => void): RefusalLog {
+export function refusalLog(
+  { db, now, secrets }: Pick<Services, 'db' | 'now' | 'secrets'>,
+  onDropped: () => void,
+): RefusalLog {
   let waiting = new Map<string, { minute: number; event: NewAuditEvent }>();
 
   async function flush(which: 'over' | 'all'): Promise<void> {
@@ -35,7 +39,7 @@ export function refusalLog(db: Database, now: () => Date, onDropped: () => void)
     waiting = new Map([...waiting].filter(([key]) => !entries.some(([taken]) => taken === key)));
     const events = entries.map(([, entry]) => entry.event);
     try {
-      await inTransaction(db, (trx) => insertAuditEvents(trx, events, now()));
+      await inTransaction(db, (trx) => appendAuditEvents(trx, { secrets, now: now() }, events));
     } catch (error) {
       // Kept for the next time, unless too many are waiting by then.
       for (const [key, entry] of entries) if (waiting.size < MOST_WAITING) waiting.set(key, entry);

@@ -1,10 +1,12 @@
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
+import { wasNeverSealed } from '@quartermaster/db/repositories/audit-chain.ts';
 import { findProvider } from '@quartermaster/db/repositories/providers.ts';
 import {
   listSealedSecrets,
   replaceSealedSecret,
   type SealedRecord,
 } from '@quartermaster/db/repositories/sealed-secrets.ts';
+import { renewMacs } from '../audit-events/renew-macs.ts';
 import { resealAnswers } from '../idempotency/reseal.ts';
 import { bindingOf } from '../provider-credentials/binding.ts';
 import { formerSecretIdentity, secretIdentity } from '../provider-credentials/secret.ts';
@@ -29,14 +31,18 @@ export async function resealSecrets({ db, log, secrets }: Needs): Promise<void> 
   const answers = await resealAnswers({ db, secrets });
   const resealed = counts.resealed + answers.resealed;
   const unreadable = counts.unreadable + answers.unreadable;
+  await renewMacs({ db, secrets }, 'none');
   log.info({ resealed }, 'secrets of former keys were sealed with the current one');
   if (unreadable > 0) log.error({ unreadable }, 'no key that is configured opens some secrets');
 }
 
 /**
  * Seals what an earlier version sealed in the format of this one. Provider secrets are bound to the base URL that their
- * provider has at this moment. The signing keys come last: while one of them has the former format, the upgrade is
- * unfinished.
+ * provider has at this moment. Audit events that wait to be sealed get a MAC if they have none. The signing keys come last:
+ * while one of them has the former format, the upgrade is unfinished.
+ *
+ * Nobody without a key makes a box of the former format, so nobody without an old copy of the database can have events
+ * vouched for by a further start.
  */
 export async function upgradeSecrets({ db, log, secrets }: Needs): Promise<void> {
   const counts = { resealed: 0, unreadable: 0 };
@@ -47,7 +53,12 @@ export async function upgradeSecrets({ db, log, secrets }: Needs): Promise<void>
       else await reseal({ db, secrets }, await withBinding(db, record), counts);
     }
   }
-  if (counts.resealed === 0 && !signingKeys.some((record) => isReadable(secrets, record))) return;
+  const isUpgrade = counts.resealed > 0 || signingKeys.some((record) => isReadable(secrets, record));
+  if (isUpgrade || (await wasNeverSealed(db))) {
+    const vouched = await renewMacs({ db, secrets }, 'unmarked');
+    if (vouched > 0) log.info({ vouched }, 'audit events of an earlier version that wait to be sealed got a MAC');
+  }
+  if (!isUpgrade) return;
   await resealAnswers({ db, secrets });
   for (const record of signingKeys) await reseal({ db, secrets }, record, counts);
   log.info(counts, 'secrets of an earlier version were sealed anew');

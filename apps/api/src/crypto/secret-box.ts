@@ -1,4 +1,4 @@
-import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto';
+import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes, timingSafeEqual } from 'node:crypto';
 
 /**
  * Encryption at rest: AES-256-GCM (NIST SP 800-38D) with a random 96-bit nonce. The record's identity goes in as
@@ -22,6 +22,10 @@ export type SecretBox = {
   reseal(sealed: string, identity: string, formerIdentity?: string): string | null;
   /** A key of its own for another purpose, by HKDF (RFC 5869) with SHA-256. 32 bytes. */
   derive(purpose: string): Buffer;
+  /** HMAC-SHA256 (RFC 2104) of a text with the current key for a purpose, base64url. */
+  mac(purpose: string, text: string): string;
+  /** Which key made the MAC of a text for a purpose; null: none of ours. */
+  macKey(purpose: string, text: string, mac: string): 'current' | 'former' | null;
 };
 
 /** No key that is configured opens a secret. Says nothing of it. */
@@ -60,7 +64,27 @@ export function secretBox(key: Buffer, former: readonly Buffer[] = []): SecretBo
     const sealed = Buffer.concat([cipher.update(secret, 'utf8'), cipher.final()]);
     return `${FORMAT}.${Buffer.concat([nonce, cipher.getAuthTag(), sealed]).toString('base64url')}`;
   };
+  /** Derived once for each purpose, the current key first. */
+  const macKeys = new Map<string, Buffer[]>();
+  const macsOf = (purpose: string, text: string): Buffer[] => {
+    const kept = macKeys.get(purpose) ?? [key, ...former].map((one) => derived(one, purpose));
+    macKeys.set(purpose, kept);
+    return kept.map((one) => createHmac('sha256', one).update(text).digest());
+  };
   return {
+    mac(purpose, text) {
+      const [mac = Buffer.of()] = macsOf(purpose, text);
+      return mac.toString('base64url');
+    },
+    macKey(purpose, text, mac) {
+      const given = Buffer.from(mac, 'base64url');
+      let which: 'current' | 'former' = 'current';
+      for (const expected of macsOf(purpose, text)) {
+        if (given.length === expected.length && timingSafeEqual(given, expected)) return which;
+        which = 'former';
+      }
+      return null;
+    },
     seal,
     open,
     reseal(sealed, identity, formerIdentity = identity) {

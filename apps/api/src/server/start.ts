@@ -5,6 +5,7 @@ import { migrate, openDatabase } from '@quartermaster/db/database.ts';
 import pino, { type Logger } from 'pino';
 import { createTokenVerifier } from '../access/bearer.ts';
 import { refusalLog } from '../audit-events/refusal-log.ts';
+import { renewMacs } from '../audit-events/renew-macs.ts';
 import { sealer, signLostHeads } from '../audit-events/seal.ts';
 import { type Config, ROOT } from '../config.ts';
 import { resealSecrets, upgradeSecrets } from '../crypto/reseal.ts';
@@ -123,7 +124,7 @@ export async function startServer(config: Config, parts: Parts = {}): Promise<Ru
       outbound: { allowed: config.allowedNetworks, resolver: parts.resolver ?? resolveAll },
       cursors: cursorCodec(secrets.derive('cursors')),
       sealer: sealer({ db, log, metrics, now, secrets, publicUrl }),
-      refusals: refusalLog(db, now, () => metrics.refusalsDropped.inc()),
+      refusals: refusalLog({ db, now, secrets }, () => metrics.refusalsDropped.inc()),
       ...{ registrations, organizations },
       tokens: issuer === null ? null : createTokenVerifier({ ...config.oidc, issuer, now }),
     };
@@ -131,9 +132,11 @@ export async function startServer(config: Config, parts: Parts = {}): Promise<Ru
       await replaceLostKey(services);
       await dropUnreadableAnswers(services);
       await signLostHeads(services);
+      const vouched = await renewMacs(services, 'all');
+      if (vouched > 0) log.warn({ vouched }, 'audit events that wait were vouched for as they are: the key is lost');
     }
     // Once nothing can fail any more: a key that was made must also be shown.
-    const bootstrapKey = await bootstrap(db, config.bootstrapApiKey, now());
+    const bootstrapKey = await bootstrap(services, config.bootstrapApiKey);
     if (devIdentity) await seedDevAdministrator(services);
     opened.push(() => services.refusals.flush('all'));
     if (parts.noHousekeeping !== true) opened.push(startHousekeeping(services));
