@@ -1,8 +1,8 @@
 import type { Database } from '@quartermaster/db/database.ts';
 import type { Logger } from 'pino';
 import type { TokenVerifier } from './access/bearer.ts';
-import type { RefusalLog } from './audit-events/refusal-log.ts';
 import type { Sealer } from './audit-events/seal.ts';
+import type { SummedEvents } from './audit-events/summed-events.ts';
 import type { SecretBox } from './crypto/secret-box.ts';
 import type { SyncRuns } from './inventory-sync/runs.ts';
 import type { Metrics } from './metrics.ts';
@@ -24,7 +24,8 @@ export type Services = {
   outbound: OutboundPolicy;
   /** The syncs that run. */
   syncs: SyncRuns;
-  refusals: RefusalLog;
+  /** Refused requests of authenticated callers, for the audit. */
+  refusals: SummedEvents;
   /** Chains audit events, and signs the chains. */
   sealer: Sealer;
   registrations: OnboardingLimit;

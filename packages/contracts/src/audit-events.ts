@@ -23,9 +23,15 @@ export const AuditEventSchema = z
       .describe('Who did it. `anonymous` registers; `system` is the service itself.'),
     scheme: z.enum(['api_key', 'bearer']).nullable().describe('How the actor proved who they are.'),
     keyId: z.string().nullable().describe("The API key's id, where one was used."),
-    operation: z.string().describe('The operationId.'),
+    operation: z
+      .string()
+      .describe(
+        'The operationId, or what the service itself did. `further_refusals` counts the refusals of a tenant beyond 1,000 different ones in a minute.',
+      ),
     target: z.strictObject({ type: z.string(), id: z.string() }).nullable(),
-    outcome: z.enum(['success', 'failure', 'denied']),
+    outcome: z
+      .enum(['success', 'failure', 'denied'])
+      .describe('`denied`: for lack of rights, or because the record does not exist in the reach of the actor.'),
     reason: z.string().nullable().describe('The `code` of a refusal.'),
     changedFields: z.array(z.string()).describe('The names of the fields that changed; never their values.'),
     count: z.int().describe('1; for refusals how many of one actor, operation and reason there were in that minute.'),

@@ -15,7 +15,7 @@ import {
 import { scopeMissing } from '../access/authorise.ts';
 import { principalName, scopesAt } from '../access/principal.ts';
 import { write } from '../audit-events/write.ts';
-import { ApiError, ValidationFailure, valueError } from '../errors.ts';
+import { ApiError, missingValue, ValidationFailure, valueError } from '../errors.ts';
 import { requireGateway } from '../gateways/service.ts';
 import { currentSigner } from '../signing-keys/service.ts';
 import type { CallerContext } from '../trpc.ts';
@@ -93,7 +93,8 @@ async function subjectOf(
     throw scopeMissing(scope, 'A session for another subject');
   }
   if (!(await subjectExists(db, gateway, named))) {
-    throw valueError(['body', 'subject'], "subject should be active and of the gateway's tenant", named);
+    const rule = "subject should be active and of the gateway's tenant";
+    throw missingValue('service_account_not_found', ['body', 'subject'], rule, named);
   }
   return { subject: named, actor: caller };
 }

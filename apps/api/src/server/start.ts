@@ -4,9 +4,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { migrate, openDatabase } from '@quartermaster/db/database.ts';
 import pino, { type Logger } from 'pino';
 import { createTokenVerifier } from '../access/bearer.ts';
-import { refusalLog } from '../audit-events/refusal-log.ts';
+import { FURTHER_REFUSALS } from '../audit-events/refusals.ts';
 import { renewMacs } from '../audit-events/renew-macs.ts';
 import { sealer, signLostHeads } from '../audit-events/seal.ts';
+import { summedEvents } from '../audit-events/summed-events.ts';
 import { type Config, ROOT } from '../config.ts';
 import { resealSecrets, upgradeSecrets } from '../crypto/reseal.ts';
 import { CONNECTION_LIMITS, type ConnectionLimits } from '../http/limits.ts';
@@ -124,7 +125,10 @@ export async function startServer(config: Config, parts: Parts = {}): Promise<Ru
       outbound: { allowed: config.allowedNetworks, resolver: parts.resolver ?? resolveAll },
       cursors: cursorCodec(secrets.derive('cursors')),
       sealer: sealer({ db, log, metrics, now, secrets, publicUrl }),
-      refusals: refusalLog({ db, now, secrets }, () => metrics.refusalsDropped.inc()),
+      refusals: summedEvents(
+        { db, now, secrets },
+        { overflow: FURTHER_REFUSALS, onDropped: () => metrics.refusalsDropped.inc() },
+      ),
       ...{ registrations, organizations },
       tokens: issuer === null ? null : createTokenVerifier({ ...config.oidc, issuer, now }),
     };
