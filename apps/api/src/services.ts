@@ -4,6 +4,7 @@ import type { TokenVerifier } from './access/bearer.ts';
 import type { Sealer } from './audit-events/seal.ts';
 import type { SummedEvents } from './audit-events/summed-events.ts';
 import type { SecretBox } from './crypto/secret-box.ts';
+import type { Erasures } from './erasures.ts';
 import type { SyncRuns } from './inventory-sync/runs.ts';
 import type { Metrics } from './metrics.ts';
 import type { OutboundPolicy } from './outbound/outbound.ts';
@@ -28,6 +29,8 @@ export type Services = {
   refusals: SummedEvents;
   /** Chains audit events, and signs the chains. */
   sealer: Sealer;
+  /** Removes what was erased from the files of the database. */
+  erasures: Erasures;
   registrations: OnboardingLimit;
   organizations: OnboardingLimit;
   /** Verifies bearer tokens; null where no issuer is configured. */

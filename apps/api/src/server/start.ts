@@ -10,6 +10,7 @@ import { sealer, signLostHeads } from '../audit-events/seal.ts';
 import { summedEvents } from '../audit-events/summed-events.ts';
 import { type Config, ROOT } from '../config.ts';
 import { resealSecrets, upgradeSecrets } from '../crypto/reseal.ts';
+import { createErasures } from '../erasures.ts';
 import { CONNECTION_LIMITS, type ConnectionLimits } from '../http/limits.ts';
 import { dropUnreadableAnswers } from '../idempotency/reseal.ts';
 import { SYNC_LIMITS, type SyncLimits, syncRuns } from '../inventory-sync/runs.ts';
@@ -123,6 +124,7 @@ export async function startServer(config: Config, parts: Parts = {}): Promise<Ru
       metrics,
       syncs,
       outbound: { allowed: config.allowedNetworks, resolver: parts.resolver ?? resolveAll },
+      erasures: createErasures({ db, log }),
       cursors: cursorCodec(secrets.derive('cursors')),
       sealer: sealer({ db, log, metrics, now, secrets, publicUrl }),
       refusals: summedEvents(
