@@ -52,5 +52,10 @@ export function createMetrics() {
       help: 'Refusals that were not summed for the audit because too many were waiting.',
       registers: [registry],
     }),
+    readsDropped: new Counter({
+      name: 'quartermaster_audit_reads_dropped_total',
+      help: 'Reads that were not summed for the audit because too many were waiting.',
+      registers: [registry],
+    }),
   };
 }

@@ -27,6 +27,8 @@ export type Services = {
   syncs: SyncRuns;
   /** Refused requests of authenticated callers, for the audit. */
   refusals: SummedEvents;
+  /** Reads that a tenant wants in its audit. */
+  reads: SummedEvents;
   /** Chains audit events, and signs the chains. */
   sealer: Sealer;
   /** Removes what was erased from the files of the database. */

@@ -117,16 +117,19 @@ test('regression: to write refusals takes time in proportion to their number', a
   expect(await cost(10_000)).toBeLessThan(100_000);
 });
 
-test('one tenant has 1,000 different refusals a minute; beyond them they are one event with a count', async () => {
+test('one tenant has 1,000 different refusals a minute; then one for each actor, then one in all, with counts', async () => {
   const { sums, written, dropped } = sumsOf();
   server.freeze();
   for (let index = 0; index < 5000; index += 1) sums.note(refusal(index, 'hostile'));
   sums.note(refusal(0, 'hostile'));
   sums.note(refusal(0, 'quiet'));
   await sums.flush('all');
-  expect(written).toHaveLength(1002);
+  expect(written).toHaveLength(2002);
   const further = written.filter(({ operation }) => operation === FURTHER_REFUSALS);
-  expect(further).toMatchObject([{ place: { tenantId: 'hostile' }, actor: { type: 'system' }, count: 4000 }]);
+  expect(further).toHaveLength(1001);
+  expect(further[0]).toMatchObject({ actor: { id: 'many-1000' }, reason: null, count: 1 });
+  const rest = { place: { tenantId: 'hostile' }, actor: { type: 'system' }, keyId: null, requestId: '', count: 3000 };
+  expect(further.at(-1)).toMatchObject(rest);
   expect(written.find(({ actor }) => actor.id === 'many-0')).toMatchObject({ count: 2 });
   expect(written.reduce((sum, { count }) => sum + count, 0)).toBe(5002);
   expect(dropped()).toBe(0);
@@ -137,9 +140,9 @@ test('memory is bounded: what many tenants have beyond it is counted, then dropp
   server.freeze();
   for (let index = 0; index < 1000; index += 1) sums.note(refusal(0, `tenant-${index}`));
   await sums.flush('all');
-  expect(written).toHaveLength(200);
-  expect(written.filter(({ operation }) => operation === FURTHER_REFUSALS)).toHaveLength(100);
-  expect(dropped()).toBe(800);
+  expect(written).toHaveLength(300);
+  expect(written.filter(({ operation }) => operation === FURTHER_REFUSALS)).toHaveLength(200);
+  expect(dropped()).toBe(700);
 });
 
 test('what could not be written is kept, with what was noted meanwhile, and nothing is written twice', async () => {

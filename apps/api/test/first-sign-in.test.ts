@@ -39,7 +39,11 @@ async function door(): Promise<Door> {
   return {
     ...here,
     db,
-    enter: async (claims = VERIFIED) => principalOfToken(services, await here.issuer.sign(claims), 'r-1'),
+    enter: async (claims = VERIFIED) =>
+      principalOfToken(services, await here.issuer.sign(claims), {
+        requestId: 'r-1',
+        callerRequestId: 'c-1',
+      }),
   };
 }
 
@@ -82,7 +86,12 @@ test('the first sight of an identity links it to the user of its verified email,
         operation: 'link_identity',
         outcome: 'success',
       },
-      ...{ target: { type: 'user', id }, changedFields: ['identity', 'status'], requestId: 'r-1' },
+      ...{
+        target: { type: 'user', id },
+        changedFields: ['identity', 'status'],
+        requestId: 'r-1',
+        callerRequestId: 'c-1',
+      },
     }),
   ]);
 });

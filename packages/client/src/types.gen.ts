@@ -276,6 +276,7 @@ export type CreateOrganizationInput = {
 export type TenantSettingsInput = {
     captureContent?: boolean;
     spanRetentionDays?: number | null;
+    auditReads?: boolean;
 };
 
 /**
@@ -667,13 +668,16 @@ export type AuditEvent = {
      */
     keyId: string | null;
     /**
-     * The operationId.
+     * The operationId, or what the service itself did. `further_refusals` and `further_reads` count the refusals and reads of a tenant beyond 1,000 different ones in a minute.
      */
     operation: string;
     target: {
         type: string;
         id: string;
     } | null;
+    /**
+     * `denied`: for lack of rights, or because the record does not exist in the reach of the actor.
+     */
     outcome: 'success' | 'failure' | 'denied';
     /**
      * The `code` of a refusal.
@@ -684,10 +688,17 @@ export type AuditEvent = {
      */
     changedFields: Array<string>;
     /**
-     * 1; for refusals how many of one actor, operation and reason there were in that minute.
+     * 1; for refusals how many of one actor, operation and reason there were in that minute, for reads how many of one actor, operation and target.
      */
     count: number;
+    /**
+     * The service's own id of the request; empty where the service acted by itself.
+     */
     requestId: string;
+    /**
+     * The id that the caller sent in X-Request-Id; absent where they sent none. It may name several requests.
+     */
+    callerRequestId?: string;
     /**
      * RFC 3339, UTC, milliseconds.
      */
@@ -1484,6 +1495,10 @@ export type TenantSettings = {
      * After how many days without a new span a trace is removed; null: never.
      */
     spanRetentionDays: number | null;
+    /**
+     * Whether the audit records who read traces, spans and the metadata of credentials. Reads of one caller, operation and record within a minute are one event with a count.
+     */
+    auditReads: boolean;
 };
 
 export type Registration = {

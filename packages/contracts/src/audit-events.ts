@@ -26,7 +26,7 @@ export const AuditEventSchema = z
     operation: z
       .string()
       .describe(
-        'The operationId, or what the service itself did. `further_refusals` counts the refusals of a tenant beyond 1,000 different ones in a minute.',
+        'The operationId, or what the service itself did. `further_refusals` and `further_reads` count the refusals and reads of a tenant beyond 1,000 different ones in a minute.',
       ),
     target: z.strictObject({ type: z.string(), id: z.string() }).nullable(),
     outcome: z
@@ -34,8 +34,18 @@ export const AuditEventSchema = z
       .describe('`denied`: for lack of rights, or because the record does not exist in the reach of the actor.'),
     reason: z.string().nullable().describe('The `code` of a refusal.'),
     changedFields: z.array(z.string()).describe('The names of the fields that changed; never their values.'),
-    count: z.int().describe('1; for refusals how many of one actor, operation and reason there were in that minute.'),
-    requestId: z.string(),
+    count: z
+      .int()
+      .describe(
+        '1; for refusals how many of one actor, operation and reason there were in that minute, for reads how many of one actor, operation and target.',
+      ),
+    requestId: z.string().describe("The service's own id of the request; empty where the service acted by itself."),
+    callerRequestId: z
+      .string()
+      .optional()
+      .describe(
+        'The id that the caller sent in X-Request-Id; absent where they sent none. It may name several requests.',
+      ),
     createdAt: TimestampSchema,
     updatedAt: TimestampSchema.describe('The same: events do not change.'),
   })

@@ -30,18 +30,22 @@ type Needs = Pick<Services, 'db' | 'log' | 'now' | 'secrets' | 'tokens'>;
  * Who calls with this bearer token. An identity that is seen for the first time is linked to the user of its verified
  * email, who registered or was invited; a link is never changed.
  *
- * @param requestId of the request, for the audit event of a first sight
+ * @param request its ids, for the audit event of a first sight
  * @throws 401 for a token that is not good; 403 for one of nobody, or of a disabled user; 503 while the identity provider
  *   cannot be reached
  */
-export async function principalOfToken(services: Needs, token: string, requestId = ''): Promise<Principal> {
+export async function principalOfToken(
+  services: Needs,
+  token: string,
+  request: RequestIds = { requestId: '', callerRequestId: null },
+): Promise<Principal> {
   const { tokens } = services;
   if (tokens === null) throw noIssuer();
   const verified = await tokens.verify(token);
   const identity = { issuer: verified.issuer, subject: verified.subject };
   const linked = await findAccountByIdentity(services.db, identity);
   const email = () => tokens.emailOf(token, verified);
-  const account = linked ?? (await link(services, { identity, email, requestId }));
+  const account = linked ?? (await link(services, { identity, email, request }));
   if (account.status === 'deleted') throw registrationRequired();
   if (account.status === 'disabled') throw disabled();
   await touch(services, account);
@@ -52,9 +56,10 @@ export async function principalOfToken(services: Needs, token: string, requestId
   );
 }
 
-type FirstSight = { identity: Identity; email: () => Promise<TokenEmail | null>; requestId: string };
+type RequestIds = { requestId: string; callerRequestId: string | null };
+type FirstSight = { identity: Identity; email: () => Promise<TokenEmail | null>; request: RequestIds };
 
-async function link(services: Needs, { identity, email, requestId }: FirstSight): Promise<Account> {
+async function link(services: Needs, { identity, email, request }: FirstSight): Promise<Account> {
   const told = await email();
   if (!told) throw registrationRequired();
   // Said before the email is looked up: nobody learns of an address that is not theirs.
@@ -67,7 +72,7 @@ async function link(services: Needs, { identity, email, requestId }: FirstSight)
   if (account.status === 'disabled') throw disabled();
   const linking = {
     services,
-    requestId,
+    ...request,
     principal: principalOf(account, []),
     operation: { operationId: 'link_identity' },
   };

@@ -14,12 +14,13 @@ type Refusal = {
   /** `denied`: for lack of rights, or of a record in the caller's reach. `failure`: for another reason. */
   outcome: 'denied' | 'failure';
   requestId: string;
+  callerRequestId?: string;
 };
 
 /** Notes a refusal in the caller's own tenant: another tenant whose record was asked for never learns of it. */
 export function noteRefused(
   refusals: SummedEvents,
-  { principal, operationId, reason, outcome, requestId }: Refusal,
+  { principal, operationId, reason, outcome, ...requestIds }: Refusal,
 ): void {
   const [place] = principal.grants;
   refusals.note({
@@ -31,6 +32,6 @@ export function noteRefused(
     reason,
     changedFields: [],
     count: 1,
-    requestId,
+    ...requestIds,
   });
 }

@@ -24,9 +24,12 @@ export type SumOptions = {
 };
 
 type SumLimits = {
-  /** Distinct events of one tenant in one minute; beyond it they are one event with a count. */
+  /**
+   * Distinct events of one tenant in one minute. Beyond it they are one event with a count for each actor, and beyond as
+   * many again one for the tenant.
+   */
   ofTenant: number;
-  /** Distinct events that wait. Beyond it only the counts of tenants are kept, as many again. */
+  /** Distinct events that wait: the same for all tenants together, then they are dropped. */
   waiting: number;
 };
 
@@ -55,18 +58,21 @@ export function summedEvents(
     minutes.set(minute, kept);
     const tenantId = event.place?.tenantId ?? '';
     const distinct = kept.distinct.get(tenantId) ?? 0;
-    if (count(kept, keyOf(event), event)) return;
-    const hasRoom = waiting < most.waiting && distinct < most.ofTenant;
-    const added = hasRoom ? event : overflowOf(event, overflow);
-    const key = keyOf(added);
-    if (count(kept, key, added)) return;
-    if (waiting >= 2 * most.waiting) {
-      onDropped();
+    const forms = [event, overflowOfActor(event, overflow), overflowOfTenant(event, overflow)];
+    // How far the tenant, and all of them together, are beyond their limits.
+    const steps = [distinct / most.ofTenant, waiting / most.waiting].map(Math.floor);
+    const first = Math.max(...steps);
+    for (const [step, form] of forms.entries()) {
+      const key = keyOf(form);
+      if (count(kept, key, form)) return;
+      if (step < first && step < forms.length - 1) continue;
+      if (waiting >= forms.length * most.waiting) break;
+      kept.events.set(key, { ...form });
+      kept.distinct.set(tenantId, distinct + 1);
+      waiting += 1;
       return;
     }
-    kept.events.set(key, { ...added });
-    kept.distinct.set(tenantId, distinct + 1);
-    waiting += 1;
+    onDropped();
   }
 
   async function flush(which: 'over' | 'all'): Promise<void> {
@@ -109,18 +115,14 @@ function keyOf({ place, actor, keyId, operation, outcome, reason, target }: NewA
   ]);
 }
 
-/** What stands for the events of a tenant that are too many to be told one by one. */
-function overflowOf({ place, outcome, count: summed }: NewAuditEvent, operation: string): NewAuditEvent {
-  const whole: TenantPlace | null = place && { tenantId: place.tenantId, subTenantId: null };
-  return {
-    place: whole,
-    ...actorOf('system'),
-    operation,
-    target: null,
-    outcome,
-    reason: null,
-    changedFields: [],
-    count: summed,
-    requestId: '',
-  };
+/** What stands for the events of one actor, where those of their tenant are too many to be told one by one. */
+function overflowOfActor(event: NewAuditEvent, operation: string): NewAuditEvent {
+  return { ...event, operation, target: null, reason: null };
+}
+
+/** What stands for all further events of a tenant. */
+function overflowOfTenant(event: NewAuditEvent, operation: string): NewAuditEvent {
+  const place: TenantPlace | null = event.place && { tenantId: event.place.tenantId, subTenantId: null };
+  const { callerRequestId: _caller, ...rest } = overflowOfActor(event, operation);
+  return { ...rest, place, ...actorOf('system'), requestId: '' };
 }

@@ -23,6 +23,7 @@ export type Change = {
 type WriteContext = {
   services: Pick<Services, 'db' | 'now' | 'secrets'>;
   requestId: string;
+  callerRequestId?: string | null;
   principal: Principal | 'system' | null;
   operation: Pick<Operation, 'operationId'>;
 };
@@ -73,6 +74,7 @@ function eventOf(ctx: WriteContext, change: Change): NewAuditEvent {
     changedFields: [...(change.changed ?? [])].toSorted(),
     count: 1,
     requestId: ctx.requestId,
+    ...(ctx.callerRequestId != null && { callerRequestId: ctx.callerRequestId }),
   };
 }
 

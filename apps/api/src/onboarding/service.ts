@@ -13,7 +13,9 @@ import type { Context } from '../trpc.ts';
 const UNCLAIMED_AFTER_MS = 30 * 24 * 60 * 60 * 1000;
 const REMOVED_AT_ONCE = 100;
 
-type RegistrationContext = Pick<Context, 'services' | 'requestId' | 'address'> & { operation: Operation };
+type RegistrationContext = Pick<Context, 'services' | 'requestId' | 'callerRequestId' | 'address'> & {
+  operation: Operation;
+};
 
 /**
  * Registers a user. The answer is made of the request alone, but for the id, and an email that is known takes the same

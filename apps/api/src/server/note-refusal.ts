@@ -15,23 +15,25 @@ export function noteRefusal(
   services: Services,
   { error, answer, info }: { error: unknown; answer: Answer; info: Refused },
 ): void {
-  const { operation, principal, requestId } = info;
+  const { operation, principal, requestId, callerRequestId } = info;
   const operationId = operation?.operationId ?? null;
+  const caller = callerRequestId === null ? {} : { callerRequestId };
   if (answer.unexpected) {
     const thrown = error instanceof TRPCError && error.cause ? error.cause : error;
-    services.log.error({ err: thrown, requestId, operationId }, 'request failed');
+    services.log.error({ err: thrown, requestId, ...caller, operationId }, 'request failed');
   }
   const missing = error instanceof ValidationFailure ? error.missing : null;
   const reason = error instanceof ApiError ? error.reason : missing;
   if (reason === null) return;
   if (answer.status === 401) services.metrics.refusedCredentials.inc({ reason });
   if (principal === null) {
-    if (answer.status === 403) services.log.warn({ requestId, operationId, reason }, 'caller refused');
+    if (answer.status === 403) services.log.warn({ requestId, ...caller, operationId, reason }, 'caller refused');
     return;
   }
   const outcome = missing === null ? AUDITED[answer.status] : 'denied';
   if (operation === null || outcome === undefined) return;
-  noteRefused(services.refusals, { principal, operationId: operation.operationId, reason, outcome, requestId });
+  const refusal = { principal, operationId: operation.operationId, reason, outcome, requestId, ...caller };
+  noteRefused(services.refusals, refusal);
 }
 
 /** The operation behind a tRPC path. */

@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { migrate, openDatabase } from '@quartermaster/db/database.ts';
 import pino, { type Logger } from 'pino';
 import { createTokenVerifier } from '../access/bearer.ts';
+import { FURTHER_READS } from '../audit-events/reads.ts';
 import { FURTHER_REFUSALS } from '../audit-events/refusals.ts';
 import { renewMacs } from '../audit-events/renew-macs.ts';
 import { sealer, signLostHeads } from '../audit-events/seal.ts';
@@ -131,6 +132,10 @@ export async function startServer(config: Config, parts: Parts = {}): Promise<Ru
         { db, now, secrets },
         { overflow: FURTHER_REFUSALS, onDropped: () => metrics.refusalsDropped.inc() },
       ),
+      reads: summedEvents(
+        { db, now, secrets },
+        { overflow: FURTHER_READS, onDropped: () => metrics.readsDropped.inc() },
+      ),
       ...{ registrations, organizations },
       tokens: issuer === null ? null : createTokenVerifier({ ...config.oidc, issuer, now }),
     };
@@ -145,6 +150,7 @@ export async function startServer(config: Config, parts: Parts = {}): Promise<Ru
     const bootstrapKey = await bootstrap(services, config.bootstrapApiKey);
     if (devIdentity) await seedDevAdministrator(services);
     opened.push(() => services.refusals.flush('all'));
+    opened.push(() => services.reads.flush('all'));
     if (parts.noHousekeeping !== true) opened.push(startHousekeeping(services));
     if (config.metricsPort !== null) opened.push(await startMetrics(services, config.metricsPort));
 

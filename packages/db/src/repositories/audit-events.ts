@@ -76,6 +76,7 @@ function newRow(event: NewAuditEvent, now: Date) {
     changed_fields: JSON.stringify(event.changedFields),
     count: event.count,
     request_id: event.requestId,
+    caller_request_id: event.callerRequestId ?? null,
   };
 }
 
@@ -121,6 +122,8 @@ export function toAuditEvent(row: Omit<Selectable<Tables['audit_events']>, 'mac'
     changedFields: JSON.parse(row.changed_fields) as string[],
     count: row.count,
     requestId: row.request_id,
+    // Absent where there is none: so the digests of events from before are what they were.
+    ...(row.caller_request_id !== null && { callerRequestId: row.caller_request_id }),
     createdAt: row.created_at,
     updatedAt: row.created_at,
   };
