@@ -120,6 +120,21 @@ export function readIssuer(environment: Record<string, string | undefined>): str
 }
 
 /**
+ * Reads which database is meant and which keys open its secrets.
+ *
+ * @throws {ConfigError} where that is wrong
+ */
+export function readSecretKeys(environment: Record<string, string | undefined>) {
+  const names = {
+    DATABASE_URL: true,
+    QM_SECRET_KEY: true,
+    QM_SECRET_KEY_PREVIOUS: true,
+    QM_SECRET_KEY_LOST: true,
+  } as const;
+  return secretKeysOf(parsed(EnvironmentSchema.pick(names), environment));
+}
+
+/**
  * Reads the configuration. Nothing else reads the environment. Empty variables count as unset, but for DATABASE_URL: a
  * secret that did not arrive would make a new, empty database.
  *
@@ -140,19 +155,15 @@ export function readConfig(environment: Record<string, string | undefined>, mode
     ...addressFaults(env),
     ...(mode === 'production' ? productionFaults(env, keysOnly) : []),
   ];
-  if (isPostgresUrl(env.DATABASE_URL) && env.QM_SECRET_KEY === undefined) {
-    // A key that each process made for itself would open nothing of the others'.
-    faults.push('QM_SECRET_KEY: is required where the database is Postgres');
-  }
   if (faults.length > 0) throw new ConfigError(faults.join('\n'));
   return {
     mode,
+    ...secretKeysOf(env),
     host: env.HOST,
     port: env.PORT,
     /** Null: made of the address that the server listens on. */
     publicUrl: env.QM_PUBLIC_URL?.replace(/\/+$/, '') ?? null,
     trustedProxies: env.QM_TRUSTED_PROXIES,
-    databaseUrl: env.DATABASE_URL,
     /** Connections to Postgres. */
     databasePool: env.QM_DATABASE_POOL,
     bootstrapApiKey: env.QM_BOOTSTRAP_API_KEY ?? null,
@@ -162,11 +173,6 @@ export function readConfig(environment: Record<string, string | undefined>, mode
       emailClaim: env.QM_OIDC_EMAIL_CLAIM,
       tokenTypes: env.QM_OIDC_TOKEN_TYPES,
     },
-    secretKey: env.QM_SECRET_KEY === undefined ? null : Buffer.from(env.QM_SECRET_KEY, 'base64'),
-    /** Former ones: what they sealed still opens, and is sealed again at start. */
-    formerSecretKeys: env.QM_SECRET_KEY_PREVIOUS.map((key) => Buffer.from(key, 'base64')),
-    /** Start although no key opens what is sealed: it is given up. */
-    secretKeyLost: env.QM_SECRET_KEY_LOST === '1',
     /** Private networks that syncs may reach. */
     allowedNetworks: env.QM_ALLOW_PRIVATE_ADDRESSES,
     metricsPort: env.QM_METRICS_PORT === 'off' ? null : env.QM_METRICS_PORT,
@@ -227,6 +233,26 @@ function productionFaults({ QM_DEV_IDENTITY, QM_OIDC_ISSUER }: Settings, keysOnl
     faults.push(`QM_OIDC_ISSUER: is required by npm run serve: ${what}`);
   }
   return faults;
+}
+
+type KeyEnvironment = Pick<
+  z.output<typeof EnvironmentSchema>,
+  'DATABASE_URL' | 'QM_SECRET_KEY' | 'QM_SECRET_KEY_PREVIOUS' | 'QM_SECRET_KEY_LOST'
+>;
+
+function secretKeysOf(env: KeyEnvironment) {
+  if (isPostgresUrl(env.DATABASE_URL) && env.QM_SECRET_KEY === undefined) {
+    // A key that each process made for itself would open nothing of the others'.
+    throw new ConfigError('QM_SECRET_KEY: is required where the database is Postgres');
+  }
+  return {
+    databaseUrl: env.DATABASE_URL,
+    secretKey: env.QM_SECRET_KEY === undefined ? null : Buffer.from(env.QM_SECRET_KEY, 'base64'),
+    /** Former ones: what they sealed still opens, and is sealed again at start. */
+    formerSecretKeys: env.QM_SECRET_KEY_PREVIOUS.map((key) => Buffer.from(key, 'base64')),
+    /** Start although no key opens what is sealed: it is given up. */
+    secretKeyLost: env.QM_SECRET_KEY_LOST === '1',
+  };
 }
 
 function parsed<Schema extends z.ZodType>(

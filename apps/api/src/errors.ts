@@ -38,11 +38,15 @@ export class ApiError extends TRPCError {
 /** Values that break the contract, or a rule that needs the database to see: answered 422 with FastAPI's body. */
 export class ValidationFailure extends TRPCError {
   readonly details: ValidationError[];
+  /** For the audit: what the values name, and the caller does not reach. */
+  readonly missing: ErrorCode | null;
 
-  constructor(details: ValidationError[]) {
+  /** @param missing what the caller would be told of a path that names the same: `provider_not_found`, ... */
+  constructor(details: ValidationError[], missing: ErrorCode | null = null) {
     super({ code: 'UNPROCESSABLE_CONTENT', message: details[0]?.msg ?? 'Validation failed' });
     this.name = 'ValidationFailure';
     this.details = details;
+    this.missing = missing;
   }
 }
 
@@ -52,6 +56,11 @@ export function valueError(loc: (string | number)[], rule: string, input?: unkno
   return new ValidationFailure([
     { loc, msg: `Value error, ${rule}`, type: 'value_error', ...shown, ctx: { error: rule } },
   ]);
+}
+
+/** The same of a value that names a record out of the caller's reach: the audit counts it as a denied look-up. */
+export function missingValue(missing: ErrorCode, loc: (string | number)[], rule: string, input: unknown) {
+  return new ValidationFailure(valueError(loc, rule, input).details, missing);
 }
 
 /**

@@ -43,6 +43,11 @@ export function createMetrics() {
       help: 'Audit events that this process sealed.',
       registers: [registry],
     }),
+    auditForged: new Counter({
+      name: 'quartermaster_audit_forged_total',
+      help: 'Audit events that this process refused to seal, because the service did not write them as they are.',
+      registers: [registry],
+    }),
     auditChainsHalted: new Gauge({
       name: 'quartermaster_audit_chains_halted',
       help: 'Tenants whose audit is not sealed any further, because its chain was changed.',
@@ -51,6 +56,11 @@ export function createMetrics() {
     refusalsDropped: new Counter({
       name: 'quartermaster_audit_refusals_dropped_total',
       help: 'Refusals that were not summed for the audit because too many were waiting.',
+      registers: [registry],
+    }),
+    readsDropped: new Counter({
+      name: 'quartermaster_audit_reads_dropped_total',
+      help: 'Reads that were not summed for the audit because too many were waiting.',
       registers: [registry],
     }),
   };

@@ -1,9 +1,10 @@
 import type { Database } from '@quartermaster/db/database.ts';
 import type { Logger } from 'pino';
 import type { TokenVerifier } from './access/bearer.ts';
-import type { RefusalLog } from './audit-events/refusal-log.ts';
 import type { Sealer } from './audit-events/seal.ts';
+import type { SummedEvents } from './audit-events/summed-events.ts';
 import type { SecretBox } from './crypto/secret-box.ts';
+import type { Erasures } from './erasures.ts';
 import type { SyncRuns } from './inventory-sync/runs.ts';
 import type { Metrics } from './metrics.ts';
 import type { OutboundPolicy } from './outbound/outbound.ts';
@@ -26,9 +27,14 @@ export type Services = {
   outbound: OutboundPolicy;
   /** The syncs that run. */
   syncs: SyncRuns;
-  refusals: RefusalLog;
+  /** Refused requests of authenticated callers, for the audit. */
+  refusals: SummedEvents;
+  /** Reads that a tenant wants in its audit. */
+  reads: SummedEvents;
   /** Chains audit events, and signs the chains. */
   sealer: Sealer;
+  /** Removes what was erased from the files of the database. */
+  erasures: Erasures;
   registrations: OnboardingLimit;
   organizations: OnboardingLimit;
   /** Whose request is worked on next. */

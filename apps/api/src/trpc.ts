@@ -19,7 +19,10 @@ import type { Services } from './services.ts';
 /** What every call has at hand, whichever way it came in. */
 export type Context = Preconditions & {
   services: Services;
+  /** The service's own id of the request. */
   requestId: string;
+  /** The id that the caller gave it. */
+  callerRequestId: string | null;
   /** The caller's address, behind trusted proxies the client's. */
   address: string;
   /** Null where no credential was sent. */
@@ -38,13 +41,18 @@ export type CallerContext = Context & {
   reach: TenantScope;
 };
 
+/** The id of a request that its answer shows. */
+export function shownId(ctx: Pick<Context, 'requestId' | 'callerRequestId'> | undefined): string {
+  return ctx?.callerRequestId ?? ctx?.requestId ?? '';
+}
+
 type Meta = { operation: Operation };
 
 const t = initTRPC
   .context<Context>()
   .meta<Meta>()
   .create({
-    errorFormatter: ({ shape, error, ctx }) => errorShape(shape, error, ctx?.requestId ?? ''),
+    errorFormatter: ({ shape, error, ctx }) => errorShape(shape, error, shownId(ctx)),
     isDev: false,
   });
 

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import type { Database } from '@quartermaster/db/database.ts';
 import { listAuditEvents } from '@quartermaster/db/repositories/audit-events.ts';
 import { deleteIdentitiesOf } from '@quartermaster/db/repositories/identities.ts';
@@ -20,9 +21,11 @@ import pino from 'pino';
 import { expect, test } from 'vitest';
 import { reachOf } from '../src/access/principal.ts';
 import { principalOfToken } from '../src/access/users.ts';
+import { secretBox } from '../src/crypto/secret-box.ts';
 import { databaseOfTest } from './support/environment.ts';
 import { MINUTE, reasonOf, refusal, START, type World, world } from './support/oidc-issuer.ts';
 
+const secrets = secretBox(randomBytes(32));
 const EMAIL = 'ada@example.com';
 const VERIFIED = { email: EMAIL, email_verified: true };
 const ACCEPTED = { ...TERMS_NOT_ACCEPTED, accepted: true, acceptedAt: '2026-01-01T00:00:00.000Z' };
@@ -32,11 +35,15 @@ type Door = World & { db: Database; enter: (claims?: Record<string, unknown>) =>
 async function door(): Promise<Door> {
   const db = await databaseOfTest();
   const here = await world();
-  const services = { db, log: pino({ level: 'silent' }), now: here.now, tokens: here.verifier };
+  const services = { db, log: pino({ level: 'silent' }), now: here.now, secrets, tokens: here.verifier };
   return {
     ...here,
     db,
-    enter: async (claims = VERIFIED) => principalOfToken(services, await here.issuer.sign(claims), 'r-1'),
+    enter: async (claims = VERIFIED) =>
+      principalOfToken(services, await here.issuer.sign(claims), {
+        requestId: 'r-1',
+        callerRequestId: 'c-1',
+      }),
   };
 }
 
@@ -79,7 +86,12 @@ test('the first sight of an identity links it to the user of its verified email,
         operation: 'link_identity',
         outcome: 'success',
       },
-      ...{ target: { type: 'user', id }, changedFields: ['identity', 'status'], requestId: 'r-1' },
+      ...{
+        target: { type: 'user', id },
+        changedFields: ['identity', 'status'],
+        requestId: 'r-1',
+        callerRequestId: 'c-1',
+      },
     }),
   ]);
 });
@@ -151,7 +163,7 @@ test('the same subject of another issuer is another identity', async () => {
   await register(db);
   await enter();
   const other = await world();
-  const services = { db, log: pino({ level: 'silent' }), now: other.now, tokens: other.verifier };
+  const services = { db, log: pino({ level: 'silent' }), now: other.now, secrets, tokens: other.verifier };
   expect(await reasonOf(principalOfToken(services, await other.issuer.sign({})))).toBe('registration_required');
   expect(await reasonOf(principalOfToken(services, await other.issuer.sign(VERIFIED)))).toBe('identity_conflict');
 });
@@ -221,7 +233,7 @@ async function refuseUpdates(db: Database): Promise<void> {
 
 test('without an issuer no token is accepted', async () => {
   const { db, issuer, now } = await door();
-  const services = { db, log: pino({ level: 'silent' }), now, tokens: null };
+  const services = { db, log: pino({ level: 'silent' }), now, secrets, tokens: null };
   expect(await reasonOf(principalOfToken(services, await issuer.sign()))).toBe('credentials_invalid');
   expect(await findAccountByEmail(db, EMAIL)).toBeUndefined();
 });

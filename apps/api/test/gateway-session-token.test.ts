@@ -243,7 +243,8 @@ function callerOf(services: Services, scopes: Scope[] = ['*']): CallerContext {
   };
   const operation = createContract as Operation;
   const reach = reachOf(principal, operation.scope === 'public' ? null : operation.scope);
-  return { services, requestId: 'req-1', address: '127.0.0.1', principal, operation, reach };
+  const request = { requestId: 'req-1', callerRequestId: null };
+  return { services, ...request, address: '127.0.0.1', principal, operation, reach };
 }
 
 async function gateway(

@@ -143,7 +143,7 @@ test('every request has one line, with its id, operation, status and duration', 
   const lines = (await service.linesAtEnd()).filter(({ msg }) => msg === 'request');
   expect(lines).toHaveLength(asked.length);
   for (const [index, [method, path, status, operationId]] of asked.entries()) {
-    const found = lines.filter(({ requestId }) => requestId === `request-${index}`);
+    const found = lines.filter(({ callerRequestId }) => callerRequestId === `request-${index}`);
     expect(found).toEqual([
       expect.objectContaining({
         level: 30,
@@ -174,7 +174,7 @@ test('a failure is logged once with its cause under the request id, and its answ
     expect(body.error?.data ?? body).toMatchObject({ code: 'internal_error', instance: headers['x-request-id'] });
   }
   const failed = (await service.linesAtEnd()).filter(({ msg }) => msg === 'request failed');
-  expect(failed.map(({ requestId }) => requestId)).toEqual(['failing-0', 'failing-1']);
+  expect(failed.map(({ callerRequestId }) => callerRequestId)).toEqual(['failing-0', 'failing-1']);
   for (const line of failed) {
     expect(line).toMatchObject({
       level: 50,

@@ -1,7 +1,5 @@
 import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Principal } from '../src/access/principal.ts';
-import { refusalLog } from '../src/audit-events/refusal-log.ts';
 import { startTestServer, type TestServer } from './support/server.ts';
 
 let server: TestServer;
@@ -62,24 +60,3 @@ test('readiness, reads and last use do not wait for an open transaction; a write
   await transaction;
   await server.ok('POST', '/v1/service-accounts', { as: server.admin, body: { name: 'in time' } });
 }, 20_000);
-
-test('the refusals of 3,000 callers in one minute are all written', async () => {
-  const { db, now } = server.services;
-  const log = refusalLog(db, now, () => {});
-  for (let index = 0; index < 3000; index += 1) {
-    const principal: Principal = {
-      ...{ kind: 'service_account', id: `many-${index}`, tenantId: 'default', scheme: 'api_key', keyId: 'key_1' },
-      ...{ keyExpiresAt: null, platformAdministrator: false, platformScopes: [], termsAccepted: true },
-      grants: [{ tenantId: 'default', subTenantId: null, scopes: [] }],
-    };
-    const refusal = { operationId: 'list_gateways', reason: 'scope_missing', status: 403, requestId: 'r' } as const;
-    log.note({ principal, ...refusal });
-  }
-  await log.flush('all');
-  const written = await db
-    .selectFrom('audit_events')
-    .select((eb) => eb.fn.countAll<number>().as('count'))
-    .where('operation', '=', 'list_gateways')
-    .executeTakeFirstOrThrow();
-  expect(written.count).toBe(3000);
-});

@@ -423,7 +423,7 @@ export const deleteProviderCredential = <ThrowOnError extends boolean = false>(o
 /**
  * Set the credential of a provider
  *
- * The one that it replaces is revoked, and its secret erased.
+ * The one that it replaces is revoked, and its secret erased. The credential is bound to the base URL that the provider has now: it is sent to this origin and below this path alone. A change of the base URL to an address outside of it revokes the credential.
  */
 export const putProviderCredential = <ThrowOnError extends boolean = false>(options: Options<PutProviderCredentialData, ThrowOnError>): RequestResult<PutProviderCredentialResponses, PutProviderCredentialErrors, ThrowOnError> => (options.client ?? client).put<PutProviderCredentialResponses, PutProviderCredentialErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],

@@ -276,6 +276,7 @@ export type CreateOrganizationInput = {
 export type TenantSettingsInput = {
     captureContent?: boolean;
     spanRetentionDays?: number | null;
+    auditReads?: boolean;
 };
 
 /**
@@ -705,13 +706,16 @@ export type AuditEvent = {
      */
     keyId: string | null;
     /**
-     * The operationId.
+     * The operationId, or what the service itself did. `further_refusals` and `further_reads` count the refusals and reads of a tenant beyond 1,000 different ones in a minute.
      */
     operation: string;
     target: {
         type: string;
         id: string;
     } | null;
+    /**
+     * `denied`: for lack of rights, or because the record does not exist in the reach of the actor.
+     */
     outcome: 'success' | 'failure' | 'denied';
     /**
      * The `code` of a refusal.
@@ -722,10 +726,17 @@ export type AuditEvent = {
      */
     changedFields: Array<string>;
     /**
-     * 1; for refusals how many of one actor, operation and reason there were in that minute.
+     * 1; for refusals how many of one actor, operation and reason there were in that minute, for reads how many of one actor, operation and target.
      */
     count: number;
+    /**
+     * The service's own id of the request; empty where the service acted by itself.
+     */
     requestId: string;
+    /**
+     * The id that the caller sent in X-Request-Id; absent where they sent none. It may name several requests.
+     */
+    callerRequestId?: string;
     /**
      * RFC 3339, UTC, milliseconds.
      */
@@ -855,7 +866,8 @@ export type AuditFault = {
     /**
      * `changed`: the event is not as it was sealed.
      * `removed`: the event, or its link, is gone.
-     * `inserted`: the event was never sealed, and does not wait to be; or its link stands where the chain has none.
+     * `inserted`: the event is in no chain, and does not wait to be sealed; or a link stands where the chain has none.
+     * `forged`: the event is in no chain, and the service did not write it as it is: its MAC is missing or wrong.
      * `swapped`: two rows stand in each other's place; each of them is named.
      * `tail_removed`: the chain ends before a head that was signed, or that this server has seen.
      * `recomputed`: the chain has another hash than the one that was signed, or that this server has seen.
@@ -864,7 +876,7 @@ export type AuditFault = {
      * `head_forged`: a head that was not signed by this service, or not for this place.
      * `head_unverifiable`: the newest head was signed by a key that QM_SECRET_KEY does not open.
      */
-    kind: 'changed' | 'removed' | 'inserted' | 'swapped' | 'tail_removed' | 'recomputed' | 'link_changed' | 'unsigned' | 'head_forged' | 'head_unverifiable';
+    kind: 'changed' | 'removed' | 'inserted' | 'forged' | 'swapped' | 'tail_removed' | 'recomputed' | 'link_changed' | 'unsigned' | 'head_forged' | 'head_unverifiable';
     /**
      * Where in the chain, from 1 on; null where the fault is in no place of it.
      */
@@ -1623,6 +1635,10 @@ export type TenantSettings = {
      * After how many days without a new span a trace is removed; null: never.
      */
     spanRetentionDays: number | null;
+    /**
+     * Whether the audit records who read traces, spans and the metadata of credentials. Reads of one caller, operation and record within a minute are one event with a count.
+     */
+    auditReads: boolean;
 };
 
 export type Registration = {

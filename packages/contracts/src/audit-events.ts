@@ -23,13 +23,29 @@ export const AuditEventSchema = z
       .describe('Who did it. `anonymous` registers; `system` is the service itself.'),
     scheme: z.enum(['api_key', 'bearer']).nullable().describe('How the actor proved who they are.'),
     keyId: z.string().nullable().describe("The API key's id, where one was used."),
-    operation: z.string().describe('The operationId.'),
+    operation: z
+      .string()
+      .describe(
+        'The operationId, or what the service itself did. `further_refusals` and `further_reads` count the refusals and reads of a tenant beyond 1,000 different ones in a minute.',
+      ),
     target: z.strictObject({ type: z.string(), id: z.string() }).nullable(),
-    outcome: z.enum(['success', 'failure', 'denied']),
+    outcome: z
+      .enum(['success', 'failure', 'denied'])
+      .describe('`denied`: for lack of rights, or because the record does not exist in the reach of the actor.'),
     reason: z.string().nullable().describe('The `code` of a refusal.'),
     changedFields: z.array(z.string()).describe('The names of the fields that changed; never their values.'),
-    count: z.int().describe('1; for refusals how many of one actor, operation and reason there were in that minute.'),
-    requestId: z.string(),
+    count: z
+      .int()
+      .describe(
+        '1; for refusals how many of one actor, operation and reason there were in that minute, for reads how many of one actor, operation and target.',
+      ),
+    requestId: z.string().describe("The service's own id of the request; empty where the service acted by itself."),
+    callerRequestId: z
+      .string()
+      .optional()
+      .describe(
+        'The id that the caller sent in X-Request-Id; absent where they sent none. It may name several requests.',
+      ),
     createdAt: TimestampSchema,
     updatedAt: TimestampSchema.describe('The same: events do not change.'),
   })
@@ -66,6 +82,7 @@ export const AuditFaultSchema = z
         'changed',
         'removed',
         'inserted',
+        'forged',
         'swapped',
         'tail_removed',
         'recomputed',
@@ -78,7 +95,8 @@ export const AuditFaultSchema = z
         [
           '`changed`: the event is not as it was sealed.',
           '`removed`: the event, or its link, is gone.',
-          '`inserted`: the event was never sealed, and does not wait to be; or its link stands where the chain has none.',
+          '`inserted`: the event is in no chain, and does not wait to be sealed; or a link stands where the chain has none.',
+          '`forged`: the event is in no chain, and the service did not write it as it is: its MAC is missing or wrong.',
           "`swapped`: two rows stand in each other's place; each of them is named.",
           '`tail_removed`: the chain ends before a head that was signed, or that this server has seen.',
           '`recomputed`: the chain has another hash than the one that was signed, or that this server has seen.',

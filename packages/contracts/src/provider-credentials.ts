@@ -59,7 +59,8 @@ export const putProviderCredential = operation({
   scope: 'credentials:write',
   tag,
   summary: 'Set the credential of a provider',
-  description: 'The one that it replaces is revoked, and its secret erased.',
+  description:
+    'The one that it replaces is revoked, and its secret erased. The credential is bound to the base URL that the provider has now: it is sent to this origin and below this path alone. A change of the base URL to an address outside of it revokes the credential.',
   params,
   body: PutProviderCredentialInputSchema,
   confidentialBody: true,

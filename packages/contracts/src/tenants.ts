@@ -16,6 +16,11 @@ export const TenantSettingsSchema = z
       .max(3650)
       .nullable()
       .describe('After how many days without a new span a trace is removed; null: never.'),
+    auditReads: z
+      .boolean()
+      .describe(
+        'Whether the audit records who read traces, spans and the metadata of credentials. Reads of one caller, operation and record within a minute are one event with a count.',
+      ),
   })
   .meta({ id: 'TenantSettings' });
 export type TenantSettings = z.infer<typeof TenantSettingsSchema>;
@@ -35,6 +40,7 @@ export const TenantSettingsInputSchema = z
   .strictObject({
     captureContent: z.boolean().optional(),
     spanRetentionDays: z.int().min(1).max(3650).nullish(),
+    auditReads: z.boolean().optional(),
   })
   .meta({ id: 'TenantSettingsInput', description: 'Left out keeps, null clears, a value sets.' });
 

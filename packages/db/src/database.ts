@@ -19,6 +19,7 @@ import { foldedTenantIds } from './migrations/0009-folded-tenant-ids.ts';
 import { membershipIndexes } from './migrations/0010-membership-indexes.ts';
 import { lineage } from './migrations/0011-lineage.ts';
 import { gatewayGrants } from './migrations/0012-gateway-grants.ts';
+import { evidence } from './migrations/0013-evidence.ts';
 import { tenantLimits } from './migrations/0019-tenant-limits.ts';
 import { hasTable, migrationsOf } from './stored-migrations.ts';
 import { TABLE_NAMES } from './stored-tables.ts';
@@ -41,6 +42,7 @@ const MIGRATIONS = {
   '0010-membership-indexes': membershipIndexes,
   '0011-lineage': lineage,
   '0012-gateway-grants': gatewayGrants,
+  '0013-evidence': evidence,
   '0019-tenant-limits': tenantLimits,
 };
 

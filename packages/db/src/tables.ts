@@ -22,6 +22,7 @@ export type Tables = {
     display_name: string | null;
     capture_content: Flag;
     span_retention_days: number | null;
+    audit_reads: Generated<Flag>;
     /** Observations of the tenant: what its limit is compared with. */
     observation_count: Generated<number>;
     /** The user who made it at their first run: each makes one at the most. */
@@ -78,6 +79,8 @@ export type Tables = {
       /** The request header that a provider's secret goes in, and the word before it. */
       header: Generated<string | null>;
       scheme: Generated<string | null>;
+      /** The address that a provider's secret is bound to; null where its provider had none. */
+      bound_url: Generated<string | null>;
       search_text: string;
     };
   users: Times & {
@@ -351,6 +354,10 @@ export type Tables = {
     changed_fields: Json;
     count: number;
     request_id: string;
+    /** The id that the caller gave the request. */
+    caller_request_id: Generated<string | null>;
+    /** Made at the write with a key that is not in the database; null in events of earlier versions. */
+    mac: Generated<string | null>;
   };
   /** Events that are in no chain yet; each stands here from the transaction of its insertion on. */
   audit_unsealed: { tenant_id: string; event_id: string };

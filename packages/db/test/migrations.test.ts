@@ -88,6 +88,8 @@ test('two that start at once do not get in each other’s way', async () => {
     { name: '0010-membership-indexes' },
     { name: '0011-lineage' },
     { name: '0012-gateway-grants' },
+    { name: '0013-evidence' },
+    { name: '0019-tenant-limits' },
   ]);
 });
 

@@ -382,7 +382,7 @@ describe('tenants', () => {
   });
 
   test('are made once, and changed by what is given', async () => {
-    const settings = { captureContent: false, spanRetentionDays: 30 };
+    const settings = { captureContent: false, spanRetentionDays: 30, auditReads: false };
     const shown = { id: 'new', displayName: 'New', settings };
     const tenant = { ...shown, founderId: null };
     expect(await insertTenant(db, tenant, NOW)).toMatchObject({ ...shown, subTenantIds: [] });
@@ -397,7 +397,7 @@ describe('tenants', () => {
 
   test('have each another founder, where they have one', async () => {
     const [ada, bob] = [await user('ada@x.example'), await user('bob@x.example')];
-    const settings = { captureContent: false, spanRetentionDays: null };
+    const settings = { captureContent: false, spanRetentionDays: null, auditReads: false };
     const found = (id: string, founderId: string) =>
       insertTenant(db, { id, displayName: null, settings, founderId }, NOW);
     await found('adas', ada);

@@ -29,7 +29,14 @@ async function world(): Promise<{ db: Database; providerId: string }> {
 }
 
 function secret(db: Database, providerId: string, slot: SecretSlot, sealed: string = slot) {
-  const how = { header: 'Authorization', scheme: 'Bearer', expiresAt: null, createdBy: 'user:u', name: slot };
+  const how = {
+    header: 'Authorization',
+    scheme: 'Bearer',
+    boundUrl: null,
+    expiresAt: null,
+    createdBy: 'user:u',
+    name: slot,
+  };
   const id = newId('sec', NOW);
   return insertProviderSecret(db, PLACE, { id, providerId, slot, sealed, rotationCount: 0, ...how }, NOW);
 }

@@ -47,19 +47,19 @@ function gate() {
   return { open, passed };
 }
 
-const PRAGMAS = { journal_mode: 'wal', synchronous: 2, foreign_keys: 1, timeout: 50 };
+const PRAGMAS = { journal_mode: 'wal', synchronous: 2, foreign_keys: 1, secure_delete: 1, timeout: 50 };
 
 test('both connections are WAL, synchronous FULL, with foreign keys and a short busy timeout', async () => {
   const { db } = await opened();
   // A raw statement goes to the writing connection, a select to the reading one.
   const written: Record<string, unknown> = {};
-  for (const pragma of ['journal_mode', 'synchronous', 'foreign_keys', 'busy_timeout']) {
+  for (const pragma of ['journal_mode', 'synchronous', 'foreign_keys', 'secure_delete', 'busy_timeout']) {
     const { rows } = await sql<Record<string, unknown>>`pragma ${sql.raw(pragma)}`.execute(db);
     Object.assign(written, rows[0]);
   }
   expect(written).toEqual(PRAGMAS);
   const read: Record<string, unknown> = {};
-  for (const pragma of ['journal_mode', 'synchronous', 'foreign_keys', 'busy_timeout']) {
+  for (const pragma of ['journal_mode', 'synchronous', 'foreign_keys', 'secure_delete', 'busy_timeout']) {
     const table = sql<Record<string, unknown>>`(select * from ${sql.raw(`pragma_${pragma}`)})`.as('pragma');
     Object.assign(read, await db.selectFrom(table).selectAll().executeTakeFirstOrThrow());
   }

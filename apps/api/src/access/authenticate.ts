@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { ApiError } from '../errors.ts';
+import { callerRequestIdOf } from '../http/request-id.ts';
 import type { Services } from '../services.ts';
 import { principalOfApiKey } from './api-key.ts';
 import type { Principal } from './principal.ts';
@@ -22,7 +23,10 @@ export async function authenticate(
     throw new ApiError('credentials_ambiguous', 'Send one credential: Authorization or X-API-Key, once.');
   }
   const [authorization] = authorizations;
-  if (authorization !== undefined) return principalOfToken(services, bearerOf(authorization), requestId);
+  if (authorization !== undefined) {
+    const request = { requestId, callerRequestId: callerRequestIdOf(req) };
+    return principalOfToken(services, bearerOf(authorization), request);
+  }
   const [key] = keys;
   return key === undefined ? null : principalOfApiKey(services, key);
 }

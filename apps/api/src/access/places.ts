@@ -1,7 +1,7 @@
 import type { Database } from '@quartermaster/db/database.ts';
 import { placeExists } from '@quartermaster/db/repositories/tenants.ts';
 import { covers, narrowed, type TenantPlace, type TenantScope } from '@quartermaster/db/tenancy.ts';
-import { ApiError, ValidationFailure, valueError } from '../errors.ts';
+import { ApiError, missingValue, ValidationFailure } from '../errors.ts';
 import type { CallerContext } from '../trpc.ts';
 
 type Named = string | null | undefined;
@@ -32,9 +32,12 @@ export async function existingPlace(
 ): Promise<TenantPlace> {
   const place = placeOfBody(ctx, body);
   const missing = await placeExists(db, place);
-  if (missing === 'tenant') throw valueError(['body', 'tenantId'], 'tenant does not exist', place.tenantId);
-  if (missing === 'sub_tenant')
-    throw valueError(['body', 'subTenantId'], 'sub-tenant does not exist', place.subTenantId);
+  if (missing === 'tenant') {
+    throw missingValue('tenant_not_found', ['body', 'tenantId'], 'tenant does not exist', place.tenantId);
+  }
+  if (missing === 'sub_tenant') {
+    throw missingValue('tenant_not_found', ['body', 'subTenantId'], 'sub-tenant does not exist', place.subTenantId);
+  }
   return place;
 }
 

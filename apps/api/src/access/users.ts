@@ -24,17 +24,21 @@ import type { TokenEmail } from './token-email.ts';
 /** Last sight is written at most so often for each user. */
 const TOUCH_EVERY_MS = 60_000;
 
-type Needs = Pick<Services, 'db' | 'log' | 'now' | 'tokens'>;
+type Needs = Pick<Services, 'db' | 'log' | 'now' | 'secrets' | 'tokens'>;
 
 /**
  * Who calls with this bearer token. An identity that is seen for the first time is linked to the user of its verified
  * email, who registered or was invited; a link is never changed.
  *
- * @param requestId of the request, for the audit event of a first sight
+ * @param request its ids, for the audit event of a first sight
  * @throws 401 for a token that is not good; 403 for one of nobody, or of a disabled user; 503 while the identity provider
  *   cannot be reached
  */
-export async function principalOfToken(services: Needs, token: string, requestId = ''): Promise<Principal> {
+export async function principalOfToken(
+  services: Needs,
+  token: string,
+  request: RequestIds = { requestId: '', callerRequestId: null },
+): Promise<Principal> {
   const { tokens } = services;
   if (tokens === null) throw noIssuer();
   const verified = await tokens.verify(token);
@@ -42,7 +46,7 @@ export async function principalOfToken(services: Needs, token: string, requestId
   const linked = await findAccountByIdentity(services.db, identity);
   const email = () => tokens.emailOf(token, verified);
   const account =
-    linked ?? (await link(services, { identity, email, whyNoEmail: () => tokens.whyNoEmail(token), requestId }));
+    linked ?? (await link(services, { identity, email, whyNoEmail: () => tokens.whyNoEmail(token), request }));
   if (account.status === 'deleted') throw registrationRequired();
   if (account.status === 'disabled') throw disabled();
   await touch(services, account);
@@ -53,14 +57,15 @@ export async function principalOfToken(services: Needs, token: string, requestId
   );
 }
 
+type RequestIds = { requestId: string; callerRequestId: string | null };
 type FirstSight = {
   identity: Identity;
   email: () => Promise<TokenEmail | null>;
   whyNoEmail: () => Promise<string>;
-  requestId: string;
+  request: RequestIds;
 };
 
-async function link(services: Needs, { identity, email, whyNoEmail, requestId }: FirstSight): Promise<Account> {
+async function link(services: Needs, { identity, email, whyNoEmail, request }: FirstSight): Promise<Account> {
   const told = await email();
   // Most likely this person has registered: the provider does not say who they are.
   if (!told) throw new ApiError('registration_required', await whyNoEmail());
@@ -74,7 +79,7 @@ async function link(services: Needs, { identity, email, whyNoEmail, requestId }:
   if (account.status === 'disabled') throw disabled();
   const linking = {
     services,
-    requestId,
+    ...request,
     principal: principalOf(account, []),
     operation: { operationId: 'link_identity' },
   };

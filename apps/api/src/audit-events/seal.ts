@@ -9,12 +9,15 @@ import {
   type Head,
   listNewestHeads,
   listUnsealedEvents,
+  removeUnsealed,
   replaceHeadToken,
+  type UnsealedEvent,
 } from '@quartermaster/db/repositories/audit-chain.ts';
 import type { Services } from '../services.ts';
-import { currentSigner } from '../signing-keys/service.ts';
+import { currentSigner, opensSigningKey } from '../signing-keys/service.ts';
 import { emptyChain, linked } from './chain.ts';
 import { isOf, readHead, signHead } from './head.ts';
+import { macKeyOf } from './mac.ts';
 
 export type Sealer = {
   /** Seals all that waits. Passes of one process follow one another; those of several do no harm to each other. */
@@ -33,6 +36,9 @@ type SealServices = Pick<Services, 'db' | 'log' | 'metrics' | 'now' | 'secrets' 
 /** Events sealed at once, of one tenant: what is computed without a pause, and written in one transaction. */
 const OF_BATCH = 100;
 
+/** Forged events whose ids are logged, of one batch. */
+const MOST_LOGGED = 10;
+
 /** Chains whose newest head is looked at in one pass. Twice a second: 1,000 tenants take two and a half seconds. */
 const OF_LOOK = 200;
 
@@ -44,7 +50,7 @@ class ChainBrokenError extends Error {}
 
 /** @param most chains that are remembered; beyond it those are forgotten that grew the longest ago */
 export function sealer(services: SealServices, most = MOST_REMEMBERED): Sealer {
-  const { db, log, metrics, now, publicUrl } = services;
+  const { db, log, metrics, now, publicUrl, secrets } = services;
   /** Those that grew the longest ago first. Nothing in the database makes it forget one. */
   const remembered = new Map<string, RememberedHead>();
   /** The tenant whose head was looked at last; null at the beginning of a round. */
@@ -94,9 +100,8 @@ export function sealer(services: SealServices, most = MOST_REMEMBERED): Sealer {
 
   /** Whether there may be more to seal of the tenant. */
   async function sealOrTell(tenantId: string): Promise<boolean> {
-    const sealed = (await orTell(tenantId, () => sealBatch(tenantId))) ?? 0;
-    metrics.auditSealed.inc(sealed);
-    return sealed === OF_BATCH;
+    const taken = (await orTell(tenantId, () => sealBatch(tenantId))) ?? 0;
+    return taken === OF_BATCH;
   }
 
   /** Does what a sound chain needs. Where it is not sound, says so once, and answers null. */
@@ -119,14 +124,20 @@ export function sealer(services: SealServices, most = MOST_REMEMBERED): Sealer {
     }
   }
 
+  /** @returns how many events wait no more */
   async function sealBatch(tenantId: string): Promise<number> {
     // Where the chain ends is read before what waits: an event that is sealed in between is then refused as a duplicate.
     const before = await soundEnd(tenantId);
-    const waiting = await listUnsealedEvents(db, tenantId, OF_BATCH);
+    const waiting = await listUnsealedEvents(db, tenantId, { after: null, limit: OF_BATCH });
+    const forged = waiting.filter(isForged);
+    const refused = forged.length === 0 ? 0 : await refuse(tenantId, forged);
     const end = { position: before?.size ?? 0, hash: before?.hash ?? emptyChain(tenantId) };
-    const links = linked(end, waiting);
+    const links = linked(
+      end,
+      waiting.filter((event) => !forged.includes(event)),
+    );
     const last = links.at(-1);
-    if (last === undefined) return 0;
+    if (last === undefined) return refused;
     const sealedAt = now().toISOString();
     const signed = { size: last.position, hash: last.hash, sealedAt };
     const head = { ...signed, token: await signHead(await currentSigner(services), publicUrl, tenantId, signed) };
@@ -138,7 +149,30 @@ export function sealer(services: SealServices, most = MOST_REMEMBERED): Sealer {
     remember(tenantId, head);
     // Logs go elsewhere: with them a head that whoever writes to the database cannot change.
     if (firstOfDay) log.info({ tenantId: tenantId || null, head: head.token }, 'audit head');
-    return links.length;
+    metrics.auditSealed.inc(links.length);
+    return links.length + refused;
+  }
+
+  /** Whether the service did not write an event as it is. A missing one is sealed as missing, which verification tells. */
+  function isForged(unsealed: UnsealedEvent): boolean {
+    return unsealed.event !== 'missing' && macKeyOf(secrets, unsealed) === null;
+  }
+
+  /**
+   * Takes forged events from those that wait, so that they do not hold up the others. They stay where they are, and
+   * verification names them.
+   *
+   * @returns how many
+   */
+  async function refuse(tenantId: string, forged: readonly UnsealedEvent[]): Promise<number> {
+    // While QM_SECRET_KEY is changed, another process may write with a key that this one does not have.
+    if (!(await opensSigningKey(services))) return 0;
+    const ids = forged.map(({ id }) => id);
+    await removeUnsealed(db, tenantId, ids);
+    metrics.auditForged.inc(ids.length);
+    const said = { tenantId: tenantId || null, count: ids.length, eventIds: ids.slice(0, MOST_LOGGED) };
+    log.error(said, 'audit events are not sealed: the service did not write them as they are');
+    return ids.length;
   }
 
   /**

@@ -1,22 +1,25 @@
 import { setImmediate as breathe } from 'node:timers/promises';
-import type { AuditVerification } from '@quartermaster/contracts/audit-events.ts';
+import type { AuditFault, AuditVerification } from '@quartermaster/contracts/audit-events.ts';
 import { oneAtATime } from '@quartermaster/db/in-turn.ts';
 import {
   countUnsealed,
   findChainEnd,
-  findUnknownEvents,
+  findEventsBesideChain,
   isPlaced,
   listLinks,
+  type UnsealedEvent,
 } from '@quartermaster/db/repositories/audit-chain.ts';
 import { placeExists } from '@quartermaster/db/repositories/tenants.ts';
 import { covers, narrowed } from '@quartermaster/db/tenancy.ts';
 import { z } from 'zod';
 import { ApiError, ValidationFailure } from '../errors.ts';
 import { paged } from '../pages.ts';
+import type { Services } from '../services.ts';
 import type { CallerContext } from '../trpc.ts';
 import { emptyChain } from './chain.ts';
 import { type Findings, noFindings, settle } from './findings.ts';
 import { signedAt } from './head.ts';
+import { macKeyOf } from './mac.ts';
 import { checkEnd, checkGivenHead, checkHeads, checkRemembered } from './verify-heads.ts';
 import { checkLinks } from './verify-links.ts';
 
@@ -131,10 +134,10 @@ async function goOn(
       standing.linked = here.length < chunk;
     } else {
       const page = { after: standing.event, limit: chunk };
-      const { unknown, looked, last } = await findUnknownEvents(db, tenantId, page);
-      for (const eventId of unknown) {
-        const detail = 'the event was never sealed, and does not wait to be: it was not written by the service';
-        found.faults.push({ kind: 'inserted', position: null, eventId, detail });
+      const { beside, looked, last } = await findEventsBesideChain(db, tenantId, page);
+      for (const event of beside) {
+        const fault = faultOf(services, event);
+        if (fault) found.faults.push({ ...fault, position: null, eventId: event.id });
       }
       if (last === null) return true;
       standing.event = last;
@@ -142,6 +145,22 @@ async function goOn(
     }
   }
   return false;
+}
+
+/** What is wrong with an event that is in no chain; null where it waits to be sealed, as it should. */
+function faultOf(
+  { secrets }: Pick<Services, 'secrets'>,
+  event: UnsealedEvent & { waits: boolean },
+): Pick<AuditFault, 'kind' | 'detail'> | null {
+  // Removed meanwhile.
+  if (event.event === 'missing') return null;
+  if (macKeyOf(secrets, event) === null) {
+    const detail = 'the event was never sealed, and has no valid MAC: the service did not write it as it is';
+    return { kind: 'forged', detail };
+  }
+  if (event.waits) return null;
+  const detail = 'the service wrote the event; its link, or the note that it waits to be sealed, was removed';
+  return { kind: 'inserted', detail };
 }
 
 /** Whose chain is meant; '' for the platform's own. */

@@ -2,11 +2,12 @@ import type { AuditEvent } from '@quartermaster/contracts/audit-events.ts';
 import type { ErrorCode } from '@quartermaster/contracts/errors.ts';
 import type { Operation } from '@quartermaster/contracts/operation.ts';
 import type { Database } from '@quartermaster/db/database.ts';
-import { insertAuditEvents, type NewAuditEvent } from '@quartermaster/db/repositories/audit-events.ts';
+import type { NewAuditEvent } from '@quartermaster/db/repositories/audit-events.ts';
 import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
 import { inTransaction } from '@quartermaster/db/transaction.ts';
 import type { Principal } from '../access/principal.ts';
 import type { Services } from '../services.ts';
+import { appendAuditEvents } from './mac.ts';
 
 /** What a write says of itself for the audit. */
 export type Change = {
@@ -20,8 +21,9 @@ export type Change = {
 };
 
 type WriteContext = {
-  services: Pick<Services, 'db' | 'now'>;
+  services: Pick<Services, 'db' | 'now' | 'secrets'>;
   requestId: string;
+  callerRequestId?: string | null;
   principal: Principal | 'system' | null;
   operation: Pick<Operation, 'operationId'>;
 };
@@ -38,10 +40,11 @@ export async function write<T>(
   return inTransaction(ctx.services.db, async (trx) => {
     const changes: Change[] = [];
     const answer = await work(trx, (change) => changes.push(change), now);
-    await insertAuditEvents(
+    const { secrets } = ctx.services;
+    await appendAuditEvents(
       trx,
+      { secrets, now },
       changes.map((change) => eventOf(ctx, change)),
-      now,
     );
     return answer;
   });
@@ -71,6 +74,7 @@ function eventOf(ctx: WriteContext, change: Change): NewAuditEvent {
     changedFields: [...(change.changed ?? [])].toSorted(),
     count: 1,
     requestId: ctx.requestId,
+    ...(ctx.callerRequestId != null && { callerRequestId: ctx.callerRequestId }),
   };
 }
 

@@ -1,6 +1,7 @@
 import { openDatabase, requireSchema } from '@quartermaster/db/database.ts';
-import { ROOT, readDatabaseUrl, readIssuer } from '../config.ts';
+import { ROOT, readDatabaseUrl, readIssuer, readSecretKeys } from '../config.ts';
 import { type Removed, removeDevelopmentUsers } from '../server/development-users.ts';
+import { openSecretBox } from '../server/secret-key.ts';
 import { refuseUnfinishedMove } from '../server/unfinished-move.ts';
 import { requireFile } from './require-file.ts';
 import { type Invocation, runCommand } from './run-command.ts';
@@ -8,7 +9,7 @@ import { type Invocation, runCommand } from './run-command.ts';
 const usage = `npm run remove-development-users
 
 Removes the users of the development identity provider (npm start) from the database that DATABASE_URL names, with their
-memberships. Revokes the API keys that they made, and ends their gateway sessions. For a database that goes into production.`;
+memberships. Revokes the API keys that they made, and ends their gateway sessions. For a database that goes into production. QM_SECRET_KEY is read as by the server.`;
 
 /** Removes the users whom only the development identity provider let in, and prints what it ended. @returns the exit code */
 export function runRemoveDevelopmentUsers(invocation: Invocation): Promise<number> {
@@ -21,7 +22,9 @@ export function runRemoveDevelopmentUsers(invocation: Invocation): Promise<numbe
       await requireSchema(db);
       await refuseUnfinishedMove(db);
       const issuer = readIssuer(environment);
-      stdout.write(report(await removeDevelopmentUsers(db, { issuer, now: new Date() })));
+      const now = () => new Date();
+      const secrets = await openSecretBox(db, readSecretKeys(environment), now);
+      stdout.write(report(await removeDevelopmentUsers({ db, now, secrets }, issuer)));
       return 0;
     } finally {
       await db.destroy();

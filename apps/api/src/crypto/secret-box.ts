@@ -1,4 +1,4 @@
-import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto';
+import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes, timingSafeEqual } from 'node:crypto';
 
 /**
  * Encryption at rest: AES-256-GCM (NIST SP 800-38D) with a random 96-bit nonce. The record's identity goes in as
@@ -7,19 +7,25 @@ import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:cr
 export type SecretBox = {
   seal(secret: string, identity: string): string;
   /**
-   * Opens what the current key or a former one sealed.
+   * Opens what the current key or a former one sealed, in the current format.
    *
    * @throws {SecretUnreadableError} where no key opens it: another key, another identity, or a changed byte
    */
   open(sealed: string, identity: string): string;
   /**
-   * The same secret sealed with the current key; null where it is already.
+   * The same secret sealed with the current key, in the current format; null where it is already. For the start alone:
+   * it also opens the former format, which bound less.
    *
+   * @param formerIdentity the identity that the former format had, where it was another
    * @throws {SecretUnreadableError} where no key opens it
    */
-  reseal(sealed: string, identity: string): string | null;
+  reseal(sealed: string, identity: string, formerIdentity?: string): string | null;
   /** A key of its own for another purpose, by HKDF (RFC 5869) with SHA-256. 32 bytes. */
   derive(purpose: string): Buffer;
+  /** HMAC-SHA256 (RFC 2104) of a text with the current key for a purpose, base64url. */
+  mac(purpose: string, text: string): string;
+  /** Which key made the MAC of a text for a purpose; null: none of ours. */
+  macKey(purpose: string, text: string, mac: string): 'current' | 'former' | null;
 };
 
 /** No key that is configured opens a secret. Says nothing of it. */
@@ -30,7 +36,9 @@ export class SecretUnreadableError extends Error {
   }
 }
 
-const FORMAT = 'v1';
+/** The format is part of the associated data, so that a box of the former format does not pass for a current one. */
+const FORMAT = 'v2';
+export const FORMER_FORMAT = 'v1';
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 
@@ -41,25 +49,51 @@ const TAG_BYTES = 16;
 export function secretBox(key: Buffer, former: readonly Buffer[] = []): SecretBox {
   const current = encryptionKeyOf(key);
   const keys = [current, ...former.map(encryptionKeyOf)];
-  const open = (sealed: string, identity: string): string => {
-    for (const one of keys) {
-      const opened = openedWith(one, sealed, identity);
+  const openAny = (box: string | null, associated: string): string => {
+    for (const one of box === null ? [] : keys) {
+      const opened = openedWith(one, box ?? '', associated);
       if (opened !== null) return opened;
     }
     throw new SecretUnreadableError();
   };
+  const open = (sealed: string, identity: string) => openAny(boxIn(sealed, FORMAT), associatedWith(identity));
   const seal = (secret: string, identity: string): string => {
     const nonce = randomBytes(NONCE_BYTES);
     const cipher = createCipheriv('aes-256-gcm', current, nonce);
-    cipher.setAAD(Buffer.from(identity));
+    cipher.setAAD(Buffer.from(associatedWith(identity)));
     const sealed = Buffer.concat([cipher.update(secret, 'utf8'), cipher.final()]);
     return `${FORMAT}.${Buffer.concat([nonce, cipher.getAuthTag(), sealed]).toString('base64url')}`;
   };
+  /** Derived once for each purpose, the current key first. */
+  const macKeys = new Map<string, Buffer[]>();
+  const macsOf = (purpose: string, text: string): Buffer[] => {
+    const kept = macKeys.get(purpose) ?? [key, ...former].map((one) => derived(one, purpose));
+    macKeys.set(purpose, kept);
+    return kept.map((one) => createHmac('sha256', one).update(text).digest());
+  };
   return {
+    mac(purpose, text) {
+      const [mac = Buffer.of()] = macsOf(purpose, text);
+      return mac.toString('base64url');
+    },
+    macKey(purpose, text, mac) {
+      const given = Buffer.from(mac, 'base64url');
+      let which: 'current' | 'former' = 'current';
+      for (const expected of macsOf(purpose, text)) {
+        if (given.length === expected.length && timingSafeEqual(given, expected)) return which;
+        which = 'former';
+      }
+      return null;
+    },
     seal,
     open,
-    reseal: (sealed, identity) =>
-      openedWith(current, sealed, identity) === null ? seal(open(sealed, identity), identity) : null,
+    reseal(sealed, identity, formerIdentity = identity) {
+      const former = boxIn(sealed, FORMER_FORMAT);
+      if (former !== null) return seal(openAny(former, formerIdentity), identity);
+      const box = boxIn(sealed, FORMAT);
+      const isCurrent = box !== null && openedWith(current, box, associatedWith(identity)) !== null;
+      return isCurrent ? null : seal(open(sealed, identity), identity);
+    },
     derive: (purpose) => derived(key, purpose),
   };
 }
@@ -72,13 +106,22 @@ function derived(key: Buffer, purpose: string): Buffer {
   return Buffer.from(hkdfSync('sha256', key, '', `quartermaster ${purpose}`, 32));
 }
 
+function associatedWith(identity: string): string {
+  return `${FORMAT}\0${identity}`;
+}
+
+/** What is sealed in a text of this format; null where the text has another. */
+function boxIn(sealed: string, format: string): string | null {
+  const [named, box = ''] = sealed.split('.');
+  return named === format ? box : null;
+}
+
 /** Null where this key does not open it. */
-function openedWith(key: Buffer, sealed: string, identity: string): string | null {
-  const [format, text = ''] = sealed.split('.');
-  const bytes = Buffer.from(text, 'base64url');
-  if (format !== FORMAT || bytes.length < NONCE_BYTES + TAG_BYTES) return null;
+function openedWith(key: Buffer, box: string, associated: string): string | null {
+  const bytes = Buffer.from(box, 'base64url');
+  if (bytes.length < NONCE_BYTES + TAG_BYTES) return null;
   const decipher = createDecipheriv('aes-256-gcm', key, bytes.subarray(0, NONCE_BYTES), { authTagLength: TAG_BYTES });
-  decipher.setAAD(Buffer.from(identity));
+  decipher.setAAD(Buffer.from(associated));
   decipher.setAuthTag(bytes.subarray(NONCE_BYTES, NONCE_BYTES + TAG_BYTES));
   try {
     const opened = Buffer.concat([decipher.update(bytes.subarray(NONCE_BYTES + TAG_BYTES)), decipher.final()]);

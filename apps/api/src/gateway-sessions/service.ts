@@ -21,7 +21,7 @@ import { scopeMissing } from '../access/authorise.ts';
 import { type Principal, principalName, reachOf, scopesAt } from '../access/principal.ts';
 import { earlierEnd, requireSource } from '../access/source.ts';
 import { write } from '../audit-events/write.ts';
-import { ApiError, ValidationFailure, valueError } from '../errors.ts';
+import { ApiError, missingValue, ValidationFailure, valueError } from '../errors.ts';
 import { requireGateway } from '../gateways/service.ts';
 import { currentSigner } from '../signing-keys/service.ts';
 import type { CallerContext } from '../trpc.ts';
@@ -126,11 +126,8 @@ async function subjectOf(
   }
   const subject = await findSubject(db, gateway, named);
   if (!subject || !mayActAs(ctx.principal, subject)) {
-    throw valueError(
-      ['body', 'subject'],
-      "subject should be active, of the gateway's tenant, and within your reach",
-      named,
-    );
+    const rule = "subject should be active, of the gateway's tenant, and within your reach";
+    throw missingValue('service_account_not_found', ['body', 'subject'], rule, named);
   }
   return { subject: named, actor: caller };
 }

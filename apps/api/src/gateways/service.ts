@@ -12,7 +12,7 @@ import { findProviders } from '@quartermaster/db/repositories/providers.ts';
 import { scopeOf, type TenantPlace } from '@quartermaster/db/tenancy.ts';
 import { existingPlace } from '../access/places.ts';
 import { changedFields, write } from '../audit-events/write.ts';
-import { ApiError, ValidationFailure, valueError, whenTaken } from '../errors.ts';
+import { ApiError, missingValue, ValidationFailure, valueError, whenTaken } from '../errors.ts';
 import type { CallerContext } from '../trpc.ts';
 
 export async function createGateway(ctx: CallerContext, body: CreateGatewayInput): Promise<Gateway> {
@@ -84,7 +84,7 @@ async function refuseUnusableProviders(
       ? []
       : valueError(['body', 'providerIds', index], 'provider does not exist', id).details,
   );
-  if (details.length > 0) throw new ValidationFailure(details);
+  if (details.length > 0) throw new ValidationFailure(details, 'provider_not_found');
 }
 
 async function refuseUnusableManifest(
@@ -96,7 +96,7 @@ async function refuseUnusableManifest(
   if (manifestId === null) return;
   const manifest = await findManifest(db, ctx.reach, manifestId);
   if (manifest && isUsableAt(place, manifest)) return;
-  throw valueError(['body', 'manifestId'], 'manifest does not exist', manifestId);
+  throw missingValue('manifest_not_found', ['body', 'manifestId'], 'manifest does not exist', manifestId);
 }
 
 /** A manifest can be deleted while its gateways are disabled: an active gateway never runs under a deleted one. */

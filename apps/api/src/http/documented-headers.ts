@@ -3,7 +3,11 @@ import { z } from 'zod';
 
 /** The response headers of the document. */
 export const HEADERS = {
-  RequestId: { description: 'Names this request in logs and audit events.', schema: { type: 'string' } },
+  RequestId: {
+    description:
+      'The id that the request was sent with, where that has 1 to 128 letters, digits, dots, underscores and hyphens; else one of the service. Logs and audit events have the id of the service, and the one that was sent beside it.',
+    schema: { type: 'string' },
+  },
   RetryAfter: { description: 'Seconds to wait before the next attempt.', schema: { type: 'integer', minimum: 0 } },
   WWWAuthenticate: { description: 'The challenge of RFC 6750.', schema: { type: 'string' } },
   ETag: {

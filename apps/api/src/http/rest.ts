@@ -15,6 +15,7 @@ import type { Context } from '../trpc.ts';
 import { readBody } from './body.ts';
 import { type Answer, answerOf } from './problems.ts';
 import { QUERY_TEXT, type QueryReader, queryReader } from './query.ts';
+import { callerRequestIdOf, shownRequestIdOf } from './request-id.ts';
 import { routeTable } from './routes.ts';
 import { procedureRunner } from './run-procedure.ts';
 import { defOf } from './schemas.ts';
@@ -38,7 +39,7 @@ export type RestOptions = {
     principal: Principal | null,
     requestId: string,
   ) => Context | Promise<Context>;
-  /** The id that the answer already carries in X-Request-Id. */
+  /** The service's own id of the request. The one that answers show stands in X-Request-Id already. */
   requestId: (res: ServerResponse) => string;
   /** Counts a request of a path that no operation has. May refuse: ApiError 429. */
   countUnmatched?: (req: IncomingMessage, res: ServerResponse) => Promise<void>;
@@ -57,7 +58,12 @@ export type RestOptions = {
 };
 
 /** Who was refused what. */
-export type Refused = { operation: Operation | null; principal: Principal | null; requestId: string };
+export type Refused = {
+  operation: Operation | null;
+  principal: Principal | null;
+  requestId: string;
+  callerRequestId: string | null;
+};
 
 /** One call of a procedure on its way through trpc-to-openapi. */
 type Call = {
@@ -109,9 +115,10 @@ export function restHandler(
       return;
     }
     const requestId = options.requestId(res);
-    const info: Refused = { operation: null, principal: null, requestId };
+    const callerRequestId = callerRequestIdOf(req);
+    const info: Refused = { operation: null, principal: null, requestId, callerRequestId };
     const refuse = (error: unknown) => {
-      const answer = answerOf(error, requestId);
+      const answer = answerOf(error, shownRequestIdOf(res));
       options.onRefused?.(error, answer, info);
       return answer;
     };

@@ -4,7 +4,7 @@ import { visibleLine } from '@quartermaster/contracts/visible-text.ts';
 import { findProvider } from '@quartermaster/db/repositories/providers.ts';
 import { scopeOf } from '@quartermaster/db/tenancy.ts';
 import { OutboundFailure, seconds, statusFailure } from '../outbound/failure.ts';
-import { openSecret } from '../provider-credentials/secret.ts';
+import { type OpenedSecret, openSecret } from '../provider-credentials/secret.ts';
 import type { Services } from '../services.ts';
 import type { Listing } from './listing.ts';
 import { SyncInterrupted } from './runs.ts';
@@ -51,11 +51,11 @@ export async function fetchListing(
     const totalMs = Math.min(limits.totalMs, Math.max(1, Math.round(end - performance.now())));
     let sentCredential = false;
     try {
+      await requireSame(services, provider);
+      // A secret that was put for another address meanwhile is not opened: it is bound to that one.
       const secret = await openSecret(services, provider);
       sentCredential = secret !== null;
-      // After the secret: one that was put for another address must not go to this one.
-      await requireSame(services, provider);
-      const listing = await ask(services, provider, { headers: secret?.headers ?? {}, totalMs, signal, onProgress });
+      const listing = await ask(services, provider, { secret, totalMs, signal, onProgress });
       if (secret && (await repeats(listing, secret.text)))
         throw new OutboundFailure('it lists the credential that it was sent');
       return listing;
@@ -81,11 +81,11 @@ async function ask(
   services: Services,
   provider: SyncableProvider,
   {
-    headers,
+    secret,
     totalMs,
     signal,
     onProgress,
-  }: { headers: Record<string, string>; totalMs: number; signal: AbortSignal; onProgress: Run['onProgress'] },
+  }: { secret: OpenedSecret | null; totalMs: number; signal: AbortSignal; onProgress: Run['onProgress'] },
 ): Promise<Listing> {
   const { outbound: policy, syncs, now, log } = services;
   const baseUrl = new URL(provider.baseUrl);
@@ -93,7 +93,8 @@ async function ask(
   const { openOutbound } = await import('../outbound/outbound.ts');
   const { listMcp } = await import('./mcp.ts');
   const { listModels } = await import('./openai.ts');
-  const outbound = openOutbound({ baseUrl, headers, signal, log }, policy, { ...syncs.limits, totalMs });
+  const { headers, boundUrl } = secret ?? { headers: {}, boundUrl: null };
+  const outbound = openOutbound({ baseUrl, headers, boundUrl, signal, log }, policy, { ...syncs.limits, totalMs });
   try {
     return provider.kind === 'mcp'
       ? await listMcp(outbound, provider, { timeoutMs: totalMs, onProgress })

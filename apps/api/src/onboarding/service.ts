@@ -1,9 +1,10 @@
 import type { RegisterInput, Registration } from '@quartermaster/contracts/onboarding.ts';
 import type { Operation } from '@quartermaster/contracts/operation.ts';
 import { newUserId } from '@quartermaster/db/ids.ts';
-import { insertAuditEvents } from '@quartermaster/db/repositories/audit-events.ts';
+import type { NewAuditEvent } from '@quartermaster/db/repositories/audit-events.ts';
 import { deleteUnclaimedUsers, insertUser, type NewUser } from '@quartermaster/db/repositories/users.ts';
 import { inTransaction } from '@quartermaster/db/transaction.ts';
+import { appendAuditEvents } from '../audit-events/mac.ts';
 import { write } from '../audit-events/write.ts';
 import { removeInBatches } from '../remove-in-batches.ts';
 import type { Services } from '../services.ts';
@@ -12,7 +13,9 @@ import type { Context } from '../trpc.ts';
 const UNCLAIMED_AFTER_MS = 30 * 24 * 60 * 60 * 1000;
 const REMOVED_AT_ONCE = 100;
 
-type RegistrationContext = Pick<Context, 'services' | 'requestId' | 'address'> & { operation: Operation };
+type RegistrationContext = Pick<Context, 'services' | 'requestId' | 'callerRequestId' | 'address'> & {
+  operation: Operation;
+};
 
 /**
  * Registers a user. The answer is made of the request alone, but for the id, and an email that is known takes the same
@@ -61,16 +64,16 @@ export async function registerUser(ctx: RegistrationContext, body: RegisterInput
 }
 
 /** Removes who registered 30 days ago, never signed in and belongs nowhere. Answers how many. */
-export async function removeUnclaimedUsers(services: Pick<Services, 'db' | 'now'>): Promise<number> {
+export async function removeUnclaimedUsers(services: Pick<Services, 'db' | 'now' | 'secrets'>): Promise<number> {
   const now = services.now();
   const createdBefore = new Date(now.getTime() - UNCLAIMED_AFTER_MS).toISOString();
   return removeInBatches(REMOVED_AT_ONCE, (most) =>
     inTransaction(services.db, async (trx) => {
       const ids = await deleteUnclaimedUsers(trx, createdBefore, most);
-      await insertAuditEvents(
+      await appendAuditEvents(
         trx,
+        { secrets: services.secrets, now },
         ids.map((id) => ({ ...REMOVAL, target: { type: 'user', id } })),
-        now,
       );
       return ids.length;
     }),
@@ -88,4 +91,4 @@ const REMOVAL = {
   changedFields: [],
   count: 1,
   requestId: '',
-} satisfies Omit<Parameters<typeof insertAuditEvents>[1][number], 'target'>;
+} satisfies Omit<NewAuditEvent, 'target'>;

@@ -6,6 +6,7 @@ import type { Principal } from '../access/principal.ts';
 import { inFairTurn } from '../rate-limits/fair-turns.ts';
 import { ApiError } from '../errors.ts';
 import { type Answer, answerOf } from '../http/problems.ts';
+import { shownRequestIdOf } from '../http/request-id.ts';
 import { sendText } from '../http/send.ts';
 import type { Identify } from '../rate-limits/identify.ts';
 import type { Services } from '../services.ts';
@@ -77,7 +78,7 @@ export function otlpReceiver({ services, identify, maxBytes, readTimeoutMs = REA
       send(req, res, encoding, { status: 200, body: encoding.response(refused) });
     } catch (error) {
       const known = error instanceof OtlpDecodeError ? new ApiError('request_malformed', error.message) : error;
-      const answer = answerOf(known, receipt.requestId);
+      const answer = answerOf(known, shownRequestIdOf(res));
       receipt.onRefused(known, answer, caller);
       for (const [name, value] of Object.entries(answer.headers)) res.setHeader(name, value);
       const message = detailOf(answer.body);

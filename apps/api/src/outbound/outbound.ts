@@ -3,6 +3,7 @@ import { callbackify } from 'node:util';
 import type { Logger } from 'pino';
 import { Agent, fetch as undiciFetch } from 'undici';
 import { VERSION } from '../config.ts';
+import { isWithinBinding } from '../provider-credentials/binding.ts';
 import { isAllowedAddress, type Network } from './addresses.ts';
 import { OutboundFailure, seconds, transportFailure } from './failure.ts';
 import type { Resolver } from './resolver.ts';
@@ -29,6 +30,7 @@ export type OutboundPolicy = {
 type Conversation = {
   baseUrl: URL;
   headers: Record<string, string>;
+  boundUrl?: string | null;
   signal: AbortSignal;
   log: Pick<Logger, 'warn'>;
 };
@@ -56,11 +58,12 @@ const MEGABYTE = 1024 * 1024;
  * for it: the socket gets that address and never the name, so that no second look-up can lead elsewhere.
  *
  * @param headers go with each request, a credential among them
+ * @param boundUrl what the credential is bound to: a request beside it is refused
  * @param signal ends the conversation from outside
  * @param log is told what callers are not: what names of the network around this host resolve to
  */
 export function openOutbound(
-  { baseUrl, headers, signal: outer, log }: Conversation,
+  { baseUrl, headers, boundUrl = null, signal: outer, log }: Conversation,
   { allowed, resolver }: OutboundPolicy,
   limits: OutboundLimits,
 ): Outbound {
@@ -112,6 +115,9 @@ export function openOutbound(
       signal.throwIfAborted();
       const target = new URL(url);
       if (target.origin !== baseUrl.origin) throw fail(new OutboundFailure('it leads to another origin'));
+      if (boundUrl !== null && !isWithinBinding(boundUrl, target)) {
+        throw fail(new OutboundFailure('it leads out of the path that its credential is for'));
+      }
       // A literal address is connected to without a look-up.
       if (isIP(host) !== 0 && !isAllowedAddress(host, allowed)) throw fail(notAllowed(`the address ${host}`));
       const sent = new Headers(init.headers);

@@ -4,22 +4,40 @@ import { scopeOf } from '@quartermaster/db/tenancy.ts';
 import { SecretUnreadableError } from '../crypto/secret-box.ts';
 import { OutboundFailure } from '../outbound/failure.ts';
 import type { Services } from '../services.ts';
+import { isBoundTo } from './binding.ts';
 
 /** When a secret was last used is known to this precision, so that using one seldom writes. */
 const TOUCH_MS = 60_000;
 
-/** The associated data of a provider's secret: elsewhere, its ciphertext does not open. */
-export function secretIdentity(secret: { tenantId: string; providerId: string; id: string }): string {
-  return `provider_secret:${secret.tenantId}/${secret.providerId}/${secret.id}`;
+type SecretRecord = { tenantId: string; providerId: string; id: string };
+
+/** How a secret is sent: where to, in which header, and behind which word. */
+type SentAs = { boundUrl: string | null; header: string | null; scheme: string | null };
+
+/**
+ * The associated data of a provider's secret. A ciphertext that was copied to another record does not open, and neither
+ * does one whose record says another address or header than the one that it was stored for.
+ */
+export function secretIdentity({ tenantId, providerId, id, boundUrl, header, scheme }: SecretRecord & SentAs): string {
+  return `provider_secret:${JSON.stringify([tenantId, providerId, id, boundUrl, header, scheme])}`;
 }
 
-/** A credential, opened to be sent now, and to be kept nowhere. */
-export type OpenedSecret = { text: string; headers: Record<string, string> };
+/** The same before secrets were bound to addresses: read at the start of an upgraded service alone. */
+export function formerSecretIdentity({ tenantId, providerId, id }: SecretRecord): string {
+  return `provider_secret:${tenantId}/${providerId}/${id}`;
+}
+
+/**
+ * A credential, opened to be sent now, and to be kept nowhere.
+ *
+ * `boundUrl`: requests outside of it do not carry the credential.
+ */
+export type OpenedSecret = { text: string; headers: Record<string, string>; boundUrl: string };
 
 /**
  * The credential in use of a provider; null where it has none.
  *
- * @throws OutboundFailure where it ended, or no key opens it
+ * @throws OutboundFailure where it ended, no key opens it, or it was stored for another address
  */
 export async function openSecret(
   { db, now, secrets }: Pick<Services, 'db' | 'now' | 'secrets'>,
@@ -29,19 +47,24 @@ export async function openSecret(
   const time = now();
   const secret = await findSealedSecret(db, scope, provider.id, time);
   if (!secret) return null;
-  const { credential, sealed, header, scheme } = secret;
+  const { credential, sealed, header, scheme, boundUrl } = secret;
   if (credential.status === 'expired') throw new OutboundFailure('the credential of the provider has expired');
+  if (boundUrl === null || !isBoundTo(boundUrl, provider.baseUrl)) {
+    throw new OutboundFailure('the credential of the provider was stored for another address');
+  }
   const text = opened();
   await touchProviderSecret(db, scope, credential.id, { unlessSince: new Date(time.getTime() - TOUCH_MS), now: time });
-  return { text, headers: { [header]: scheme === null ? text : `${scheme} ${text}` } };
+  return { text, headers: { [header]: scheme === null ? text : `${scheme} ${text}` }, boundUrl };
 
   function opened(): string {
     try {
       const { tenantId, id } = provider;
-      return secrets.open(sealed, secretIdentity({ tenantId, providerId: id, id: credential.id }));
+      const record = { tenantId, providerId: id, id: credential.id };
+      return secrets.open(sealed, secretIdentity({ ...record, boundUrl, header, scheme }));
     } catch (error) {
       if (!(error instanceof SecretUnreadableError)) throw error;
-      throw new OutboundFailure('the credential of the provider cannot be opened: its key is not configured');
+      const why = 'its key is not configured, or its record was changed';
+      throw new OutboundFailure(`the credential of the provider cannot be opened: ${why}`);
     }
   }
 }

@@ -18,6 +18,7 @@ import { notFound } from '../providers/service.ts';
 import { settleCredential } from '../recommendations/settle.ts';
 import type { Services } from '../services.ts';
 import type { CallerContext } from '../trpc.ts';
+import { bindingOf } from './binding.ts';
 import { detachCredentials } from './detach.ts';
 import { secretIdentity } from './secret.ts';
 
@@ -48,12 +49,14 @@ export async function putCredential(
       const task = { kind: 'rotate_credential', subject: { type: 'credential', id: replaced.id } } as const;
       await finishOperatorTask(trx, scope, task, 'succeeded', now);
     }
-    const identity = secretIdentity({ tenantId: provider.tenantId, providerId: provider.id, id });
+    const sent = { ...sentAs(body), boundUrl: bindingOf(provider.baseUrl) };
+    const identity = secretIdentity({ tenantId: provider.tenantId, providerId: provider.id, id, ...sent });
     const credential = await insertProviderSecret(
       trx,
       provider,
       {
-        ...{ id, providerId: provider.id, slot, name, expiresAt, ...sentAs(body) },
+        ...sent,
+        ...{ id, providerId: provider.id, slot, name, expiresAt },
         sealed: ctx.services.secrets.seal(body.secret, identity),
         createdBy: principalName(ctx.principal),
         // One on standby follows the one in use, and so does what replaces it.

@@ -3,6 +3,7 @@ import type { Database } from '@quartermaster/db/database.ts';
 import { folded } from '@quartermaster/db/queries.ts';
 import { findGatewayOfProvider } from '@quartermaster/db/repositories/gateways.ts';
 import { deleteInventory } from '@quartermaster/db/repositories/inventory.ts';
+import { listSecretBindings } from '@quartermaster/db/repositories/provider-secrets.ts';
 import {
   findProvider,
   insertProvider,
@@ -13,6 +14,7 @@ import { scopeOf } from '@quartermaster/db/tenancy.ts';
 import { existingPlace } from '../access/places.ts';
 import { type Change as AuditedChange, changedFields, write } from '../audit-events/write.ts';
 import { ApiError, whenTaken } from '../errors.ts';
+import { isBoundTo } from '../provider-credentials/binding.ts';
 import { detachCredentials } from '../provider-credentials/detach.ts';
 import { settleProvider } from '../recommendations/settle.ts';
 import type { CallerContext } from '../trpc.ts';
@@ -46,8 +48,11 @@ export async function changeProvider(ctx: CallerContext, id: string, body: Updat
       nameTaken(change.name ?? provider.name),
     );
     if (!updated) throw notFound();
-    // A secret does not follow to another host.
-    if (originOf(provider) !== originOf(updated)) await detachCredentials(trx, record, updated, now);
+    // A secret does not follow to another host, nor out of the path that it was stored for.
+    const bindings = provider.baseUrl === updated.baseUrl ? [] : await listSecretBindings(trx, scopeOf(updated), id);
+    if (bindings.some((boundUrl) => !isBoundTo(boundUrl, updated.baseUrl))) {
+      await detachCredentials(trx, record, updated, now);
+    }
     const isRenamed = folded(provider.name) !== folded(updated.name);
     const rekeyed = isRenamed ? await rekeyModels(trx, { provider: updated, formerName: provider.name }, now) : null;
     // Manifests name it, and risk depends on where it is and whether it is declared.
@@ -91,11 +96,6 @@ export async function requireProvider(ctx: CallerContext, id: string): Promise<P
   const provider = await findProvider(ctx.services.db, ctx.reach, id);
   if (!provider) throw notFound();
   return provider;
-}
-
-/** Null: it has no address. */
-function originOf({ baseUrl }: Provider): string | null {
-  return baseUrl === null ? null : new URL(baseUrl).origin;
 }
 
 export function notFound(): ApiError {

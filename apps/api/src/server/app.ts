@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import { createExpressMiddleware } from '@trpc/server/adapters/express';
 import express, { type Express, type Request, type Response } from 'express';
@@ -10,6 +9,7 @@ import { docsRouter } from '../http/docs.ts';
 import { openApiDocument } from '../http/openapi.ts';
 import { answerOf } from '../http/problems.ts';
 import { restHandler } from '../http/rest.ts';
+import { callerRequestIdOf, requestIdOf, setRequestId, shownRequestIdOf } from '../http/request-id.ts';
 import { sendAnswer } from '../http/send.ts';
 import { otlpReceiver } from '../otlp/receiver.ts';
 import type { Preconditions } from '../preconditions/require-match.ts';
@@ -19,11 +19,11 @@ import type { RequestLimits } from '../rate-limits/limits.ts';
 import { appRouter, procedures } from '../router.ts';
 import type { Services } from '../services.ts';
 import { jwksHandler } from '../signing-keys/jwks-handler.ts';
-import type { Context } from '../trpc.ts';
+import { type Context, shownId } from '../trpc.ts';
 import { clientAddress, type Trust } from './client-address.ts';
 import { noteRefusal, operationOf } from './note-refusal.ts';
 import { type CountPublic, countPublicPaths, publicCounter, readinessHandler } from './public-paths.ts';
-import { noteOperation, requestLog } from './request-log.ts';
+import { loggedCallerId, noteOperation, requestLog } from './request-log.ts';
 import { trpcCaller, trpcCallerOf, refuseNoCalls } from './trpc-caller.ts';
 
 type AppOptions = {
@@ -38,9 +38,6 @@ type AppOptions = {
   /** Whether every answer is held against its contract, which costs as much as making it. */
   checkAnswers: boolean;
 };
-
-/** A request id that a caller may choose. */
-const REQUEST_ID = /^[A-Za-z0-9._-]{1,128}$/;
 
 /** The paths that are there to be read, and nothing else. */
 const READABLE = /^\/(healthz|readyz|openapi\.json|\.well-known\/jwks\.json|docs(\/.*)?)?$/;
@@ -64,11 +61,18 @@ export function createApp(options: AppOptions): RequestListener {
   // Only what has no path of its own in Express: /v1 alone, and targets in absolute form.
   app.use((req, res, next) => void v1(req, res, next));
   app.use((req, res) => {
-    sendAnswer(req, res, answerOf(new ApiError('route_not_found', 'There is nothing at this path.'), requestIdOf(res)));
+    sendAnswer(
+      req,
+      res,
+      answerOf(new ApiError('route_not_found', 'There is nothing at this path.'), shownRequestIdOf(res)),
+    );
   });
   app.use((error: unknown, req: Request, res: Response, _next: unknown) => {
-    const answer = answerOf(error, requestIdOf(res));
-    if (answer.unexpected) services.log.error({ err: error, requestId: requestIdOf(res) }, 'request failed');
+    const answer = answerOf(error, shownRequestIdOf(res));
+    if (answer.unexpected) {
+      const requestId = requestIdOf(res);
+      services.log.error({ err: error, requestId, ...loggedCallerId(req) }, 'request failed');
+    }
     sendAnswer(req, res, answer);
   });
   return (req, res) => {
@@ -92,13 +96,8 @@ export function whileStarting(): RequestListener {
     setRequestId(req, res);
     for (const [name, value] of secure) res.setHeader(name, value);
     const starting = new ApiError('service_unavailable', 'The service is starting. Try again in a moment.');
-    sendAnswer(req, res, answerOf(starting, requestIdOf(res)));
+    sendAnswer(req, res, answerOf(starting, shownRequestIdOf(res)));
   };
-}
-
-function setRequestId({ headers }: IncomingMessage, res: ServerResponse): void {
-  const given = headers['x-request-id'];
-  res.setHeader('X-Request-Id', typeof given === 'string' && REQUEST_ID.test(given) ? given : randomUUID());
 }
 
 function mountPaths(
@@ -179,6 +178,7 @@ function v1Handler({ services, config, checkAnswers }: AppOptions, { identify, a
     identify,
     createContext: (req, _res, principal, requestId) => ({
       ...{ services, requestId, principal },
+      callerRequestId: callerRequestIdOf(req),
       address: addressOf(req),
       ...preconditionsOf(req),
     }),
@@ -192,7 +192,8 @@ function v1Handler({ services, config, checkAnswers }: AppOptions, { identify, a
         operation,
         requestId,
         onRefused: (error, answer, principal) => {
-          noteRefusal(services, { error, answer, info: { operation, principal, requestId } });
+          const info = { operation, principal, requestId, callerRequestId: callerRequestIdOf(req) };
+          noteRefusal(services, { error, answer, info });
         },
       });
     },
@@ -212,26 +213,23 @@ function trpcHandler(services: Services) {
     },
     responseMeta: ({ errors, ctx }) => {
       const [error] = errors;
-      return error ? { headers: answerOf(error, ctx?.requestId ?? '').headers } : {};
+      return error ? { headers: answerOf(error, shownId(ctx)).headers } : {};
     },
     onError: ({ error, path, ctx }) => {
-      const requestId = ctx?.requestId ?? '';
-      const info = { operation: operationOf(path), principal: ctx?.principal ?? null, requestId };
-      noteRefusal(services, { error, answer: answerOf(error, requestId), info });
+      const { principal = null, requestId = '', callerRequestId = null } = ctx ?? {};
+      const info = { operation: operationOf(path), principal, requestId, callerRequestId };
+      noteRefusal(services, { error, answer: answerOf(error, shownId(ctx)), info });
     },
   });
 }
 
 function contextOf(services: Services, req: Request, requestId: string): Omit<Context, 'principal'> {
-  return { services, requestId, address: req.ip ?? '', ...preconditionsOf(req) };
+  const callerRequestId = callerRequestIdOf(req);
+  return { services, requestId, callerRequestId, address: req.ip ?? '', ...preconditionsOf(req) };
 }
 
 function preconditionsOf({ headers }: IncomingMessage): Preconditions {
   return { ifMatch: headers['if-match'], ifNoneMatch: headers['if-none-match'] };
-}
-
-function requestIdOf(res: ServerResponse): string {
-  return String(res.getHeader('X-Request-Id'));
 }
 
 async function databaseAnswers({ db }: Services): Promise<boolean> {

@@ -1,7 +1,6 @@
 import { rename, rm, writeFile } from 'node:fs/promises';
 import type { Database } from '@quartermaster/db/database.ts';
 import { newId } from '@quartermaster/db/ids.ts';
-import { insertAuditEvents } from '@quartermaster/db/repositories/audit-events.ts';
 import { insertApiKey } from '@quartermaster/db/repositories/credentials.ts';
 import {
   findServiceAccounts,
@@ -12,12 +11,16 @@ import {
 import { ensurePlace } from '@quartermaster/db/repositories/tenants.ts';
 import { inTransaction } from '@quartermaster/db/transaction.ts';
 import { mintApiKey, parseApiKey } from '../access/api-key-format.ts';
+import { appendAuditEvents } from '../audit-events/mac.ts';
 import { type Config, ConfigError } from '../config.ts';
+import type { Services } from '../services.ts';
 import { explainUnwritable, makeFolderOf, pathBesideDatabase } from './beside-database.ts';
 
 /** Where the first platform administrator stands. */
 export const BOOTSTRAP_PLACE = { tenantId: 'default', subTenantId: null };
 const ACCOUNT_ID = 'bootstrap';
+
+type BootstrapServices = Pick<Services, 'db' | 'now' | 'secrets'>;
 
 /**
  * Makes the first platform administrator where there never was one: the tenant `default`, in it the account `bootstrap`, and
@@ -29,19 +32,19 @@ const ACCOUNT_ID = 'bootstrap';
  * @throws {ConfigError} for a given key that is not well-formed, even where it is not needed
  */
 export async function bootstrap(
-  db: Database,
+  services: BootstrapServices,
   given: string | null,
-  now: Date,
   keep: (key: string) => Promise<void> = async () => {},
 ): Promise<string | null> {
+  const now = services.now();
   if (given !== null && parseApiKey(given) === null) {
     throw new ConfigError('QM_BOOTSTRAP_API_KEY: not a well-formed API key (qm_<key id>_<secret><checksum>)');
   }
-  return inTransaction(db, async (trx) => {
+  return inTransaction(services.db, async (trx) => {
     if (await hasPlatformAdministrator(trx)) return null;
     await ensurePlace(trx, BOOTSTRAP_PLACE, now);
     const accountId = await insertAdministrator(trx, now);
-    const key = await insertAdministratorKey(trx, accountId, given, now);
+    const key = await insertAdministratorKey({ ...services, db: trx }, accountId, given, now);
     if (given !== null) return null;
     await keep(key);
     return key;
@@ -52,13 +55,14 @@ export async function bootstrap(
  * A key for when all keys are lost: another one for the bootstrap account, or for an administrator of its own where that
  * account was deleted, disabled or demoted.
  */
-export async function recoverAdministrator(db: Database, now: Date): Promise<string> {
-  return inTransaction(db, async (trx) => {
+export async function recoverAdministrator(services: BootstrapServices): Promise<string> {
+  const now = services.now();
+  return inTransaction(services.db, async (trx) => {
     await ensurePlace(trx, BOOTSTRAP_PLACE, now);
     const [account] = await findServiceAccounts(trx, [BOOTSTRAP_PLACE], ACCOUNT_ID, now);
     const usable = account?.status === 'active' && account.platformAdministrator;
     const accountId = usable ? ACCOUNT_ID : await insertAdministrator(trx, now);
-    return insertAdministratorKey(trx, accountId, null, now);
+    return insertAdministratorKey({ ...services, db: trx }, accountId, null, now);
   });
 }
 
@@ -70,9 +74,8 @@ export async function recoverAdministrator(db: Database, now: Date): Promise<str
  * @throws {ConfigError} where the file cannot be written; then no administrator was made
  */
 export async function bootstrapToFile(
-  db: Database,
+  services: BootstrapServices,
   { databaseUrl, bootstrapApiKey }: Pick<Config, 'databaseUrl' | 'bootstrapApiKey'>,
-  now: Date,
 ): Promise<{ key: string; file: string } | null> {
   const what = 'QM_BOOTSTRAP_API_KEY: is not set, and the key that is made instead';
   const file = pathBesideDatabase(databaseUrl, 'bootstrap-key');
@@ -87,7 +90,7 @@ export async function bootstrapToFile(
     };
     let key: string | null = null;
     try {
-      key = await bootstrap(db, bootstrapApiKey, now, keep);
+      key = await bootstrap(services, bootstrapApiKey, keep);
     } finally {
       if (key === null) await rm(draft, { force: true });
     }
@@ -130,7 +133,7 @@ async function insertAdministrator(trx: Database, now: Date): Promise<string> {
 }
 
 async function insertAdministratorKey(
-  trx: Database,
+  { db: trx, secrets }: BootstrapServices,
   accountId: string,
   given: string | null,
   now: Date,
@@ -154,6 +157,6 @@ async function insertAdministratorKey(
     count: 1,
     requestId: '',
   };
-  await insertAuditEvents(trx, [event], now);
+  await appendAuditEvents(trx, { secrets, now }, [event]);
   return key;
 }

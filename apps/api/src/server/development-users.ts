@@ -1,5 +1,5 @@
 import type { Database } from '@quartermaster/db/database.ts';
-import { insertAuditEvents, type NewAuditEvent } from '@quartermaster/db/repositories/audit-events.ts';
+import type { NewAuditEvent } from '@quartermaster/db/repositories/audit-events.ts';
 import {
   type DevelopmentUser,
   findDevelopmentUsers,
@@ -12,7 +12,9 @@ import { deleteMembershipsOf } from '@quartermaster/db/repositories/memberships.
 import { eraseUser } from '@quartermaster/db/repositories/users.ts';
 import { EVERYWHERE } from '@quartermaster/db/tenancy.ts';
 import { inTransaction } from '@quartermaster/db/transaction.ts';
+import { appendAuditEvents } from '../audit-events/mac.ts';
 import { type Config, ConfigError } from '../config.ts';
+import type { Services } from '../services.ts';
 import { ADMINISTRATOR } from './dev-identity.ts';
 
 /** Users that a start counts, and that a removal looks up at a time. */
@@ -46,19 +48,25 @@ export async function refuseDevelopmentUsers(
 
 /** Removes these users with their memberships, and ends the keys and sessions that they made. Each user is a transaction. */
 export async function removeDevelopmentUsers(
-  db: Database,
-  { issuer, now }: { issuer: string | null; now: Date },
+  services: Pick<Services, 'db' | 'now' | 'secrets'>,
+  issuer: string | null,
 ): Promise<Removed[]> {
+  const { db } = services;
   const removed: Removed[] = [];
   const by = { issuer, administrator: ADMINISTRATOR.email };
   for (;;) {
     const users = await findDevelopmentUsers(db, by, MOST_AT_A_TIME);
     if (users.length === 0) return removed;
-    for (const user of users) removed.push(await inTransaction(db, (trx) => removeUser(trx, user, now)));
+    for (const user of users)
+      removed.push(await inTransaction(db, (trx) => removeUser({ ...services, db: trx }, user)));
   }
 }
 
-async function removeUser(trx: Database, user: DevelopmentUser, now: Date): Promise<Removed> {
+async function removeUser(
+  { db: trx, now: clock, secrets }: Pick<Services, 'db' | 'now' | 'secrets'>,
+  user: DevelopmentUser,
+): Promise<Removed> {
+  const now = clock();
   const { keys, sessions: openedWithKeys } = await revokeKeysMadeBy(trx, user.id, now);
   const sessions = openedWithKeys + (await revokeSessionsOf(trx, EVERYWHERE, `user:${user.id}`, now));
   await deleteMembershipsOf(trx, user.id);
@@ -70,7 +78,7 @@ async function removeUser(trx: Database, user: DevelopmentUser, now: Date): Prom
       eventOf({ place: { tenantId, subTenantId }, target: { type: 'api_key', id }, changedFields: ['revokedAt'] }),
     ),
   ];
-  await insertAuditEvents(trx, events, now);
+  await appendAuditEvents(trx, { secrets, now }, events);
   return { user, keys, sessions };
 }
 

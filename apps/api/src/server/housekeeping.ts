@@ -29,11 +29,13 @@ const HOURLY: Record<string, (services: Services) => Promise<unknown>> = {
   'removing expired idempotency keys': removeExpiredKeys,
   'looking for expiring credentials': openRotations,
   'removing unused grants of sessions': removeUnusedGrants,
+  // Last: what the others removed leaves the files of the database.
+  'erasing what was removed': ({ erasures }) => erasures.settle('all'),
 };
 
 /** What the service does without being asked. @returns what ends it */
 export function startHousekeeping(services: Services): () => Promise<void> {
-  const { db, log, refusals, sealer } = services;
+  const { db, erasures, log, reads, refusals, sealer } = services;
   let running: Promise<void> = Promise.resolve();
   const run = (name: string, work: () => Promise<unknown>) => {
     running = running
@@ -57,6 +59,8 @@ export function startHousekeeping(services: Services): () => Promise<void> {
       syncs.startDue().catch((error: unknown) => log.error({ err: error }, 'looking for due syncs failed'));
     }, SYNC_CHECK_MS),
     setInterval(() => run('writing refusals', () => refusals.flush('over')), MINUTE_MS),
+    setInterval(() => run('writing reads', () => reads.flush('over')), MINUTE_MS),
+    setInterval(() => run('erasing what was removed', () => erasures.settle('noted')), MINUTE_MS),
     setInterval(() => run('removing past rate limits', () => removePastWindows(services)), MINUTE_MS),
     setInterval(() => run('adding up stored bytes', () => addUpStoredBytes(db)), MINUTE_MS),
     setInterval(keepHouse, HOUR_MS),

@@ -1,42 +1,39 @@
-import type { ErrorCode } from '@quartermaster/contracts/errors.ts';
 import { isOperation, type Operation } from '@quartermaster/contracts/operation.ts';
 import { TRPCError } from '@trpc/server';
-import { ApiError } from '../errors.ts';
+import { noteRefused } from '../audit-events/refusals.ts';
+import { ApiError, ValidationFailure } from '../errors.ts';
 import type { Answer } from '../http/problems.ts';
 import type { Refused } from '../http/rest.ts';
 import { procedures } from '../router.ts';
 import type { Services } from '../services.ts';
 
-/** Statuses whose refusals of authenticated callers belong in the audit. */
-const AUDITED = [403, 409];
+/** Refusals of authenticated callers that belong in the audit, by their status. */
+const AUDITED: Record<number, 'denied' | 'failure'> = { 403: 'denied', 404: 'denied', 409: 'failure' };
 
 /** What follows from a refusal, whichever way the request came in: log, counters, audit. */
 export function noteRefusal(
   services: Services,
   { error, answer, info }: { error: unknown; answer: Answer; info: Refused },
 ): void {
-  const { operation, principal, requestId } = info;
+  const { operation, principal, requestId, callerRequestId } = info;
   const operationId = operation?.operationId ?? null;
+  const caller = callerRequestId === null ? {} : { callerRequestId };
   if (answer.unexpected) {
     const thrown = error instanceof TRPCError && error.cause ? error.cause : error;
-    services.log.error({ err: thrown, requestId, operationId }, 'request failed');
+    services.log.error({ err: thrown, requestId, ...caller, operationId }, 'request failed');
   }
-  const reason = error instanceof ApiError ? error.reason : null;
+  const missing = error instanceof ValidationFailure ? error.missing : null;
+  const reason = error instanceof ApiError ? error.reason : missing;
   if (reason === null) return;
   if (answer.status === 401) services.metrics.refusedCredentials.inc({ reason });
   if (principal === null) {
-    if (answer.status === 403) services.log.warn({ requestId, operationId, reason }, 'caller refused');
+    if (answer.status === 403) services.log.warn({ requestId, ...caller, operationId, reason }, 'caller refused');
     return;
   }
-  if (operation === null || !AUDITED.includes(answer.status)) return;
-  const { status } = answer;
-  services.refusals.note({
-    principal,
-    operationId: operation.operationId,
-    reason: reason satisfies ErrorCode,
-    status,
-    requestId,
-  });
+  const outcome = missing === null ? AUDITED[answer.status] : 'denied';
+  if (operation === null || outcome === undefined) return;
+  const refusal = { principal, operationId: operation.operationId, reason, outcome, requestId, ...caller };
+  noteRefused(services.refusals, refusal);
 }
 
 /** The operation behind a tRPC path. */

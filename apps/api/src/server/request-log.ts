@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { callerRequestIdOf, requestIdOf } from '../http/request-id.ts';
 import type { Services } from '../services.ts';
 
 /** Which operation an answer is of, for the log line and the metrics. */
@@ -9,6 +10,12 @@ type Logged = ServerResponse & { [OPERATION]?: string };
 /** Says which operation a request turned out to be. */
 export function noteOperation(res: ServerResponse, operationId: string | undefined): void {
   if (operationId !== undefined) (res as Logged)[OPERATION] = operationId;
+}
+
+/** The caller's own id of a request, where they sent one. */
+export function loggedCallerId(req: IncomingMessage): { callerRequestId?: string } {
+  const callerRequestId = callerRequestIdOf(req);
+  return callerRequestId === null ? {} : { callerRequestId };
 }
 
 /** One log line a request: nothing of its headers, query and body, since secrets may stand there. */
@@ -34,7 +41,8 @@ export function requestLog({ log, metrics }: Services) {
       if (operationId !== undefined) timerOf(operationId, status).observe(durationMs / 1000);
       log.info(
         {
-          requestId: res.getHeader('X-Request-Id'),
+          requestId: requestIdOf(res),
+          ...loggedCallerId(req),
           method: req.method,
           path: pathOf(target).slice(0, 512),
           operationId,

@@ -4,10 +4,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { migrate, openDatabase } from '@quartermaster/db/database.ts';
 import pino, { type Logger } from 'pino';
 import { createTokenVerifier } from '../access/bearer.ts';
-import { refusalLog } from '../audit-events/refusal-log.ts';
+import { FURTHER_READS } from '../audit-events/reads.ts';
+import { FURTHER_REFUSALS } from '../audit-events/refusals.ts';
+import { renewMacs } from '../audit-events/renew-macs.ts';
 import { sealer, signLostHeads } from '../audit-events/seal.ts';
+import { summedEvents } from '../audit-events/summed-events.ts';
 import { type Config, ROOT } from '../config.ts';
-import { resealSecrets } from '../crypto/reseal.ts';
+import { resealSecrets, upgradeSecrets } from '../crypto/reseal.ts';
+import { createErasures } from '../erasures.ts';
 import { CONNECTION_LIMITS, type ConnectionLimits } from '../http/limits.ts';
 import { dropUnreadableAnswers } from '../idempotency/reseal.ts';
 import { SYNC_LIMITS, type SyncLimits, syncRuns } from '../inventory-sync/runs.ts';
@@ -94,6 +98,7 @@ export async function startServer(config: Config, parts: Parts = {}): Promise<Ru
     await refuseUnfinishedMove(db);
     await refuseDevelopmentUsers(db, config);
     const secrets = await openSecretBox(db, config, now);
+    await upgradeSecrets({ db, log, secrets });
     if (config.formerSecretKeys.length > 0) await resealSecrets({ db, log, secrets });
 
     // The address is known once it listens; the app is built from it.
@@ -138,9 +143,17 @@ export async function startServer(config: Config, parts: Parts = {}): Promise<Ru
       metrics,
       syncs,
       outbound: { allowed: config.allowedNetworks, resolver: parts.resolver ?? resolveAll },
+      erasures: createErasures({ db, log }),
       cursors: cursorCodec(secrets.derive('cursors')),
       sealer: sealer({ db, log, metrics, now, secrets, publicUrl }),
-      refusals: refusalLog(db, now, () => metrics.refusalsDropped.inc()),
+      refusals: summedEvents(
+        { db, now, secrets },
+        { overflow: FURTHER_REFUSALS, onDropped: () => metrics.refusalsDropped.inc() },
+      ),
+      reads: summedEvents(
+        { db, now, secrets },
+        { overflow: FURTHER_READS, onDropped: () => metrics.readsDropped.inc() },
+      ),
       ...{ registrations, organizations },
       turns: new FairTurns(),
       tenantLimits: new TenantLimits(now),
@@ -151,12 +164,15 @@ export async function startServer(config: Config, parts: Parts = {}): Promise<Ru
       await replaceLostKey(services);
       await dropUnreadableAnswers(services);
       await signLostHeads(services);
+      const vouched = await renewMacs(services, 'all');
+      if (vouched > 0) log.warn({ vouched }, 'audit events that wait were vouched for as they are: the key is lost');
     }
     // Once nothing can fail any more: a key that was made must also be shown.
-    const made = parts.bootstrapKeyToFile === true ? await bootstrapToFile(db, config, now()) : null;
-    const bootstrapKey = made?.key ?? (await bootstrap(db, config.bootstrapApiKey, now()));
+    const made = parts.bootstrapKeyToFile === true ? await bootstrapToFile(services, config) : null;
+    const bootstrapKey = made?.key ?? (await bootstrap(services, config.bootstrapApiKey));
     if (devIdentity) await seedDevAdministrator(services);
     opened.push(() => services.refusals.flush('all'));
+    opened.push(() => services.reads.flush('all'));
     if (parts.noHousekeeping !== true) opened.push(startHousekeeping(services));
     if (config.metricsPort !== null) {
       opened.push(await startMetrics(services, { port: config.metricsPort, hosts: config.metricsHosts }));

@@ -2,6 +2,7 @@ import * as contract from '@quartermaster/contracts/service-account-keys.ts';
 import { searchCredentials } from '@quartermaster/db/repositories/credentials.ts';
 import { scopeOf } from '@quartermaster/db/tenancy.ts';
 import { scopeOfQuery, type TenancyQuery } from '../access/places.ts';
+import { noteReads } from '../audit-events/reads.ts';
 import { answerPage } from '../pages.ts';
 import { requireServiceAccount } from '../service-accounts/service.ts';
 import { type CallerContext, conditionalEndpoint, endpoint, router } from '../trpc.ts';
@@ -18,7 +19,11 @@ export const serviceAccountKeysRouter = router({
     const account = await requireServiceAccount(db, scopeOfQuery(ctx, query), path.service_account_id, now());
     const scope = scopeOf(account);
     const filter = { kind: 'api_key', ownerId: account.id, status: query.status };
-    return answerPage(ctx, input, scope, (page) => searchCredentials(db, scope, filter, page, now()));
+    return answerPage(ctx, input, scope, async (page) => {
+      const keys = await searchCredentials(db, scope, filter, page, now());
+      await noteReads(ctx, keys.items, { type: 'service_account', id: account.id });
+      return keys;
+    });
   }),
 
   rotate: conditionalEndpoint(contract.rotateServiceAccountKey, current).mutation(

@@ -122,6 +122,15 @@ async function rotate(
   }
 }
 
+/**
+ * Whether a configured key opens the signing key as it stands in the database now, whatever this process remembers. True
+ * where there is none yet.
+ */
+export async function opensSigningKey(services: KeyServices): Promise<boolean> {
+  const newest = await findNewestSigningKey(services.db);
+  return newest === undefined || isReadable(services, newest);
+}
+
 function isReadable({ secrets }: KeyServices, { sealedKey, id }: SigningKey): boolean {
   try {
     secrets.open(sealedKey, signingKeyIdentity(id));

@@ -1,6 +1,7 @@
 import * as contract from '@quartermaster/contracts/traces.ts';
 import { listSpans, listTraces } from '@quartermaster/db/repositories/traces.ts';
 import { scopeOfQuery } from '../access/places.ts';
+import { noteReads } from '../audit-events/reads.ts';
 import { ApiError, valueError } from '../errors.ts';
 import { decodeJson } from '../otlp/json.ts';
 import { OtlpDecodeError } from '../otlp/span.ts';
@@ -22,7 +23,11 @@ export const tracesRouter = router({
   list: endpoint(contract.listTraces).query(({ ctx, input }) => {
     const scope = scopeOfQuery(ctx, input.query);
     const filter = { serviceName: input.query.service_name };
-    return answerPage(ctx, input, scope, (page) => listTraces(ctx.services.db, scope, filter, page));
+    return answerPage(ctx, input, scope, async (page) => {
+      const traces = await listTraces(ctx.services.db, scope, filter, page);
+      await noteReads(ctx, traces.items, null);
+      return traces;
+    });
   }),
 
   spans: endpoint(contract.listTraceSpans).query(({ ctx, input }) => {
@@ -30,8 +35,9 @@ export const tracesRouter = router({
     const traceId = input.path.trace_id.toLowerCase();
     return answerPage(ctx, input, scope, async (page) => {
       const spans = await listSpans(ctx.services.db, scope, traceId, page);
-      if (spans) return spans;
-      throw new ApiError('trace_not_found', 'No trace of this id in your reach.');
+      if (!spans) throw new ApiError('trace_not_found', 'No trace of this id in your reach.');
+      await noteReads(ctx, spans.items, { type: 'trace', id: traceId });
+      return spans;
     });
   }),
 });

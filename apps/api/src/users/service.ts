@@ -41,6 +41,7 @@ export async function deleteUser(ctx: CallerContext, id: string): Promise<User> 
     await deleteIdentitiesOf(trx, id);
     const erased = await eraseUser(trx, id, now);
     if (!erased) throw notFound();
+    ctx.services.erasures.note(trx);
     recordAt(record, memberships, { target: { type: 'user', id }, changed: ['status'] });
     return erased;
   });

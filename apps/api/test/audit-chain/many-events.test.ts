@@ -1,8 +1,9 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
-import { insertAuditEvents, type NewAuditEvent } from '@quartermaster/db/repositories/audit-events.ts';
+import type { NewAuditEvent } from '@quartermaster/db/repositories/audit-events.ts';
 import { scaled } from '@quartermaster/db/testing/scale.ts';
 import { inTransaction } from '@quartermaster/db/transaction.ts';
 import { expect, onTestFinished, test } from 'vitest';
+import { appendAuditEvents } from '../../src/audit-events/mac.ts';
 import { startTestServer } from '../support/server.ts';
 import { expectFaults, run, sealedTenant, tamper, verified } from './tampering.ts';
 
@@ -25,13 +26,13 @@ test(`${EVENTS} events are sealed and verified without holding the event loop`, 
     ...{ scheme: 'api_key', keyId: 'key_1', operation: 'update_provider', target: { type: 'provider', id: 'prov_1' } },
     ...{ outcome: 'success', reason: null, changedFields: ['baseUrl', 'name'], count: 1, requestId: 'request' },
   };
-  const { db, now, sealer } = server.services;
+  const { db, now, sealer, secrets } = server.services;
   for (let count = 0; count < EVENTS; count += OF_TRANSACTION) {
     await inTransaction(db, (trx) =>
-      insertAuditEvents(
+      appendAuditEvents(
         trx,
+        { secrets, now: now() },
         Array.from({ length: OF_TRANSACTION }, () => event),
-        now(),
       ),
     );
   }

@@ -97,7 +97,7 @@ let inserts = 0;
 const inserted = fc.record({ at, withLink: fc.boolean() }).map(
   ({ at, withLink }): Tampering => ({
     what: `a copy of ${at} is inserted ${withLink ? 'with' : 'without'} a link`,
-    named: withLink ? ['unsigned'] : ['inserted'],
+    named: withLink ? ['unsigned'] : ['forged'],
     async apply(db) {
       const event = await eventAt(db, tenantId, positionOf(at));
       const id = `aud_${String((inserts += 1)).padStart(26, 'z')}`;

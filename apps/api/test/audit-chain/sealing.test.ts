@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { type Database, openDatabase } from '@quartermaster/db/database.ts';
-import { insertAuditEvents } from '@quartermaster/db/repositories/audit-events.ts';
+import type { NewAuditEvent } from '@quartermaster/db/repositories/audit-events.ts';
 import { scaled } from '@quartermaster/db/testing/scale.ts';
 import { newTestDatabase } from '@quartermaster/db/testing/test-database.ts';
 import { inTransaction } from '@quartermaster/db/transaction.ts';
@@ -8,6 +8,7 @@ import { createLocalJWKSet, decodeJwt, decodeProtectedHeader, jwtVerify } from '
 import pino from 'pino';
 import { expect, onTestFinished, test } from 'vitest';
 import { emptyChain, hashOf, leafOf } from '../../src/audit-events/chain.ts';
+import { appendAuditEvents } from '../../src/audit-events/mac.ts';
 import { writeAsSystem } from '../../src/audit-events/write.ts';
 import { readConfig } from '../../src/config.ts';
 import { startServer } from '../../src/server/start.ts';
@@ -229,10 +230,10 @@ test('more events than one batch are sealed in one pass, while others write', { 
   const { size } = await verified(server, key);
   const event = await eventOf(server, tenantId);
   await inTransaction(server.services.db, (trx) =>
-    insertAuditEvents(
+    appendAuditEvents(
       trx,
+      { secrets: server.services.secrets, now: server.services.now() },
       Array.from({ length: 3300 }, () => event),
-      server.services.now(),
     ),
   );
   const [write] = await Promise.all([
@@ -319,7 +320,7 @@ function key32(): string {
 }
 
 /** An event of a tenant, as the service inserts them. */
-async function eventOf(server: TestServer, tenantId: string): Promise<Parameters<typeof insertAuditEvents>[1][number]> {
+async function eventOf(server: TestServer, tenantId: string): Promise<NewAuditEvent> {
   const { items } = await server.ok('GET', `/v1/audit-events?limit=1&tenant_id=${tenantId}`, { as: server.admin });
   const { id: _id, tenantId: _tenant, subTenantId, createdAt: _created, updatedAt: _updated, ...event } = items[0];
   return { ...event, place: { tenantId, subTenantId } };

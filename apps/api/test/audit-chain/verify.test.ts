@@ -165,7 +165,7 @@ describe('what is done to the database is found, and named', () => {
         .execute(),
     );
     const answer = await verified(server, key);
-    expectFaults(answer, 'inserted@');
+    expectFaults(answer, 'forged@');
     expect(answer.faults[0].eventId).toBe(id);
   });
 
@@ -206,7 +206,7 @@ describe('what is done to the database is found, and named', () => {
       const size = (await linksOf(server.services.db, tenantId)).length - 1;
       const answer = await verified(server, key);
       // The link, and the event: it seals nothing.
-      expectFaults(answer, 'inserted@', 'inserted@');
+      expectFaults(answer, 'inserted@', 'forged@');
       expect(answer.faults.map(({ eventId }: Body) => eventId)).toEqual([id, id]);
       expect(answer.checked).toBe(size);
       const one = await verified(server, key, { limit: '1' });
@@ -232,7 +232,7 @@ describe('what is done to the database is found, and named', () => {
         .values({ ...row, id: '' })
         .execute(),
     );
-    expectFaults(await verified(server, key), 'inserted@');
+    expectFaults(await verified(server, key), 'forged@');
     let answer = await verified(server, key, { limit: '1' });
     while (answer.nextCursor !== null) {
       answer = await verified(server, key, { limit: '1', cursor: answer.nextCursor });
@@ -242,9 +242,9 @@ describe('what is done to the database is found, and named', () => {
 
   test.skipIf(onPostgres())('regression: links and heads at places that SQLite alone takes', async () => {
     for (const [place, ...faults] of [
-      [`'x'`, 'inserted@', 'inserted@'],
-      ['2.5', 'inserted@', 'inserted@'],
-      [String(2 ** 40), 'inserted@', 'inserted@'],
+      [`'x'`, 'inserted@', 'forged@'],
+      ['2.5', 'inserted@', 'forged@'],
+      [String(2 ** 40), 'inserted@', 'forged@'],
     ] as const) {
       const { tenantId, key } = await sealedTenant(server);
       const changed = await eventAt(server.services.db, tenantId, 3);
@@ -355,7 +355,7 @@ test('calls that go on from one another find the same as one call, and the last 
       .execute();
   });
   const whole = await verified(server, key);
-  expectFaults(whole, 'changed@2', 'removed@9', 'inserted@');
+  expectFaults(whole, 'changed@2', 'removed@9', 'forged@');
   for (const limit of ['1', '2', '3', '7']) {
     const faults: Body[] = [];
     let answer = await verified(server, key, { limit });

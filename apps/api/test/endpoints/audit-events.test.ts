@@ -38,6 +38,35 @@ test('an event says who did what to which record how, where and in which request
   });
 });
 
+test('regression: the request id is the one of the service, and the one that the caller sent stands beside it', async () => {
+  const { key, id } = await accountWithKey(server, { tenantId: 'request-ids-1' });
+  const as = { key };
+  const headers = { 'x-request-id': 'chosen-by-the-caller' };
+  for (const name of ['first', 'second']) {
+    const answered = await server.call('POST', '/v1/gateways', { as, headers, body: { name } });
+    expect(answered.headers.get('x-request-id')).toBe('chosen-by-the-caller');
+  }
+  const refused = await server.call('GET', '/v1/providers/none', { as, headers });
+  expect(refused.body.instance).toBe('chosen-by-the-caller');
+  const trpc = await server.call('GET', '/trpc/providers.get?input={"path":{"provider_id":"none"}}', { as, headers });
+  expect(trpc.body.error.data.instance).toBe('chosen-by-the-caller');
+  await server.services.refusals.flush('all');
+  const events = await auditOf(server, { actor_id: id });
+  expect(events).toHaveLength(3);
+  for (const event of events) {
+    expect(event.callerRequestId).toBe('chosen-by-the-caller');
+    expect(event.requestId).toMatch(/^[0-9a-f-]{36}$/);
+  }
+  expect(new Set(events.map(({ requestId }) => requestId)).size).toBe(3);
+  await server.call('POST', '/v1/gateways', {
+    as,
+    headers: { 'x-request-id': 'not {valid}' },
+    body: { name: 'third' },
+  });
+  const [last] = await auditOf(server, { actor_id: id });
+  expect(last).not.toHaveProperty('callerRequestId');
+});
+
 test('a user acts by bearer token, and their first sign-in is an event of its own', async () => {
   await accountWithKey(server, { tenantId: 'user-1' });
   const { id, token } = await memberWithToken(server, { tenantId: 'user-1' }, 'admin');

@@ -28,7 +28,10 @@ test('create_tenant keeps what it is given, and makes an id and defaults for the
   const given = { id: unique('tenant'), displayName: 'The tenant', settings };
   expect(await create(given)).toMatchObject({ ...given, subTenantIds: [] });
   const bare = await create({});
-  expect(bare).toMatchObject({ displayName: null, settings: { captureContent: false, spanRetentionDays: null } });
+  expect(bare).toMatchObject({
+    displayName: null,
+    settings: { captureContent: false, spanRetentionDays: null, auditReads: false },
+  });
   expect(bare.id).toMatch(/^ten_/);
   expect(await server.ok('GET', `${PATH}/${bare.id}`, { as: server.admin })).toEqual(bare);
   const [event, ...others] = await auditOf(server, { target_id: given.id });
@@ -84,10 +87,15 @@ test('settings are updated by presence each, and the audit names each that chang
       { captureContent: false, spanRetentionDays: 3650 },
       ['settings.captureContent', 'settings.spanRetentionDays'],
     ],
+    [
+      { auditReads: true },
+      { captureContent: false, spanRetentionDays: 3650, auditReads: true },
+      ['settings.auditReads'],
+    ],
   ];
   for (const [sent, settings, changedFields] of rows) {
     const updated = await put(sent);
-    expect(updated.settings).toEqual(settings);
+    expect(updated.settings).toEqual({ auditReads: false, ...settings });
     const events = await auditOf(server, { operation: 'update_tenant', target_id: id });
     expect(events[0].changedFields).toEqual(changedFields);
     for (const nothing of [sent, {}]) expect(await put(nothing)).toEqual(updated);

@@ -9,7 +9,14 @@ const EXEMPT_COLUMNS = ['last_used_at', 'last_seen_at'];
 const EXEMPT_TABLES =
   /^(sqlite_|kysely_|noted_changes|audit_(chain|heads|unsealed)$|idempotency_keys$|rate_limit_windows$)/;
 
-const INSERTED_REFUSAL = { table: 'audit_events', column: 'outcome', value: 'denied' };
+/** Events that are written later, summed: refusals, and reads where a tenant wants them in its audit. */
+const SUMMED_READS = [
+  ...['list_traces', 'list_trace_spans', 'search_credentials', 'list_service_account_keys'],
+  ...['further_reads', 'further_refusals'],
+];
+const SUMMED_TABLE = 'audit_events';
+const isSummed = (outcome: string, operation: string) =>
+  `(${outcome} = 'denied' or ${operation} in ('${SUMMED_READS.join(`', '`)}'))`;
 
 /** The notes of every row that is inserted, changed or deleted, made by triggers in the transaction that does it. */
 export type Changes = {
@@ -34,9 +41,8 @@ async function onSqlite(file: string): Promise<Changes> {
   for (const table of tables.filter((name) => !EXEMPT_TABLES.test(name))) {
     const columns = db.prepare(`select name from pragma_table_info('${table}')`).pluck().all() as string[];
     const differ = columns.filter((column) => !EXEMPT_COLUMNS.includes(column));
-    const { column, value } = INSERTED_REFUSAL;
     const conditions = {
-      insert: table === INSERTED_REFUSAL.table ? `when new.${column} <> '${value}'` : '',
+      insert: table === SUMMED_TABLE ? `when not ${isSummed('new.outcome', 'new.operation')}` : '',
       update: `when ${differ.map((name) => `old."${name}" is not new."${name}"`).join(' or ')}`,
       delete: '',
     };
@@ -57,15 +63,14 @@ async function onSqlite(file: string): Promise<Changes> {
 async function onPostgres(url: string): Promise<Changes> {
   const client = new Client({ connectionString: url });
   await client.connect();
-  const { table, column, value } = INSERTED_REFUSAL;
   const exempt = `array['${EXEMPT_COLUMNS.join(`', '`)}']`;
   await client.query(`create table noted_changes (number bigint generated always as identity, change text);
     create function note_change() returns trigger language plpgsql as $$ begin
       if tg_op = 'UPDATE' then
         if to_jsonb(new) - ${exempt} = to_jsonb(old) - ${exempt} then return null; end if;
       end if;
-      if tg_op = 'INSERT' and tg_table_name = '${table}' then
-        if to_jsonb(new) ->> '${column}' = '${value}' then return null; end if;
+      if tg_op = 'INSERT' and tg_table_name = '${SUMMED_TABLE}' then
+        if ${isSummed(`to_jsonb(new) ->> 'outcome'`, `to_jsonb(new) ->> 'operation'`)} then return null; end if;
       end if;
       insert into noted_changes (change) values (lower(tg_op) || ' of ' || tg_table_name);
       return null;

@@ -150,5 +150,6 @@ async function authenticate(req: IncomingMessage): Promise<Principal | null> {
 }
 
 function contextOf(principal: Principal | null, requestId: string): Context {
-  return { services: {} as Context['services'], requestId, address: '127.0.0.1', principal };
+  const callerRequestId = null;
+  return { services: {} as Context['services'], requestId, callerRequestId, address: '127.0.0.1', principal };
 }

@@ -268,7 +268,11 @@ test('what a request does that lost its key to another one is undone', async () 
   const operation = createTenant as unknown as Operation;
   const raw = { path: {}, query: {}, body: {} };
   const lost = performOnce({ services, operation, principal: null, key: randomUUID(), raw }, async ({ db }) => {
-    const values = { displayName: null, founderId: null, settings: { captureContent: false, spanRetentionDays: null } };
+    const values = {
+      displayName: null,
+      founderId: null,
+      settings: { captureContent: false, spanRetentionDays: null, auditReads: false },
+    };
     await insertTenant(db, { id: 'undone', ...values }, services.now());
     await db.updateTable('idempotency_keys').set({ claim: 'another' }).where('answer', 'is', null).execute();
     return {};
@@ -286,7 +290,7 @@ test('answers that hold a secret are encrypted at rest, and the key itself is no
   const session = await create({}, { key: randomUUID(), path: `/v1/gateways/${gateway.id}/sessions` });
   expect([made.status, session.status]).toEqual([200, 200]);
   const stored = (await rowOf(key))?.answer ?? '';
-  expect(stored).toMatch(/^v1\./);
+  expect(stored).toMatch(/^v2\./);
   const text = onPostgres() ? await textOf(server.services.db) : await bytesIn(server.databaseUrl);
   expect(text).toContain(stored);
   for (const secret of [made.body.key, session.body.token, key]) expect(text).not.toContain(secret);

@@ -76,7 +76,8 @@ async function storedIn(server: TestServer): Promise<Record<string, string[]>> {
 
 /** Runs `work`, and expects that it changed nothing in the database. */
 export async function unchanged(server: TestServer, work: () => Promise<void>): Promise<void> {
-  // What was written before is sealed first: it would be meanwhile.
+  // What was refused before is written, and what was written is sealed: it would be meanwhile.
+  await server.services.refusals.flush('all');
   await server.services.sealer.pass();
   const before = await storedIn(server);
   await work();

@@ -24,6 +24,8 @@ export class SqliteHandle {
       this.#set('journal_mode', 'wal', 'wal');
       this.#set('synchronous', 'full', 2);
       this.#set('foreign_keys', 'on', 1);
+      // What is deleted or overwritten is zeroed in the file, and not only forgotten.
+      this.#set('secure_delete', 'on', 1);
       this.#set('busy_timeout', String(BUSY_TIMEOUT_MS), BUSY_TIMEOUT_MS);
     } catch (error) {
       throw cannotOpen(path, error);

@@ -13,6 +13,9 @@ const WRITER_WAIT_MS = 5000;
 const GROUP_MOST = 64;
 const GROUP_MS = 10;
 
+/** Writes the whole write-ahead log into the file, and truncates it. Not within a transaction. */
+export const TRUNCATE_LOG = 'pragma wal_checkpoint(truncate)';
+
 /** A transaction whose work is done, and who waits for what becomes of it. */
 type Waiting = { resolve: () => void; reject: (error: unknown) => void };
 
@@ -39,6 +42,7 @@ export class SqliteWriter {
   /** One statement that is a transaction of its own. */
   async run(sql: string, parameters: readonly unknown[]): Promise<QueryResult<never>> {
     await this.#turn();
+    if (sql === TRUNCATE_LOG) this.#end();
     const group = this.#group;
     let result: QueryResult<never>;
     try {

@@ -31,22 +31,39 @@ export async function findUnsealedTenant(db: Database, after: string | null): Pr
   return row?.tenant_id;
 }
 
-/** Events that wait to be sealed, in the order of their ids. */
+/** An event that is in no chain yet, with the MAC that stands beside it. */
+export type UnsealedEvent = { id: string; event: StoredEvent; mac: string | null };
+
+/** Events that wait to be sealed, in the order of their ids, from behind an id on. */
 export async function listUnsealedEvents(
   db: Database,
   tenantId: string,
-  limit: number,
-): Promise<{ id: string; event: StoredEvent }[]> {
-  const waiting = await db
-    .selectFrom('audit_unsealed')
-    .select('event_id')
-    .where('tenant_id', '=', tenantId)
-    .orderBy('event_id')
-    .limit(limit)
-    .execute();
+  { after, limit }: { after: string | null; limit: number },
+): Promise<UnsealedEvent[]> {
+  let query = db.selectFrom('audit_unsealed').select('event_id').where('tenant_id', '=', tenantId);
+  if (after !== null) query = query.where('event_id', '>', after);
+  const waiting = await query.orderBy('event_id').limit(limit).execute();
   const ids = waiting.map(({ event_id }) => event_id);
   const events = await storedEvents(db, tenantId, ids);
-  return ids.map((id) => ({ id, event: events.get(id) ?? 'missing' }));
+  return ids.map((id) => ({ id, ...(events.get(id) ?? MISSING) }));
+}
+
+/** Takes events from those that wait, without sealing them. */
+export async function removeUnsealed(db: Database, tenantId: string, ids: readonly string[]): Promise<void> {
+  await db.deleteFrom('audit_unsealed').where('tenant_id', '=', tenantId).where('event_id', 'in', ids).execute();
+}
+
+/** Puts another MAC beside an event. */
+export async function replaceMac(db: Database, tenantId: string, id: string, mac: string): Promise<void> {
+  await db.updateTable('audit_events').set({ mac }).where('tenant_id', '=', tenantId).where('id', '=', id).execute();
+}
+
+/** Whether nothing was ever sealed here: there is no signed head, and no key that could have signed one. */
+export async function wasNeverSealed(db: Database): Promise<boolean> {
+  const head = await db.selectFrom('audit_heads').select('tenant_id').limit(1).executeTakeFirst();
+  if (head !== undefined) return false;
+  const keys = db.selectFrom('credentials').select('id').where('tenant_id', '=', '').where('kind', '=', 'signing_key');
+  return (await keys.limit(1).executeTakeFirst()) === undefined;
 }
 
 /** How many events of a tenant wait, counted up to `most`. */
@@ -148,7 +165,7 @@ export async function listLinks(
   );
   return links.map(({ position, event_id, leaf, hash }) => ({
     ...{ position, eventId: event_id, leaf, hash },
-    event: events.get(event_id) ?? 'missing',
+    event: events.get(event_id)?.event ?? 'missing',
   }));
 }
 
@@ -240,19 +257,19 @@ export async function replaceHeadToken(db: Database, tenantId: string, head: Hea
 /**
  * Looks at the events behind an id, null for all, in the order of their ids.
  *
- * @returns `unknown`: those of them that are neither sealed nor wait to be; `last`: the last one looked at, null where
- * there are no more
+ * @returns `beside`: those of them that are in no chain, and whether they wait to be; `last`: the last one looked at, null
+ * where there are no more
  */
-export async function findUnknownEvents(
+export async function findEventsBesideChain(
   db: Database,
   tenantId: string,
   { after, limit }: { after: string | null; limit: number },
-): Promise<{ unknown: string[]; looked: number; last: string | null }> {
+): Promise<{ beside: (UnsealedEvent & { waits: boolean })[]; looked: number; last: string | null }> {
   let query = db.selectFrom('audit_events').select('id').where('tenant_id', '=', tenantId);
   if (after !== null) query = query.where('id', '>', after);
   const events = await query.orderBy('id').limit(limit).execute();
   const ids = events.map(({ id }) => id);
-  if (ids.length === 0) return { unknown: [], looked: 0, last: null };
+  if (ids.length === 0) return { beside: [], looked: 0, last: null };
   // In this order: an event that is sealed in between was seen to wait, or is seen in the chain.
   const waiting = await db
     .selectFrom('audit_unsealed')
@@ -267,19 +284,29 @@ export async function findUnknownEvents(
     .where('tenant_id', '=', tenantId)
     .where('event_id', 'in', ids)
     .execute();
-  const known = new Set([...waiting, ...links.filter(isPlaced)].map(({ event_id }) => event_id));
+  const waits = new Set(waiting.map(({ event_id }) => event_id));
+  const sealed = new Set(links.filter(isPlaced).map(({ event_id }) => event_id));
+  const unsealed = ids.filter((id) => !sealed.has(id));
+  const stored = await storedEvents(db, tenantId, unsealed);
+  const beside = unsealed.map((id) => ({ id, waits: waits.has(id), ...(stored.get(id) ?? MISSING) }));
   const last = ids.length === limit ? (ids.at(-1) ?? null) : null;
-  return { unknown: ids.filter((id) => !known.has(id)), looked: ids.length, last };
+  return { beside, looked: ids.length, last };
 }
+
+const MISSING = { event: 'missing', mac: null } as const;
 
 /**
  * Events by their ids. A query of its own, not a join: where the database knows nothing of the tables yet, it would read
  * them whole for each batch.
  */
-async function storedEvents(db: Database, tenantId: string, ids: readonly string[]): Promise<Map<string, StoredEvent>> {
+async function storedEvents(
+  db: Database,
+  tenantId: string,
+  ids: readonly string[],
+): Promise<Map<string, Omit<UnsealedEvent, 'id'>>> {
   if (ids.length === 0) return new Map();
   const query = db.selectFrom('audit_events').selectAll().where('tenant_id', '=', tenantId).where('id', 'in', ids);
-  return new Map((await query.execute()).map((row) => [row.id, storedEvent(row)]));
+  return new Map((await query.execute()).map((row) => [row.id, { event: storedEvent(row), mac: row.mac }]));
 }
 
 function storedEvent(row: Selectable<Tables['audit_events']>): StoredEvent {

@@ -22,13 +22,20 @@ export type AuditEventFilter = {
   createdBefore?: string | null | undefined;
 };
 
+/** `macOf`: the MAC of an event as it is stored, made with a key that is not in the database. */
+export type AuditInsert = { now: Date; macOf: (event: AuditEvent) => string };
+
 /**
  * Appends events, in the transaction of the write that they record. Nothing changes or removes one. They wait to be
  * sealed in their order: see audit-chain.ts.
  */
-export async function insertAuditEvents(db: Database, events: readonly NewAuditEvent[], now: Date): Promise<void> {
+export async function insertAuditEvents(
+  db: Database,
+  events: readonly NewAuditEvent[],
+  insert: AuditInsert,
+): Promise<void> {
   for (let start = 0; start < events.length; start += ROWS_OF_INSERT) {
-    await insertBatch(db, events.slice(start, start + ROWS_OF_INSERT), now);
+    await insertBatch(db, events.slice(start, start + ROWS_OF_INSERT), insert);
   }
 }
 
@@ -42,8 +49,17 @@ const newUnsealed = statement((db, { rows }: { rows: readonly Insertable<Tables[
   db.insertInto('audit_unsealed').values(rows),
 );
 
-async function insertBatch(db: Database, events: readonly NewAuditEvent[], now: Date): Promise<void> {
-  const rows = events.map((event) => ({
+async function insertBatch(db: Database, events: readonly NewAuditEvent[], { now, macOf }: AuditInsert): Promise<void> {
+  const rows = events.map((event) => {
+    const row = newRow(event, now);
+    return { ...row, mac: macOf(toAuditEvent(row)) };
+  });
+  await newEvents(db, { rows });
+  await newUnsealed(db, { rows: rows.map(({ tenant_id, id }) => ({ tenant_id, event_id: id })) });
+}
+
+function newRow(event: NewAuditEvent, now: Date) {
+  return {
     id: newAuditEventId(now),
     ...(event.place === null ? { tenant_id: '', sub_tenant_id: '' } : placeColumns(event.place)),
     created_at: now.toISOString(),
@@ -60,9 +76,8 @@ async function insertBatch(db: Database, events: readonly NewAuditEvent[], now: 
     changed_fields: JSON.stringify(event.changedFields),
     count: event.count,
     request_id: event.requestId,
-  }));
-  await newEvents(db, { rows });
-  await newUnsealed(db, { rows: rows.map(({ tenant_id, id }) => ({ tenant_id, event_id: id })) });
+    caller_request_id: event.callerRequestId ?? null,
+  };
 }
 
 /** Newest first. */
@@ -92,7 +107,7 @@ function eventRows(db: Database, filter: AuditEventFilter, stretch: Stretch) {
   return query.$call(inStretch(stretch));
 }
 
-export function toAuditEvent(row: Selectable<Tables['audit_events']>): AuditEvent {
+export function toAuditEvent(row: Omit<Selectable<Tables['audit_events']>, 'mac'>): AuditEvent {
   return {
     id: row.id,
     tenantId: row.tenant_id === '' ? null : row.tenant_id,
@@ -107,6 +122,8 @@ export function toAuditEvent(row: Selectable<Tables['audit_events']>): AuditEven
     changedFields: JSON.parse(row.changed_fields) as string[],
     count: row.count,
     requestId: row.request_id,
+    // Absent where there is none: so the digests of events from before are what they were.
+    ...(row.caller_request_id !== null && { callerRequestId: row.caller_request_id }),
     createdAt: row.created_at,
     updatedAt: row.created_at,
   };

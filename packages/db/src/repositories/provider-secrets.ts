@@ -8,8 +8,14 @@ import { toCredential } from './credentials.ts';
 
 export type SecretSlot = 'current' | 'standby';
 
-/** A provider's secret as it is stored, sealed, and how it is sent. */
-export type SealedSecret = { credential: Credential; sealed: string; header: string; scheme: string | null };
+/** A provider's secret as it is stored, sealed, and how it is sent. `boundUrl`: the address that it was stored for. */
+export type SealedSecret = {
+  credential: Credential;
+  sealed: string;
+  header: string;
+  scheme: string | null;
+  boundUrl: string | null;
+};
 
 export type NewProviderSecret = {
   id: string;
@@ -19,6 +25,7 @@ export type NewProviderSecret = {
   sealed: string;
   header: string;
   scheme: string | null;
+  boundUrl: string | null;
   expiresAt: string | null;
   createdBy: string;
   rotationCount: number;
@@ -45,7 +52,25 @@ export async function findSealedSecret(
 ): Promise<SealedSecret | undefined> {
   const row = await selectSecret(db, scope, providerId, 'current');
   if (!row || row.secret === null || row.header === null) return undefined;
-  return { credential: toCredential(row, now), sealed: row.secret, header: row.header, scheme: row.scheme };
+  const { secret: sealed, header, scheme, bound_url: boundUrl } = row;
+  return { credential: toCredential(row, now), sealed, header, scheme, boundUrl };
+}
+
+/** The addresses that the stored secrets of a provider are bound to, those that were swapped out included. */
+export async function listSecretBindings(
+  db: Database,
+  scope: TenantScope,
+  providerId: string,
+): Promise<(string | null)[]> {
+  const rows = await db
+    .selectFrom('credentials')
+    .select('bound_url')
+    .where('kind', '=', 'provider_secret')
+    .where('owner_id', '=', providerId)
+    .where('secret', 'is not', null)
+    .where(within(scope))
+    .execute();
+  return rows.map((row) => row.bound_url);
 }
 
 /** @param place the provider's. @throws DuplicateKeyError where the slot is taken */
@@ -78,6 +103,7 @@ export async function insertProviderSecret(
       slot: secret.slot,
       header: secret.header,
       scheme: secret.scheme,
+      bound_url: secret.boundUrl,
       search_text: folded([secret.id, secret.name].filter(Boolean).join('\n')),
       created_at: now.toISOString(),
       updated_at: now.toISOString(),

@@ -6,20 +6,28 @@ export type SealedRecord = {
   id: string;
   kind: 'provider_secret' | 'signing_key';
   ownerId: string | null;
+  header: string | null;
+  scheme: string | null;
+  boundUrl: string | null;
   sealed: string;
 };
 
 // Whoever changes the key that secrets are sealed with does so for the whole service: no scope narrows that.
 
+type SecretPage = {
+  after: Pick<SealedRecord, 'tenantId' | 'id'> | null;
+  limit: number;
+  /** Only secrets that are sealed in this format. */
+  format?: string;
+};
+
 /** A batch of all secrets that are stored, in the order of their tenants and ids. */
-export async function listSealedSecrets(
-  db: Database,
-  { after, limit }: { after: Pick<SealedRecord, 'tenantId' | 'id'> | null; limit: number },
-): Promise<SealedRecord[]> {
+export async function listSealedSecrets(db: Database, { after, limit, format }: SecretPage): Promise<SealedRecord[]> {
   let query = db
     .selectFrom('credentials')
-    .select(['tenant_id', 'id', 'kind', 'owner_id', 'secret'])
+    .select(['tenant_id', 'id', 'kind', 'owner_id', 'header', 'scheme', 'bound_url', 'secret'])
     .where('secret', 'is not', null);
+  if (format !== undefined) query = query.where('secret', 'like', `${format}.%`);
   if (after !== null) {
     query = query.where(({ eb, refTuple, tuple }) =>
       eb(refTuple('tenant_id', 'id'), '>', tuple(after.tenantId, after.id)),
@@ -31,6 +39,9 @@ export async function listSealedSecrets(
     id: row.id,
     kind: row.kind as SealedRecord['kind'],
     ownerId: row.owner_id,
+    header: row.header,
+    scheme: row.scheme,
+    boundUrl: row.bound_url,
     sealed: row.secret ?? '',
   }));
 }
@@ -38,12 +49,12 @@ export async function listSealedSecrets(
 /** Replaces a sealed secret, unless another one stands there by now. */
 export async function replaceSealedSecret(
   db: Database,
-  record: Pick<SealedRecord, 'tenantId' | 'id' | 'sealed'>,
+  record: Pick<SealedRecord, 'tenantId' | 'id' | 'sealed' | 'boundUrl'>,
   resealed: string,
 ): Promise<void> {
   await db
     .updateTable('credentials')
-    .set({ secret: resealed })
+    .set({ secret: resealed, bound_url: record.boundUrl })
     .where('tenant_id', '=', record.tenantId)
     .where('id', '=', record.id)
     .where('secret', '=', record.sealed)

@@ -45,6 +45,7 @@ export async function insertTenant(db: Database, tenant: NewTenant, now: Date): 
       display_name: displayName,
       capture_content: flag(settings.captureContent),
       span_retention_days: settings.spanRetentionDays,
+      audit_reads: flag(settings.auditReads),
       founder_id: founderId,
       created_at: now.toISOString(),
       updated_at: now.toISOString(),
@@ -79,13 +80,14 @@ export async function updateTenant(
   change: TenantChange,
   now: Date,
 ): Promise<Tenant | undefined> {
-  const { displayName, settings: { captureContent, spanRetentionDays } = {} } = change;
+  const { displayName, settings: { captureContent, spanRetentionDays, auditReads } = {} } = change;
   const row = await db
     .updateTable('tenants')
     .set({
       ...(displayName !== undefined && { display_name: displayName }),
       ...(captureContent !== undefined && { capture_content: flag(captureContent) }),
       ...(spanRetentionDays !== undefined && { span_retention_days: spanRetentionDays }),
+      ...(auditReads !== undefined && { audit_reads: flag(auditReads) }),
       updated_at: now.toISOString(),
     })
     .where('id', '=', id)
@@ -145,10 +147,24 @@ export async function ensurePlace(db: Database, place: TenantPlace, now: Date): 
 export async function findTenantSettings(db: Database, tenantId: string): Promise<TenantSettings> {
   const row = await db
     .selectFrom('tenants')
-    .select(['capture_content', 'span_retention_days'])
+    .select(['capture_content', 'span_retention_days', 'audit_reads'])
     .where('id', '=', tenantId)
     .executeTakeFirstOrThrow();
-  return { captureContent: row.capture_content === 1, spanRetentionDays: row.span_retention_days };
+  return settingsOf(row);
+}
+
+/** Those of some tenants whose audit has the reads of traces and of credentials' metadata. */
+export async function listTenantsThatAuditReads(db: Database, tenantIds: readonly string[]): Promise<string[]> {
+  const query = db.selectFrom('tenants').select('id').where('id', 'in', tenantIds).where('audit_reads', '=', 1);
+  return (await query.execute()).map(({ id }) => id);
+}
+
+function settingsOf(row: Pick<Row, 'capture_content' | 'span_retention_days' | 'audit_reads'>): TenantSettings {
+  return {
+    captureContent: row.capture_content === 1,
+    spanRetentionDays: row.span_retention_days,
+    auditReads: row.audit_reads === 1,
+  };
 }
 
 /** The condition on `tenants` that something of the tenant lies in `scope`: also one of its sub-tenants alone. */
@@ -197,7 +213,7 @@ function toTenant(row: Row, subTenantIds: string[]): Tenant {
   return {
     id: row.id,
     displayName: row.display_name,
-    settings: { captureContent: row.capture_content === 1, spanRetentionDays: row.span_retention_days },
+    settings: settingsOf(row),
     subTenantIds,
     ...timesOf(row),
   };

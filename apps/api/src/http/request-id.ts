@@ -1,0 +1,35 @@
+import { randomUUID } from 'node:crypto';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+
+/** A request id that a caller may choose. */
+const REQUEST_ID = /^[A-Za-z0-9._-]{1,128}$/;
+
+const OWN = Symbol('request id');
+
+type Identified = ServerResponse & { [OWN]?: string };
+
+/**
+ * Gives a request an id of the service's own, for logs and audit events. The answer shows the id that the caller sent in
+ * X-Request-Id, and the own one where the caller sent none: a caller could name another request by theirs.
+ */
+export function setRequestId(req: IncomingMessage, res: ServerResponse): void {
+  const id = randomUUID();
+  (res as Identified)[OWN] = id;
+  res.setHeader('X-Request-Id', callerRequestIdOf(req) ?? id);
+}
+
+/** The service's own id of a request. */
+export function requestIdOf(res: ServerResponse): string {
+  return (res as Identified)[OWN] ?? '';
+}
+
+/** The id that the caller chose; null where they sent none, or one that is not well-formed. */
+export function callerRequestIdOf({ headers }: IncomingMessage): string | null {
+  const given = headers['x-request-id'];
+  return typeof given === 'string' && REQUEST_ID.test(given) ? given : null;
+}
+
+/** The id that the answer shows. */
+export function shownRequestIdOf(res: ServerResponse): string {
+  return String(res.getHeader('X-Request-Id') ?? '');
+}
