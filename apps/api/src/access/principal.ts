@@ -40,6 +40,17 @@ export function scopesAt(principal: Principal, place: TenantPlace): Scope[] {
   return [...new Set([...principal.platformScopes, ...here.flatMap((grant) => grant.scopes)])];
 }
 
+/**
+ * For whom the database works where a caller asks: the tenant of an account, or the one tenant of a user. Users of several
+ * tenants, or of none, count alone.
+ */
+export function tenantOfCaller(principal: Principal): string {
+  const tenants = new Set(principal.grants.map(({ tenantId }) => tenantId));
+  const [only] = tenants;
+  const tenantId = principal.tenantId ?? (tenants.size === 1 ? only : undefined);
+  return tenantId === undefined ? principalName(principal) : `tenant:${tenantId}`;
+}
+
 /** Whether a user's id is the caller's own. */
 export function isSelf(principal: Principal, userId: string): boolean {
   return principal.kind === 'user' && principal.id === userId;

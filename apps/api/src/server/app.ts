@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
+import { runOnReservedConnection } from '@quartermaster/db/tenant-context.ts';
 import { createExpressMiddleware } from '@trpc/server/adapters/express';
 import express, { type Express, type Request, type Response } from 'express';
 import helmet from 'helmet';
@@ -256,8 +257,8 @@ function requestIdOf(res: ServerResponse): string {
 
 async function databaseAnswers({ db }: Services): Promise<boolean> {
   try {
-    // A read by its form, so that it does not wait for those who write.
-    await db.selectNoFrom(sql<number>`1`.as('one')).execute();
+    // A read by its form, so that it does not wait for those who write; nor for those who hold all connections.
+    await runOnReservedConnection(() => db.selectNoFrom(sql<number>`1`.as('one')).execute());
     return true;
   } catch {
     return false;
