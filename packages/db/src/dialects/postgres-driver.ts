@@ -6,9 +6,11 @@ import {
   DatabaseUnfitError,
   DuplicateKeyError,
   SerializationFailureError,
+  WriteGateClosedError,
 } from '../errors.ts';
-import { currentTenant, usesReservedConnection } from '../tenant-context.ts';
+import { currentTenant, holdsGate, usesReservedConnection } from '../tenant-context.ts';
 import { ConnectionSlots } from './connection-slots.ts';
+import { enterGate } from './postgres-write-gate.ts';
 import { StatementNames } from './statement-names.ts';
 
 /** How long a statement may take, in milliseconds. */
@@ -151,15 +153,20 @@ class PostgresConnection implements DatabaseConnection {
    */
   async begin({ isolationLevel }: TransactionSettings): Promise<void> {
     const serializable = isolationLevel === 'serializable';
-    const begin = serializable
-      ? 'begin isolation level serializable; set local enable_seqscan = off'
+    const isGated = serializable && !holdsGate();
+    const settings = isGated ? beginGated(currentTenant()) : 'set local enable_seqscan = off';
+    const text = serializable
+      ? `begin isolation level serializable; ${settings}`
       : `begin isolation level ${isolationLevel ?? 'read committed'}`;
     try {
-      await this.#ask(true, () => this.#client.query(begin));
+      const answer: unknown = await this.#ask(true, () => this.#client.query(text));
       this.#inTransaction = true;
+      if (!isGated || hasEntered(answer)) return;
     } catch (error) {
       throw this.#translated(error);
     }
+    await this.rollback();
+    throw new WriteGateClosedError();
   }
 
   async commit(): Promise<void> {
@@ -234,6 +241,17 @@ class PostgresConnection implements DatabaseConnection {
 function isStale(error: unknown): boolean {
   if (!(error instanceof DatabaseError)) return false;
   return error.code === '26000' || (error.code === '0A000' && /cached plan/.test(error.message));
+}
+
+/** One statement for both: the gate costs a transaction neither a round trip nor a statement of its own. */
+function beginGated(caller: string | null): string {
+  return `select set_config('enable_seqscan', 'off', true), ${enterGate(caller)} as entered`;
+}
+
+/** What the last of several statements answered; pg's types know of one. */
+function hasEntered(answers: unknown): boolean {
+  const last = Array.isArray(answers) ? (answers.at(-1) as { rows: { entered: boolean }[] } | undefined) : undefined;
+  return last?.rows[0]?.entered === true;
 }
 
 /** The types of pg say nothing of it; its own pool ends connections that take too long to open by it. */
