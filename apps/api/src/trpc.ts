@@ -1,9 +1,10 @@
 import type { Operation } from '@quartermaster/contracts/operation.ts';
 import { parsedJson } from '@quartermaster/db/stored-json.ts';
 import type { TenantScope } from '@quartermaster/db/tenancy.ts';
+import { runForTenant } from '@quartermaster/db/tenant-context.ts';
 import { initTRPC } from '@trpc/server';
 import { authorise, refuseForeignTenants } from './access/authorise.ts';
-import type { Principal } from './access/principal.ts';
+import { type Principal, tenantOfCaller } from './access/principal.ts';
 import { errorShape } from './http/problems.ts';
 import { explained } from './http/validation.ts';
 import { checkValues } from './http/values.ts';
@@ -48,6 +49,9 @@ export function shownId(ctx: Pick<Context, 'requestId' | 'callerRequestId'> | un
 
 type Meta = { operation: Operation };
 
+/** Callers without credentials have their turns at the database together. */
+export const STRANGERS = 'strangers';
+
 const t = initTRPC
   .context<Context>()
   .meta<Meta>()
@@ -72,7 +76,10 @@ export function endpoint<I, O, R>(operation: Operation<I, O, R>) {
       if (!own) refuseForeignTenants(reach, raw);
       refuseUnusable(operation, ctx);
       checkValues(raw);
-      const run = () => next({ ctx: { ...ctx, principal, reach, operation: operation } });
+      const run = () =>
+        runForTenant(tenantOfCaller(principal), () =>
+          next({ ctx: { ...ctx, principal, reach, operation: operation } }),
+        );
       const result = await (ctx.waitsForTurn === true ? inFairTurn(ctx, operation, run) : run());
       if (!result.ok) throw explained(result.error, operation, raw);
       return result;
@@ -106,7 +113,7 @@ export function publicEndpoint<I, O, R>(operation: Operation<I, O, R>) {
       if (ctx.refused !== undefined) throw ctx.refused;
       const raw = await getRawInput();
       checkValues(raw);
-      const result = await next({ ctx: { ...ctx, operation: operation } });
+      const result = await runForTenant(STRANGERS, () => next({ ctx: { ...ctx, operation: operation } }));
       if (!result.ok) throw explained(result.error, operation, raw);
       return result;
     })

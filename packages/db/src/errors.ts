@@ -30,6 +30,14 @@ export class SerializationFailureError extends DatabaseUnavailableError {
   }
 }
 
+/** A larger change of the same tenant has its writes to itself for a moment. Nothing was begun. */
+export class WriteGateClosedError extends DatabaseUnavailableError {
+  constructor() {
+    super({ cause: new Error('a larger change of the tenant is under way') });
+    this.name = 'WriteGateClosedError';
+  }
+}
+
 /**
  * The connection was lost while a change was being made final: it may have been made, or not. To do the same again is
  * the caller's decision alone.

@@ -1,6 +1,7 @@
 import { setImmediate as breathe } from 'node:timers/promises';
 import { type Expression, type SelectQueryBuilder, type SqlBool, sql } from 'kysely';
 import type { Database } from './database.ts';
+import { isPostgres } from './dialects/postgres.ts';
 import { before, type PageKey, type PageRequest, within } from './queries.ts';
 import { statement } from './statement.ts';
 import type { TenantScope } from './tenancy.ts';
@@ -30,7 +31,14 @@ type ChildTable = 'gateway_sessions' | 'inventory_items' | 'recommendations';
 type Keyed = { tenant_id?: string; created_at: string; id: string };
 
 /** Which rows of a list are wanted: before `after`, down to `until` (itself included), at the most `rows`. */
-export type Stretch = { scope: TenantScope; after: PageKey | null; until: PageKey | null; rows: number };
+export type Stretch = {
+  scope: TenantScope;
+  after: PageKey | null;
+  until: PageKey | null;
+  rows: number;
+  /** The same range as plain bounds on `created_at`, on Postgres alone: see {@link plainBounds}. */
+  times: { from: string; to: string } | null;
+};
 
 type Listed = { table: ListedTable } | { table: ChildTable; parentId: string } | { keyAt: KeyAt };
 
@@ -88,7 +96,10 @@ async function listPlace<Row extends Keyed>(
 ): Promise<{ rows: Row[]; stoppedAt: PageKey | null }> {
   const { isSifted, created, rows: read } = listing;
   let { after } = wanted;
-  if (!isSifted) return { rows: await read({ scope, after, until: null, rows: wanted.rows }), stoppedAt: null };
+  const stretch = (until: PageKey | null, rows: number): Stretch => {
+    return { scope, after, until, rows, times: plainBounds(db, after, until) };
+  };
+  if (!isSifted) return { rows: await read(stretch(null, wanted.rows)), stoppedAt: null };
   const { maxRowsScanned = MAX_ROWS_SCANNED } = wanted;
   const rows: Row[] = [];
   for (let looked = 0; looked < maxRowsScanned; looked += ROWS_AT_ONCE) {
@@ -96,11 +107,31 @@ async function listPlace<Row extends Keyed>(
     const [end] = await keyAt(db, listing, { scope, after, offset: ROWS_AT_ONCE - 1 });
     const isLast = !end || (created?.after != null && end.created_at <= created.after);
     const until: PageKey | null = isLast ? null : [end.created_at, end.id];
-    rows.push(...(await read({ scope, after, until, rows: wanted.rows - rows.length })));
+    rows.push(...(await read(stretch(until, wanted.rows - rows.length))));
     if (until === null || rows.length === wanted.rows) return { rows, stoppedAt: null };
     after = until;
   }
   return { rows, stoppedAt: after };
+}
+
+/**
+ * Postgres estimates each comparison of row constructors alone, as a large part of the table, and would then read and sort
+ * the table for a range of {@link ROWS_AT_ONCE} rows. A pair of plain bounds adds no condition, but the planner knows it
+ * as a range. SQLite needs none, and could choose a worse index for them.
+ */
+function plainBounds(db: Database, after: PageKey | null, until: PageKey | null): Stretch['times'] {
+  return isPostgres(db) ? { from: until?.[0] ?? '', to: after?.[0] ?? AFTER_ALL_TIMES } : null;
+}
+
+/** No time begins with it, and all sort before it. */
+const AFTER_ALL_TIMES = '~';
+
+/**
+ * The plain bounds of a range, to be put after its other conditions: Postgres begins to scan an index at the first
+ * condition on its column, and many rows may share one time.
+ */
+export function withinTimes(times: Stretch['times']): Expression<SqlBool> {
+  return times === null ? sql<SqlBool>`1 = 1` : sql<SqlBool>`created_at <= ${times.to} and created_at >= ${times.from}`;
 }
 
 /**
@@ -109,12 +140,13 @@ async function listPlace<Row extends Keyed>(
  * @param id what the list is sorted by, after the time
  */
 export function inStretch<DB, T extends keyof DB, O>(
-  { after, until, rows }: Pick<Stretch, 'after' | 'until' | 'rows'>,
+  { after, until, rows, times }: Pick<Stretch, 'after' | 'until' | 'rows' | 'times'>,
   id: Expression<string> = ID,
 ) {
   return (query: SelectQueryBuilder<DB, T, O>): SelectQueryBuilder<DB, T, O> =>
     query
       .where(withinStretch({ after, until }, id))
+      .$if(times !== null, (ranged) => ranged.where(withinTimes(times)))
       .orderBy(sql.ref('created_at'), 'desc')
       .orderBy(id, 'desc')
       .limit(rows);
@@ -128,7 +160,7 @@ function withinStretch(
   const isReached = sql<SqlBool>`(created_at, ${id}) >= (${until[0]}, ${until[1]})`;
   return id === ID
     ? sql<SqlBool>`${olderThan(after, id)} and ${isReached}`
-    : sql<SqlBool>`${olderThan(after, id)} and created_at >= ${until[0]} and ${isReached}`;
+    : sql<SqlBool>`${olderThan(after, id)} and ${isReached} and created_at >= ${until[0]}`;
 }
 
 /** What tells traces of one time apart: one trace may stand in several places. */
@@ -138,8 +170,8 @@ const ID: Expression<string> = sql.ref('id');
 
 function olderThan(key: PageKey | null, id: Expression<string>): Expression<SqlBool> {
   if (id === ID || key === null) return before(key, 'created_at', 'id');
-  // The first condition says nothing new, but an index serves it.
-  return sql<SqlBool>`created_at <= ${key[0]} and (created_at, ${id}) < (${key[0]}, ${key[1]})`;
+  // The second condition says nothing new, but an index of SQLite serves it.
+  return sql<SqlBool>`(created_at, ${id}) < (${key[0]}, ${key[1]}) and created_at <= ${key[0]}`;
 }
 
 /** Where the page begins: after the one before it, and before what is too new. */

@@ -6,6 +6,7 @@ import { Kysely, sql } from 'kysely';
 import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest';
 import { sqliteDialect } from '../src/dialects/sqlite.ts';
 import { DatabaseUnavailableError, DuplicateKeyError } from '../src/errors.ts';
+import { runForTenant } from '../src/tenant-context.ts';
 
 type Things = { things: { id: string; count: number }; parts: { thing: string } };
 // A group ends when it is old, too: without a clock it does not age while a busy machine is slow.
@@ -162,4 +163,27 @@ test('a group ends when it has 64 transactions, or is 10 ms old, though more are
   vi.spyOn(performance, 'now').mockImplementation(() => (now += 6));
   await together('old', 6);
   expect(told).toEqual([152, 152, 154, 154, 156, 156]);
+});
+
+test('regression: a tenant with many waiting writes delays the write of another tenant by one write', async () => {
+  const { db } = await opened();
+  const order: string[] = [];
+  const write = (tenant: string, id: string) => runForTenant(tenant, () => insert(db, id)).then(() => order.push(id));
+  // The first one has its turn at once; all others wait in line.
+  const writes = Array.from({ length: 50 }, (_, index) => write('acme', `acme-${index}`));
+  writes.push(write('beta', 'beta-0'), write('gamma', 'gamma-0'), write('beta', 'beta-1'));
+  await Promise.all(writes);
+  expect(order).toHaveLength(53);
+  expect(order.slice(0, 7)).toEqual(['acme-0', 'acme-1', 'beta-0', 'gamma-0', 'acme-2', 'beta-1', 'acme-3']);
+});
+
+test('a tenant that has too many writes waiting is refused, and others are not', async () => {
+  const { db } = await opened();
+  const write = (tenant: string, id: string) => runForTenant(tenant, () => insert(db, id));
+  const flood = Promise.allSettled(Array.from({ length: 1100 }, (_, index) => write('acme', `acme-${index}`)));
+  await write('beta', 'beta-0');
+  const outcomes = await flood;
+  const refused = outcomes.flatMap((outcome) => (outcome.status === 'rejected' ? [outcome.reason as unknown] : []));
+  expect(refused.length).toBeGreaterThanOrEqual(90);
+  expect(refused.every((reason) => reason instanceof DatabaseUnavailableError)).toBe(true);
 });

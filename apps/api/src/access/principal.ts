@@ -1,5 +1,6 @@
 import { holdsScopes, type Scope } from '@quartermaster/contracts/scopes.ts';
 import { covers, EVERYWHERE, type TenantPlace, type TenantScope } from '@quartermaster/db/tenancy.ts';
+import { tenantKey } from '@quartermaster/db/tenant-context.ts';
 
 /** Scopes that a caller holds in one place. */
 export type Grant = TenantPlace & { scopes: readonly Scope[] };
@@ -38,6 +39,18 @@ export function reachOf(principal: Principal, scope: Scope | null): TenantScope 
 export function scopesAt(principal: Principal, place: TenantPlace): Scope[] {
   const here = principal.grants.filter((grant) => covers([grant], place));
   return [...new Set([...principal.platformScopes, ...here.flatMap((grant) => grant.scopes)])];
+}
+
+/**
+ * For whom the database works where a caller asks: the one tenant that the caller can touch. Users of several tenants or
+ * of none, and platform administrators, count alone.
+ */
+export function tenantOfCaller(principal: Principal): string {
+  if (principal.platformAdministrator) return principalName(principal);
+  const tenants = new Set(principal.grants.map(({ tenantId }) => tenantId));
+  const [only] = tenants;
+  const tenantId = principal.tenantId ?? (tenants.size === 1 ? only : undefined);
+  return tenantId === undefined ? principalName(principal) : tenantKey(tenantId);
 }
 
 /** Whether a user's id is the caller's own. */

@@ -1,17 +1,18 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { isOperation, type Operation } from '@quartermaster/contracts/operation.ts';
 import { jsonOf } from '@quartermaster/db/stored-json.ts';
+import { runForTenant } from '@quartermaster/db/tenant-context.ts';
 import { type AnyTRPCProcedure, initTRPC } from '@trpc/server';
 import { createOpenApiNodeHttpHandler, type OpenApiMeta } from 'trpc-to-openapi';
 import { z } from 'zod';
 import { authorise, refuseForeignTenants } from '../access/authorise.ts';
-import type { Principal } from '../access/principal.ts';
+import { type Principal, tenantOfCaller } from '../access/principal.ts';
 import { idempotencyKeyOf } from '../idempotency/key-header.ts';
 import { performOnce } from '../idempotency/once.ts';
 import { refuseUnusable } from '../preconditions/require-match.ts';
 import { tagAnswer } from '../preconditions/tag-answer.ts';
 import type { Identify } from '../rate-limits/identify.ts';
-import type { Context } from '../trpc.ts';
+import { type Context, STRANGERS } from '../trpc.ts';
 import { readBody } from './body.ts';
 import { type Answer, answerOf } from './problems.ts';
 import { QUERY_TEXT, type QueryReader, queryReader } from './query.ts';
@@ -237,8 +238,10 @@ async function perform(operation: Operation, procedure: Procedure, call: Call): 
   const { services, principal } = context;
   // The procedure asks it again, but a repeat never gets there.
   if (operation.scope !== 'public') admit(operation, principal, raw);
-  const { output, replayed } = await performOnce({ services, operation, principal, key, raw }, (inside) =>
-    procedure({ ctx: { ...context, services: inside }, raw }),
+  const { output, replayed } = await runForTenant(principal === null ? STRANGERS : tenantOfCaller(principal), () =>
+    performOnce({ services, operation, principal, key, raw }, (inside) =>
+      procedure({ ctx: { ...context, services: inside }, raw }),
+    ),
   );
   if (replayed) res.setHeader('Idempotency-Replayed', 'true');
   return output;

@@ -4,6 +4,7 @@ import type { Provider } from '@quartermaster/contracts/providers.ts';
 import { endSyncTask, renewSyncTask } from '@quartermaster/db/repositories/inventory-sync.ts';
 import { findProvider, markSynced, setNextSync } from '@quartermaster/db/repositories/providers.ts';
 import { scopeOf } from '@quartermaster/db/tenancy.ts';
+import { staysWithin } from '@quartermaster/db/transaction.ts';
 import type { write } from '../audit-events/write.ts';
 import { ApiError } from '../errors.ts';
 import { settleCredential } from '../recommendations/settle.ts';
@@ -102,6 +103,7 @@ async function fetchWithHeartbeat(
 function writeAll({ services, provider, taskId, writing }: SyncRun, state: RunState, listing: Listing) {
   const scope = scopeOf(provider);
   return writing(async (trx, record, now) => {
+    staysWithin(trx, provider.tenantId);
     const current = await findProvider(trx, scope, provider.id);
     if (!current || isOther(current, provider)) throw new SyncInterrupted('the provider was changed meanwhile');
     const { length } = listing.items;

@@ -1,8 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createGunzip } from 'node:zlib';
 import type { Operation } from '@quartermaster/contracts/operation.ts';
+import { runForTenant } from '@quartermaster/db/tenant-context.ts';
 import { authorise } from '../access/authorise.ts';
-import type { Principal } from '../access/principal.ts';
+import { type Principal, tenantOfCaller } from '../access/principal.ts';
 import { inFairTurn } from '../rate-limits/fair-turns.ts';
 import { ApiError } from '../errors.ts';
 import { type Answer, answerOf } from '../http/problems.ts';
@@ -72,8 +73,10 @@ export function otlpReceiver({ services, identify, maxBytes, readTimeoutMs = REA
       const { principal } = authorise(operation, caller, {});
       if (!encoding) throw new ApiError('media_type_unsupported', 'Send application/x-protobuf or application/json.');
       const body = await readBody(req, maxBytes, readTimeoutMs);
+      const ingest = () =>
+        ingestSpans({ services, principal }, (options) => prepareBody(body, encoding.name, options));
       const refused = await inFairTurn({ services, principal, address: '' }, operation, () =>
-        ingestSpans({ services, principal }, (options) => prepareBody(body, encoding.name, options)),
+        runForTenant(tenantOfCaller(principal), ingest),
       );
       send(req, res, encoding, { status: 200, body: encoding.response(refused) });
     } catch (error) {

@@ -11,6 +11,7 @@ import {
   updateProvider,
 } from '@quartermaster/db/repositories/providers.ts';
 import { scopeOf } from '@quartermaster/db/tenancy.ts';
+import { staysWithin } from '@quartermaster/db/transaction.ts';
 import { existingPlace } from '../access/places.ts';
 import { type Change as AuditedChange, changedFields, write } from '../audit-events/write.ts';
 import { ApiError, whenTaken } from '../errors.ts';
@@ -40,6 +41,7 @@ export async function changeProvider(ctx: CallerContext, id: string, body: Updat
   return write(ctx, async (trx, record, now) => {
     const provider = await findProvider(trx, ctx.reach, id);
     if (!provider) throw notFound();
+    staysWithin(trx, provider.tenantId);
     const { metadata, ...rest } = body;
     const change = { ...rest, ...(metadata !== undefined && { metadata: metadata ?? {} }) } as ProviderChange;
     const changed = changedFields(provider, change);
@@ -67,6 +69,7 @@ export async function deleteProvider(ctx: CallerContext, id: string): Promise<Pr
   return write(ctx, async (trx, record, now) => {
     const provider = await findProvider(trx, ctx.reach, id);
     if (!provider) throw notFound();
+    staysWithin(trx, provider.tenantId);
     const gateway = await findGatewayOfProvider(trx, ctx.reach, id);
     if (gateway) throw new ApiError('provider_in_use', `The gateway ${gateway.id} lists this provider.`);
     return endProvider(trx, record, provider, now);

@@ -22,6 +22,7 @@ import {
   findRecommendations,
 } from '@quartermaster/db/repositories/recommendations.ts';
 import { covers, scopeOf, type TenantScope } from '@quartermaster/db/tenancy.ts';
+import { staysWithin } from '@quartermaster/db/transaction.ts';
 import type { z } from 'zod';
 import { principalName } from '../access/principal.ts';
 import { type Change as AuditedChange, write } from '../audit-events/write.ts';
@@ -68,6 +69,7 @@ export async function applyRecommendations(
     return await write(ctx, async (trx, record, now) => {
       const provider = await findProvider(trx, ctx.reach, providerId);
       if (!provider) throw notFound();
+      staysWithin(trx, provider.tenantId);
       const { chosen, skipped } = await choose(trx, ctx.reach, provider, body);
       const applied: Recommendation[] = [];
       const blocked: Blocked = [];

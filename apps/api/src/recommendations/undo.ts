@@ -12,6 +12,7 @@ import {
   reopenSuperseded,
 } from '@quartermaster/db/repositories/recommendation-states.ts';
 import { scopeOf } from '@quartermaster/db/tenancy.ts';
+import { staysWithin } from '@quartermaster/db/transaction.ts';
 import { write } from '../audit-events/write.ts';
 import { ApiError } from '../errors.ts';
 import type { CallerContext } from '../trpc.ts';
@@ -28,6 +29,7 @@ import { endSessions } from './settle.ts';
 export async function undoRecommendation(ctx: CallerContext, id: string): Promise<Recommendation> {
   return write(ctx, async (trx, record, now) => {
     const recommendation = await requireRecommendation(ctx, trx, id);
+    staysWithin(trx, recommendation.tenantId);
     const { status, providerId, change, appliedAt } = recommendation;
     if (status !== 'applied') {
       throw new ApiError('recommendation_not_applied', `The recommendation is ${status}.`);

@@ -1,4 +1,5 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
+import { runOnReservedConnection } from '@quartermaster/db/tenant-context.ts';
 import { createExpressMiddleware } from '@trpc/server/adapters/express';
 import express, { type Express, type Request, type Response } from 'express';
 import helmet from 'helmet';
@@ -234,8 +235,8 @@ function preconditionsOf({ headers }: IncomingMessage): Preconditions {
 
 async function databaseAnswers({ db }: Services): Promise<boolean> {
   try {
-    // A read by its form, so that it does not wait for those who write.
-    await db.selectNoFrom(sql<number>`1`.as('one')).execute();
+    // A read by its form, so that it does not wait for those who write; nor for those who hold all connections.
+    await runOnReservedConnection(() => db.selectNoFrom(sql<number>`1`.as('one')).execute());
     return true;
   } catch {
     return false;

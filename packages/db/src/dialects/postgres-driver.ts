@@ -6,7 +6,11 @@ import {
   DatabaseUnfitError,
   DuplicateKeyError,
   SerializationFailureError,
+  WriteGateClosedError,
 } from '../errors.ts';
+import { currentTenant, holdsGate, usesReservedConnection } from '../tenant-context.ts';
+import { ConnectionSlots } from './connection-slots.ts';
+import { enterGate } from './postgres-write-gate.ts';
 import { StatementNames } from './statement-names.ts';
 
 /** How long a statement may take, in milliseconds. */
@@ -41,25 +45,38 @@ const FORBIDDEN = /^(42501|3F000)$/;
 /** The statements of the repositories. Others, such as those of migrations, take as long as they take. */
 const TIMED = /^(Select|Insert|Update|Delete)QueryNode$/;
 
-/** A pool of connections, one of which serves a statement or a transaction. */
-export class PostgresDriver implements Driver {
-  readonly #open: () => Pool;
-  readonly #names = new StatementNames();
-  #pool: Pool | undefined;
+/** How a pool is opened, and how long a statement waits for one of its connections, in milliseconds. */
+export type DriverOptions = { open: (size: number) => Pool; poolSize: number; waitMs: number };
 
-  constructor(open: () => Pool) {
-    this.#open = open;
+/**
+ * A pool of connections, one of which serves a statement or a transaction; and one connection beside it for readiness
+ * checks, which is opened when it is first needed.
+ */
+export class PostgresDriver implements Driver {
+  readonly #options: DriverOptions;
+  readonly #names = new StatementNames();
+  readonly #slots: ConnectionSlots;
+  #pool: Pool | undefined;
+  #reserved: Pool | undefined;
+
+  constructor(options: DriverOptions) {
+    this.#options = options;
+    this.#slots = new ConnectionSlots({ slots: options.poolSize, waitMs: options.waitMs });
   }
 
   async init(): Promise<void> {
-    this.#pool = this.#open();
+    this.#pool = this.#options.open(this.#options.poolSize);
+    this.#reserved = this.#options.open(1);
   }
 
   async acquireConnection(): Promise<PostgresConnection> {
-    if (!this.#pool) throw new Error('the database is not open');
+    const pool = usesReservedConnection() ? this.#reserved : this.#pool;
+    if (!pool) throw new Error('the database is not open');
+    const giveBack = pool === this.#pool ? await this.#slots.acquire(currentTenant()) : () => {};
     try {
-      return new PostgresConnection(await this.#pool.connect(), this.#names);
+      return new PostgresConnection(await pool.connect(), this.#names, giveBack);
     } catch (error) {
+      giveBack();
       throw new DatabaseUnavailableError({ cause: error });
     }
   }
@@ -81,7 +98,7 @@ export class PostgresDriver implements Driver {
   }
 
   async destroy(): Promise<void> {
-    await this.#pool?.end();
+    await Promise.all([this.#pool?.end(), this.#reserved?.end()]);
   }
 }
 
@@ -94,10 +111,12 @@ class PostgresConnection implements DatabaseConnection {
   #failure: unknown;
   /** Not to be used again. */
   #broken = false;
+  readonly #giveBack: () => void;
 
-  constructor(client: PoolClient, names: StatementNames) {
+  constructor(client: PoolClient, names: StatementNames, giveBack: () => void) {
     this.#client = client;
     this.#names = names;
+    this.#giveBack = giveBack;
   }
 
   async executeQuery<R>({ sql, parameters, query }: CompiledQuery): Promise<QueryResult<R>> {
@@ -134,15 +153,20 @@ class PostgresConnection implements DatabaseConnection {
    */
   async begin({ isolationLevel }: TransactionSettings): Promise<void> {
     const serializable = isolationLevel === 'serializable';
-    const begin = serializable
-      ? 'begin isolation level serializable; set local enable_seqscan = off'
+    const isGated = serializable && !holdsGate();
+    const settings = isGated ? beginGated(currentTenant()) : 'set local enable_seqscan = off';
+    const text = serializable
+      ? `begin isolation level serializable; ${settings}`
       : `begin isolation level ${isolationLevel ?? 'read committed'}`;
     try {
-      await this.#ask(true, () => this.#client.query(begin));
+      const answer: unknown = await this.#ask(true, () => this.#client.query(text));
       this.#inTransaction = true;
+      if (!isGated || hasEntered(answer)) return;
     } catch (error) {
       throw this.#translated(error);
     }
+    await this.rollback();
+    throw new WriteGateClosedError();
   }
 
   async commit(): Promise<void> {
@@ -174,6 +198,7 @@ class PostgresConnection implements DatabaseConnection {
 
   release(): void {
     this.#client.release(this.#broken || this.#inTransaction);
+    this.#giveBack();
   }
 
   /** Asks the server, and ends the connection where it stays silent. */
@@ -216,6 +241,17 @@ class PostgresConnection implements DatabaseConnection {
 function isStale(error: unknown): boolean {
   if (!(error instanceof DatabaseError)) return false;
   return error.code === '26000' || (error.code === '0A000' && /cached plan/.test(error.message));
+}
+
+/** One statement for both: the gate costs a transaction neither a round trip nor a statement of its own. */
+function beginGated(caller: string | null): string {
+  return `select set_config('enable_seqscan', 'off', true), ${enterGate(caller)} as entered`;
+}
+
+/** What the last of several statements answered; pg's types know of one. */
+function hasEntered(answers: unknown): boolean {
+  const last = Array.isArray(answers) ? (answers.at(-1) as { rows: { entered: boolean }[] } | undefined) : undefined;
+  return last?.rows[0]?.entered === true;
 }
 
 /** The types of pg say nothing of it; its own pool ends connections that take too long to open by it. */

@@ -31,7 +31,7 @@ const MIGRATION_LOCK = 7_157_316_905_201n;
 export type PostgresOptions = {
   /** `postgres://...`, with what else `pg` reads from a URL, such as `sslmode`. */
   url: string;
-  /** Connections of this process, at the most. */
+  /** Connections of this process, at the most; one more checks whether the database answers. */
   poolSize: number;
 };
 
@@ -44,7 +44,8 @@ export type PostgresOptions = {
 export function postgresDialect({ url, poolSize }: PostgresOptions): Dialect {
   return {
     createAdapter: () => new Adapter(),
-    createDriver: () => new PostgresDriver(() => openPool(url, poolSize)),
+    createDriver: () =>
+      new PostgresDriver({ open: (size) => openPool(url, size), poolSize, waitMs: CONNECTION_TIMEOUT_MS }),
     createIntrospector: (db) => new PostgresIntrospector(db),
     createQueryCompiler: () => new QueryCompiler(),
   };

@@ -1,6 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { QueryResult } from 'kysely';
 import { DatabaseUnavailableError } from '../errors.ts';
+import { FairQueue } from '../fair-queue.ts';
+import { currentTenant } from '../tenant-context.ts';
 import { BUSY_TIMEOUT_MS, type SqliteHandle } from './sqlite-handle.ts';
 
 /** How often a write asks again for another process's lock, without blocking anyone. */
@@ -23,7 +25,7 @@ type Waiting = { resolve: () => void; reject: (error: unknown) => void };
 type Group = { since: number; done: Waiting[]; lost: DatabaseUnavailableError | null };
 
 /**
- * The one connection that writes. Transactions have their turns at it, one after the other. Those that come within one
+ * The one connection that writes. Transactions have their turns at it, one after the other and in turn by tenant. Those that come within one
  * turn of the event loop are committed together, since to get a commit onto the disk takes longer than most work: each is
  * a savepoint of one SQLite transaction, and its end is told when that is on the disk, and no earlier. One that is undone
  * is undone alone. If the commit fails, all of them fail.
@@ -32,8 +34,8 @@ export class SqliteWriter {
   readonly #handle: SqliteHandle;
   #busy = false;
   #group: Group | null = null;
-  /** Who wants the next turn, in their order. */
-  readonly #queue: (() => void)[] = [];
+  /** Transactions that wait for a turn. */
+  readonly #queue = new FairQueue<() => void>();
 
   constructor(handle: SqliteHandle) {
     this.#handle = handle;
@@ -181,16 +183,20 @@ export class SqliteWriter {
       this.#busy = true;
       return Promise.resolve();
     }
+    const tenant = currentTenant();
     return new Promise((resolve, reject) => {
       const turn = () => {
         clearTimeout(timer);
         resolve();
       };
+      const refuse = (reason: string) => reject(new DatabaseUnavailableError({ cause: new Error(reason) }));
       const timer = setTimeout(() => {
-        this.#queue.splice(this.#queue.indexOf(turn), 1);
-        reject(new DatabaseUnavailableError({ cause: new Error('the writing connection was not free in time') }));
+        this.#queue.remove(tenant, turn);
+        refuse('the writing connection was not free in time');
       }, WRITER_WAIT_MS);
-      this.#queue.push(turn);
+      if (this.#queue.push(tenant, turn)) return;
+      clearTimeout(timer);
+      refuse('too many writes of the tenant wait for the writing connection');
     });
   }
 

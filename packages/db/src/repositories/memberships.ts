@@ -1,7 +1,7 @@
 import type { Membership } from '@quartermaster/contracts/memberships.ts';
 import { type Expression, type Selectable, type SelectQueryBuilder, type SqlBool, sql } from 'kysely';
 import type { Database } from '../database.ts';
-import { type At, listRows, type Stretch } from '../listing.ts';
+import { type At, listRows, type Stretch, withinTimes } from '../listing.ts';
 import { type Page, type PageKey, type PageRequest, placeColumns, placeOf, timesOf, within } from '../queries.ts';
 import { statement } from '../statement.ts';
 import type { Tables } from '../tables.ts';
@@ -116,13 +116,14 @@ export async function listMemberships(
 async function membershipRows(
   db: Database,
   filter: MembershipFilter,
-  { scope, after, until, rows }: Stretch,
+  { scope, after, until, rows, times }: Stretch,
 ): Promise<(Row & { id: string })[]> {
   let query = db.selectFrom('memberships').selectAll().where(within(scope));
   if (filter.role != null) query = query.where('role', '=', filter.role as Membership['role']);
   if (filter.status != null) query = query.where(hasStatus(filter.status));
   if (after !== null) query = query.where(sql<SqlBool>`${KEY} < (${sql.join(keyValues(after))})`);
   if (until !== null) query = query.where(sql<SqlBool>`${KEY} >= (${sql.join(keyValues(until))})`);
+  if (times !== null) query = query.where(withinTimes(times));
   const found = await query.$call(newestFirst).limit(rows).execute();
   return found.map(keyed);
 }

@@ -64,13 +64,13 @@ export async function findActiveProviders(
 
 type ListedProviders = Stretch & { kind: string | null; status: string | null; nameKey: string | null };
 
-const providerRows = statement((db, { scope, kind, status, nameKey, after, until, rows }: ListedProviders) => {
-  let query = db.selectFrom('providers').selectAll().where(within(scope));
+const providerRows = statement((db, { kind, status, nameKey, ...stretch }: ListedProviders) => {
+  let query = db.selectFrom('providers').selectAll().where(within(stretch.scope));
   query =
     status === null ? query.where('status', '<>', 'deleted') : query.where('status', '=', status as Provider['status']);
   if (kind !== null) query = query.where('kind', '=', kind as Provider['kind']);
   if (nameKey !== null) query = query.where('name_key', '=', nameKey);
-  return query.$call(inStretch({ after, until, rows }));
+  return query.$call(inStretch(stretch));
 });
 
 /** Newest first, for an answer: metadata is {@link storedJson}. Deleted ones are listed by their status alone. */

@@ -1,0 +1,199 @@
+import { type CompiledQuery, Kysely, sql } from 'kysely';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Database } from '../src/database.ts';
+import { postgresDialect } from '../src/dialects/postgres.ts';
+import type { PageRequest } from '../src/queries.ts';
+import { listAuditEvents } from '../src/repositories/audit-events.ts';
+import { searchCredentials } from '../src/repositories/credentials.ts';
+import { listGatewaySessions } from '../src/repositories/gateway-sessions.ts';
+import { listGateways } from '../src/repositories/gateways.ts';
+import { listInventory } from '../src/repositories/inventory.ts';
+import { listManifests } from '../src/repositories/manifests.ts';
+import { listMemberships } from '../src/repositories/memberships.ts';
+import { listOperatorTasks } from '../src/repositories/operator-tasks.ts';
+import { listProviders } from '../src/repositories/providers.ts';
+import { listRecommendations } from '../src/repositories/recommendations.ts';
+import { listObservations } from '../src/repositories/runtime-observations.ts';
+import { searchServiceAccounts } from '../src/repositories/service-accounts.ts';
+import { listTraces } from '../src/repositories/traces.ts';
+import { listUsers } from '../src/repositories/users.ts';
+import type { Tables } from '../src/tables.ts';
+import { EVERYWHERE, type TenantScope } from '../src/tenancy.ts';
+import { scaled } from '../testing/scale.ts';
+import { newTestDatabase } from '../testing/test-database.ts';
+import { NOW } from './temporary-database.ts';
+
+/** Rows of each table: many times what one batch of a list reads, so that reading the table would show. */
+const ROWS = 40_000;
+
+/** Rows that one statement of a list may read: a batch, and the rows that share a time with its first and last one. */
+const MAX_ROWS_READ = 2100;
+
+const ACME: TenantScope = [{ tenantId: 'acme', subTenantId: null }];
+const ACME_EU: TenantScope = [{ tenantId: 'acme', subTenantId: 'eu' }];
+
+/** What texts hold that the tests do not ask for: rows are as wide as those of the service. */
+const DOCUMENT = JSON.stringify({ text: 'x'.repeat(200) });
+
+/** Where lists are asked for in fewer places. What has a parent stands where that does. */
+const SCOPES: Partial<Record<keyof Tables, TenantScope[]>> = {
+  memberships: [ACME, ACME_EU],
+  gateway_sessions: [ACME],
+  inventory_items: [ACME],
+  recommendations: [ACME],
+};
+
+/** Columns of the rows, beside those that have the same value in all of them. */
+const COLUMNS: Record<string, string> = {
+  tenant_id: `case when i % 20 = 0 then 'beta' else 'acme' end`,
+  sub_tenant_id: `case when i % 3 = 0 then 'eu' else '' end`,
+  id: `'id_' || md5(i::text)`,
+  name: `'name ' || i`,
+  name_key: `'name ' || i`,
+  subject: `'subject ' || i`,
+  trace_id: 'md5(i::text)',
+  user_id: `'id_' || md5(i::text)`,
+  email_key: `i || '@x.example'`,
+  secret_hash: 'md5(i::text)',
+  provider_id: `'prov_1'`,
+  gateway_id: `'gw_1'`,
+  accepted_at: `'2026-03-01T00:00:00.000Z'`,
+  created_at: `to_char(timestamp '2026-03-01' + i / 50 * interval '1 second', 'YYYY-MM-DD"T"HH24:MI:SS.000Z')`,
+};
+
+type List = (db: Database, scope: TenantScope, page: PageRequest) => Promise<{ items: readonly unknown[] }>;
+
+/** One list for each way in which lists are written, with a filter that finds nothing: it reads the most. */
+const SHAPES: [keyof Tables, List][] = [
+  ['audit_events', (db, scope, page) => listAuditEvents(db, scope, { operation: 'none' }, page)],
+  [
+    'gateway_sessions',
+    (db, scope, page) => listGatewaySessions(db, scope, { gatewayId: 'gw_1', subject: 'none' }, page, NOW),
+  ],
+  ['memberships', (db, scope, page) => listMemberships(db, scope, { status: 'pending' }, page)],
+  ['runtime_observations', (db, scope, page) => listObservations(db, scope, { name: 'none' }, page)],
+  ['traces', (db, scope, page) => listTraces(db, scope, { serviceName: 'none' }, page)],
+  ['users', (db, scope, page) => listUsers(db, EVERYWHERE, { scope, self: null }, { status: 'disabled' }, page)],
+];
+
+/** All others are written like one of those. */
+const OTHERS: [keyof Tables, List][] = [
+  ['credentials', (db, scope, page) => searchCredentials(db, scope, { name: 'none' }, page, NOW)],
+  ['gateways', (db, scope, page) => listGateways(db, scope, { status: 'none' }, page)],
+  ['inventory_items', (db, scope, page) => listInventory(db, scope, { providerId: 'prov_1', kind: 'tool' }, page)],
+  ['manifests', (db, scope, page) => listManifests(db, scope, { name: 'none' }, page)],
+  ['operator_tasks', (db, scope, page) => listOperatorTasks(db, scope, { status: 'open' }, page, NOW)],
+  ['providers', (db, scope, page) => listProviders(db, scope, { name: 'none' }, page)],
+  [
+    'recommendations',
+    (db, scope, page) => listRecommendations(db, scope, { providerId: 'prov_1', kind: 'none' }, page),
+  ],
+  ['service_accounts', (db, scope, page) => searchServiceAccounts(db, scope, { query: 'none' }, page, NOW)],
+];
+
+const LISTS = scaled({ usual: SHAPES, full: [...SHAPES, ...OTHERS] });
+
+let db: Database;
+let remove: () => Promise<void>;
+let statements: CompiledQuery[] = [];
+
+beforeAll(async () => {
+  const made = await newTestDatabase('migrated');
+  ({ remove } = made);
+  const dialect = postgresDialect({ url: made.url, poolSize: 1 });
+  const log = ({ query }: { query: CompiledQuery }) => void statements.push(query);
+  db = new Kysely<Tables>({ dialect, log });
+  // Foreign keys are not checked: each table is filled for itself.
+  await sql`set session_replication_role = replica`.execute(db);
+  // Vacuum finds no page all-visible before the commits of its rows are written out.
+  await sql`set synchronous_commit = on`.execute(db);
+  for (const table of new Set(LISTS.map(([name]) => name))) await fill(table);
+  await sql`reset session_replication_role`.execute(db);
+});
+
+afterAll(async () => {
+  await db.destroy();
+  await remove();
+});
+
+/** Rows in no order, as they would be after a long time of use. */
+async function fill(table: string): Promise<void> {
+  const { rows: columns } = await sql<{ name: string; type: string; nullable: string }>`
+    select column_name as name, data_type as type, is_nullable as nullable from information_schema.columns
+    where table_schema = 'public' and table_name = ${table}`.execute(db);
+  const values = columns.map(({ name, type, nullable }) => {
+    if (COLUMNS[name] !== undefined) return COLUMNS[name];
+    if (nullable === 'YES') return 'null';
+    return type === 'bigint' ? '0' : `'${DOCUMENT}'`;
+  });
+  const names = columns.map(({ name }) => `"${name}"`).join();
+  await sql
+    .raw(
+      `insert into ${table} (${names}) select ${values.join()} from generate_series(1, ${ROWS}) i order by md5(i::text)`,
+    )
+    .execute(db);
+  // As autovacuum does: indexes alone answer only where the visibility map says that all rows of a page are visible.
+  await sql.raw(`vacuum (analyze) ${table}`).execute(db);
+}
+
+/**
+ * A statement with parameters is planned for its values at first, and then for any values, if that looks no dearer. Both
+ * plans read one batch of rows, whatever the filter finds.
+ */
+test.each(LISTS)(
+  'regression: a filtered list of %s reads one batch of rows at a time, not the table',
+  async (table, list) => {
+    for (const scope of SCOPES[table] ?? [ACME, ACME_EU, EVERYWHERE]) {
+      statements = [];
+      const page = await list(db, scope, { limit: 25, after: null });
+      expect(page.items).toEqual([]);
+      const ofList = statements.filter(
+        ({ sql: text }) => text.includes(`from "${table}"`) && text.includes('order by'),
+      );
+      // The second batch and the last one: each has a statement that finds its end, and one that reads it.
+      const chosen = [...ofList.slice(2, 4), ...ofList.slice(-2)];
+      expect(chosen).toHaveLength(4);
+      for (const mode of ['force_custom_plan', 'force_generic_plan']) {
+        for (const statement of chosen) {
+          const { rows, plan } = await rowsRead(statement, mode);
+          expect(rows, `${mode}: ${statement.sql}\n${plan}`).toBeLessThanOrEqual(MAX_ROWS_READ);
+        }
+      }
+    }
+  },
+);
+
+type Plan = {
+  'Node Type': string;
+  'Actual Rows': number;
+  'Actual Loops': number;
+  'Rows Removed by Filter'?: number;
+  'Rows Removed by Index Recheck'?: number;
+  Plans?: Plan[];
+};
+
+/** How many rows a statement reads from tables and indexes. */
+async function rowsRead({ sql: text, parameters }: CompiledQuery, mode: string) {
+  const values = parameters.map((value) =>
+    typeof value === 'number' ? value : `'${String(value).replaceAll("'", "''")}'`,
+  );
+  await sql.raw(`set plan_cache_mode = ${mode}`).execute(db);
+  await sql.raw(`prepare planned as ${text}`).execute(db);
+  const call = values.length === 0 ? 'planned' : `planned (${values.join()})`;
+  const { rows } = await sql
+    .raw<{ 'QUERY PLAN': [{ Plan: Plan }] }>(`explain (analyze, format json) execute ${call}`)
+    .execute(db);
+  await sql`deallocate planned`.execute(db);
+  await sql`reset plan_cache_mode`.execute(db);
+  const plan = rows[0]?.['QUERY PLAN'][0].Plan;
+  if (!plan) throw new Error('the server answered no plan');
+  return { rows: readBy(plan), plan: JSON.stringify(plan, null, 1) };
+}
+
+function readBy(plan: Plan): number {
+  const removed = (plan['Rows Removed by Filter'] ?? 0) + (plan['Rows Removed by Index Recheck'] ?? 0);
+  // The rows of a bitmap index scan are counted by the heap scan above it.
+  const isRead = plan['Node Type'].endsWith('Scan') && plan['Node Type'] !== 'Bitmap Index Scan';
+  const own = isRead ? (plan['Actual Rows'] + removed) * plan['Actual Loops'] : 0;
+  return (plan.Plans ?? []).reduce((sum, child) => sum + readBy(child), own);
+}
