@@ -1313,6 +1313,9 @@ export type User = {
      * Null once the user is deleted.
      */
     email: string | null;
+    /**
+     * Until the first sign-in, what the registration said.
+     */
     displayName: string | null;
     /**
      * pending_terms: may do nothing but accept the terms. pending_identity: never signed in.
@@ -1323,14 +1326,14 @@ export type User = {
         termsVersion: string | null;
         privacyVersion: string | null;
         /**
-         * What a registration says counts from the first sign-in, which proves the email; before that: false.
+         * Whether the user accepted them while signed in. A registration does not count, since anybody can register any email.
          */
         accepted: boolean;
         acceptedAt: string | null;
     };
     marketingConsent: {
         /**
-         * What a registration says counts from the first sign-in; before that: false.
+         * What the user chose while signed in; a registration does not count.
          */
         optedIn: boolean;
         consentVersion: string | null;
@@ -1361,7 +1364,7 @@ export type User = {
     locale: string | null;
     timeZone: string | null;
     /**
-     * A free JSON object, at most 16 KiB when serialised. A set value replaces it whole.
+     * A free JSON object. Until the first sign-in, what the registration said.
      */
     metadata: {
         [key: string]: unknown;
@@ -1493,7 +1496,7 @@ export type Registration = {
     };
     registration: {
         /**
-         * What is still missing: the terms, or a first sign-in.
+         * pending_terms: the terms were not accepted here. pending_identity: they were. Either way the first sign-in comes next, and then the terms.
          */
         status: 'pending_terms' | 'pending_identity';
         /**

@@ -44,7 +44,9 @@ export const RegistrationSchema = z
     registration: z.strictObject({
       status: z
         .enum(['pending_terms', 'pending_identity'])
-        .describe('What is still missing: the terms, or a first sign-in.'),
+        .describe(
+          'pending_terms: the terms were not accepted here. pending_identity: they were. Either way the first sign-in comes next, and then the terms.',
+        ),
       receivedAt: TimestampSchema,
     }),
     signIn: z
@@ -63,7 +65,7 @@ export const registerUser = operation({
   tag: 'Users',
   summary: 'Register a user',
   description:
-    'Creates the user record only. An email that is known answers like a new one, and its record stays as it is. What is said of terms and marketing counts once the owner of the email signs in. Who never signs in is removed after 30 days. Rate-limited by address.',
+    'Creates the user record only. An email that is known answers like a new one, and its record stays as it is. Anybody can register any email, so nothing of this counts for its owner: the first sign-in clears name, terms, marketing consent and metadata, and the owner says them with `PUT /v1/me/profile`. Who never signs in is removed after 30 days. Rate-limited by address.',
   body: RegisterInputSchema,
   output: RegistrationSchema,
   errors: ['rate_limited'],

@@ -34,7 +34,7 @@ export const UserSchema = z
   .strictObject({
     id: z.string(),
     email: z.string().nullable().describe('Null once the user is deleted.'),
-    displayName: DisplayNameSchema.nullable(),
+    displayName: DisplayNameSchema.nullable().describe('Until the first sign-in, what the registration said.'),
     status: z
       .enum(['pending_terms', 'pending_identity', 'active', 'disabled', 'deleted'])
       .describe('pending_terms: may do nothing but accept the terms. pending_identity: never signed in.'),
@@ -45,12 +45,12 @@ export const UserSchema = z
       accepted: z
         .boolean()
         .describe(
-          'What a registration says counts from the first sign-in, which proves the email; before that: false.',
+          'Whether the user accepted them while signed in. A registration does not count, since anybody can register any email.',
         ),
       acceptedAt: TimestampSchema.nullable(),
     }),
     marketingConsent: z.strictObject({
-      optedIn: z.boolean().describe('What a registration says counts from the first sign-in; before that: false.'),
+      optedIn: z.boolean().describe('What the user chose while signed in; a registration does not count.'),
       consentVersion: VersionSchema.nullable(),
       changedAt: TimestampSchema.nullable(),
     }),
@@ -62,7 +62,7 @@ export const UserSchema = z
       ),
     locale: LocaleSchema.nullable(),
     timeZone: TimeZoneSchema.nullable(),
-    metadata: MetadataSchema,
+    metadata: MetadataSchema.describe('A free JSON object. Until the first sign-in, what the registration said.'),
     lastSeenAt: TimestampSchema.nullable().describe('To the minute.'),
     ...timeFields,
   })

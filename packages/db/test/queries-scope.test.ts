@@ -100,7 +100,7 @@ test('what touches the data of tenants takes a scope or a place, but for what is
     | 'findAccountByEmail'
     | 'insertUser'
     | 'updateUser'
-    | 'confirmConsent'
+    | 'discardRegistration'
     | 'eraseUser'
     | 'touchUser'
     | 'deleteUnclaimedUsers'
