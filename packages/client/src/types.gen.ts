@@ -263,7 +263,7 @@ export type CreateOrganizationInput = {
     organization: {
         displayName: string;
         /**
-         * The new tenant's. Made where it is left out.
+         * How the id of the new tenant begins, for example `rockets` for `rockets-7k2m9x4p1q`: the service adds `-` and ten random characters, so nobody can take an id that somebody else expects to be free. Left out: the whole id is generated.
          */
         id?: string | null;
     };
@@ -480,6 +480,10 @@ export type CreateServiceAccountInput = {
      * The sub-tenant of the record; none where it is left out.
      */
     subTenantId?: string | null;
+    /**
+     * `always`: the tenant must be new, so the account joins nobody else (409 `tenant_exists`). `never`: the tenant and sub-tenant must exist (422). `if_missing`, or left out: what is missing is created.
+     */
+    createTenant?: 'if_missing' | 'always' | 'never' | null;
     description?: string | null;
     status?: 'active' | 'disabled';
     metadata?: {
@@ -725,7 +729,7 @@ export type Problem = {
     /**
      * The stable reason, for programs.
      */
-    code: 'credentials_ambiguous' | 'request_malformed' | 'credentials_missing' | 'credentials_invalid' | 'scope_missing' | 'tenant_forbidden' | 'self_service_off' | 'user_required' | 'platform_administrator_required' | 'grant_exceeds_own' | 'registration_required' | 'email_unverified' | 'identity_conflict' | 'terms_required' | 'user_disabled' | 'user_out_of_reach' | 'ingest_tenant_ambiguous' | 'route_not_found' | 'audit_event_not_found' | 'gateway_not_found' | 'gateway_session_not_found' | 'inventory_item_not_found' | 'key_not_found' | 'manifest_not_found' | 'membership_not_found' | 'operator_task_not_found' | 'provider_not_found' | 'provider_credential_not_found' | 'recommendation_not_found' | 'runtime_observation_not_found' | 'service_account_not_found' | 'tenant_not_found' | 'trace_not_found' | 'user_not_found' | 'method_not_allowed' | 'ambiguous_id' | 'id_taken' | 'name_taken' | 'gateway_not_active' | 'key_not_active' | 'last_owner' | 'manifest_in_use' | 'idempotency_answer_unreadable' | 'idempotency_key_in_use' | 'membership_accepted' | 'membership_exists' | 'operator_task_claimed' | 'operator_task_not_open' | 'operator_task_not_done' | 'organization_exists' | 'provider_in_use' | 'provider_not_syncable' | 'sync_running' | 'recommendation_not_open' | 'recommendation_not_applied' | 'recommendation_built_on' | 'service_account_not_active' | 'user_not_active' | 'precondition_failed' | 'body_too_large' | 'media_type_unsupported' | 'rate_limited' | 'internal_error' | 'sync_failed' | 'database_unavailable' | 'service_unavailable' | 'outcome_unknown' | 'identity_provider_unavailable';
+    code: 'credentials_ambiguous' | 'request_malformed' | 'credentials_missing' | 'credentials_invalid' | 'scope_missing' | 'tenant_forbidden' | 'self_service_off' | 'user_required' | 'platform_administrator_required' | 'grant_exceeds_own' | 'registration_required' | 'email_unverified' | 'identity_conflict' | 'terms_required' | 'user_disabled' | 'user_out_of_reach' | 'ingest_tenant_ambiguous' | 'route_not_found' | 'audit_event_not_found' | 'gateway_not_found' | 'gateway_session_not_found' | 'inventory_item_not_found' | 'key_not_found' | 'manifest_not_found' | 'membership_not_found' | 'operator_task_not_found' | 'provider_not_found' | 'provider_credential_not_found' | 'recommendation_not_found' | 'runtime_observation_not_found' | 'service_account_not_found' | 'tenant_not_found' | 'trace_not_found' | 'user_not_found' | 'method_not_allowed' | 'ambiguous_id' | 'id_taken' | 'name_taken' | 'gateway_not_active' | 'key_not_active' | 'last_owner' | 'manifest_in_use' | 'idempotency_answer_unreadable' | 'idempotency_key_in_use' | 'membership_accepted' | 'membership_exists' | 'operator_task_claimed' | 'operator_task_not_open' | 'operator_task_not_done' | 'organization_exists' | 'provider_in_use' | 'provider_not_syncable' | 'sync_running' | 'recommendation_not_open' | 'recommendation_not_applied' | 'recommendation_built_on' | 'service_account_not_active' | 'tenant_exists' | 'user_not_active' | 'precondition_failed' | 'body_too_large' | 'media_type_unsupported' | 'rate_limited' | 'internal_error' | 'sync_failed' | 'database_unavailable' | 'service_unavailable' | 'outcome_unknown' | 'identity_provider_unavailable';
     /**
      * The scope that is missing (403 `scope_missing`).
      */
@@ -1464,6 +1468,10 @@ export type Tenant = {
     displayName: string | null;
     settings: TenantSettings;
     /**
+     * Whether a user created it for themselves (`create_organization`), and not a platform administrator.
+     */
+    selfService: boolean;
+    /**
      * Its sub-tenants in the caller's reach, the first thousand.
      */
     subTenantIds: Array<string>;
@@ -2034,6 +2042,72 @@ export type InventorySync = {
      * RFC 3339, UTC, milliseconds.
      */
     syncedAt: string;
+};
+
+/**
+ * A service account, and what was created for it.
+ */
+export type CreatedServiceAccount = {
+    /**
+     * Unique in its tenant.
+     */
+    id: string;
+    /**
+     * The tenant that the record belongs to.
+     */
+    tenantId: string;
+    /**
+     * The sub-tenant that the record belongs to; null where it belongs to the tenant as a whole.
+     */
+    subTenantId: string | null;
+    /**
+     * Names may repeat.
+     */
+    name: string;
+    displayName: string | null;
+    description: string | null;
+    /**
+     * Keys and sessions of an account that is not active do not work.
+     */
+    status: 'active' | 'disabled' | 'deleted';
+    /**
+     * Whether its keys count in every tenant.
+     */
+    platformAdministrator: boolean;
+    /**
+     * A free JSON object, at most 16 KiB when serialised. A set value replaces it whole.
+     */
+    metadata: {
+        [key: string]: unknown;
+    };
+    /**
+     * When one of its keys was last used, to the minute.
+     */
+    lastUsedAt: string | null;
+    /**
+     * All its keys, ended ones included.
+     */
+    keyCount: number;
+    /**
+     * Its keys that work now.
+     */
+    activeKeyCount: number;
+    /**
+     * When the first of its working keys expires.
+     */
+    soonestKeyExpiryAt: string | null;
+    /**
+     * RFC 3339, UTC, milliseconds.
+     */
+    createdAt: string;
+    /**
+     * RFC 3339, UTC, milliseconds.
+     */
+    updatedAt: string;
+    /**
+     * What did not exist before, and was created for the account. Empty where the account joined what was there.
+     */
+    alsoCreated: Array<'tenant' | 'sub_tenant'>;
 };
 
 /**
@@ -3812,7 +3886,7 @@ export type CreateOrganizationErrors = {
      */
     403: Problem;
     /**
-     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `organization_exists` (Organization exists), `id_taken` (Id taken).
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `organization_exists` (Organization exists).
      */
     409: Problem;
     /**
@@ -5908,7 +5982,7 @@ export type CreateServiceAccountErrors = {
      */
     403: Problem;
     /**
-     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `id_taken` (Id taken).
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `id_taken` (Id taken), `tenant_exists` (Tenant exists).
      */
     409: Problem;
     /**
@@ -5941,9 +6015,9 @@ export type CreateServiceAccountError = CreateServiceAccountErrors[keyof CreateS
 
 export type CreateServiceAccountResponses = {
     /**
-     * An account for a program. It acts with API keys.
+     * A service account, and what was created for it.
      */
-    200: ServiceAccount;
+    200: CreatedServiceAccount;
 };
 
 export type CreateServiceAccountResponse = CreateServiceAccountResponses[keyof CreateServiceAccountResponses];

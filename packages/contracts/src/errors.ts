@@ -62,6 +62,7 @@ export const ERRORS = {
   recommendation_not_applied: { status: 409, title: 'Recommendation not applied' },
   recommendation_built_on: { status: 409, title: 'Something was built on the change' },
   service_account_not_active: { status: 409, title: 'Service account not active' },
+  tenant_exists: { status: 409, title: 'Tenant exists' },
   user_not_active: { status: 409, title: 'User not active' },
   precondition_failed: { status: 412, title: 'The record is not as it was' },
   body_too_large: { status: 413, title: 'Body too large' },

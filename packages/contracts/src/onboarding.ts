@@ -1,12 +1,5 @@
 import { z } from 'zod';
-import {
-  DisplayNameSchema,
-  EmailSchema,
-  IdentifierSchema,
-  MetadataSchema,
-  NameInputSchema,
-  TimestampSchema,
-} from './fields.ts';
+import { DisplayNameSchema, EmailSchema, MetadataSchema, NameInputSchema, TimestampSchema } from './fields.ts';
 import { MembershipSchema } from './memberships.ts';
 import { operation } from './operation.ts';
 import { TenantSchema, TenantSettingsInputSchema } from './tenants.ts';
@@ -75,7 +68,15 @@ export const CreateOrganizationInputSchema = z
   .strictObject({
     organization: z.strictObject({
       displayName: NameInputSchema,
-      id: IdentifierSchema.nullish().describe("The new tenant's. Made where it is left out."),
+      id: z
+        .string()
+        .min(1)
+        .max(100)
+        .regex(/^[A-Za-z0-9][A-Za-z0-9._:-]*$/)
+        .nullish()
+        .describe(
+          'How the id of the new tenant begins, for example `rockets` for `rockets-7k2m9x4p1q`: the service adds `-` and ten random characters, so nobody can take an id that somebody else expects to be free. Left out: the whole id is generated.',
+        ),
     }),
     settings: TenantSettingsInputSchema.optional(),
   })
@@ -95,10 +96,10 @@ export const createOrganization = operation({
   tag: 'Users',
   summary: 'Create your organization',
   description:
-    'The first-run step of a user, with a bearer token: makes a tenant, and the caller its owner. For who has accepted no membership, and never made one, not even one that they left since; what is pending does not stand in the way. An id is unique among all tenants, in any case: that one is taken is said, also of a tenant out of reach. Rate-limited by user. 403 `self_service_off` where the service is configured so.',
+    'The first-run step of a user, with a bearer token: makes a tenant, and the caller its owner. For who has accepted no membership, and never made one, not even one that they left since; what is pending does not stand in the way. The answer says which id the tenant got: only platform administrators choose a whole id. Rate-limited by user. 403 `self_service_off` where the service is configured so.',
   body: CreateOrganizationInputSchema,
   output: OrganizationSchema,
-  errors: ['user_required', 'self_service_off', 'organization_exists', 'id_taken', 'rate_limited'],
+  errors: ['user_required', 'self_service_off', 'organization_exists', 'rate_limited'],
 });
 
 function hasPasswordLikeKey(value: unknown): boolean {

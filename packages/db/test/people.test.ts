@@ -389,7 +389,7 @@ describe('tenants', () => {
     const settings = { captureContent: false, spanRetentionDays: 30 };
     const shown = { id: 'new', displayName: 'New', settings };
     const tenant = { ...shown, founderId: null };
-    expect(await insertTenant(db, tenant, NOW)).toMatchObject({ ...shown, subTenantIds: [] });
+    expect(await insertTenant(db, tenant, NOW)).toMatchObject({ ...shown, selfService: false, subTenantIds: [] });
     await expect(insertTenant(db, tenant, NOW)).rejects.toThrow(DuplicateKeyError);
     const change = { settings: { captureContent: true } };
     expect(await updateTenant(db, ACME, 'new', change, NOW)).toBeUndefined();

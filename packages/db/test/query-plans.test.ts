@@ -17,7 +17,6 @@ import { supersedeRecommendationsOf } from '../src/repositories/recommendation-s
 import { findRecommendation, listRecommendations } from '../src/repositories/recommendations.ts';
 import { type ObservationState, updateObservationStates } from '../src/repositories/seen-observations.ts';
 import { insertRecommendation } from '../src/repositories/standing-recommendations.ts';
-import { hasTenantNamedLike } from '../src/repositories/tenants.ts';
 import { listTraces } from '../src/repositories/traces.ts';
 import { findUser, listUsers } from '../src/repositories/users.ts';
 import { EVERYWHERE } from '../src/tenancy.ts';
@@ -76,7 +75,6 @@ test.each<[string, (db: Database) => Promise<unknown>, string[]]>([
       'operator_tasks_by_subject (tenant_id=? AND kind=? AND subject_type=? AND subject_id=?)',
     ],
   ],
-  ['whether a tenant is called alike', (db) => hasTenantNamedLike(db, 'Acme'), ['tenants_by_folded_id (<expr>=?)']],
   [
     'secrets that were swapped out',
     (db) => eraseFormerSecrets(db, NOW.toISOString()),
