@@ -190,7 +190,7 @@ export type ManifestSpecInput = {
  */
 export type DeclarationInput = {
     /**
-     * The provider's name, in any case, or its id.
+     * The provider's name, in any case, or its id. A name means the provider that has it in the manifest's own tenant or sub-tenant, or in the whole tenant. A provider of a sub-tenant is meant by its id alone in manifests of the whole tenant, and in whatever its gateways run under.
      */
     provider: string;
     kind: 'model' | 'tool' | 'resource' | 'prompt' | 'agent' | 'channel';
@@ -205,7 +205,7 @@ export type DeclarationInput = {
  */
 export type Allowance = {
     /**
-     * The provider's name, in any case, or its id.
+     * The provider's name, in any case, or its id. A name means the provider that has it in the manifest's own tenant or sub-tenant, or in the whole tenant. A provider of a sub-tenant is meant by its id alone in manifests of the whole tenant, and in whatever its gateways run under.
      */
     provider: string;
     /**
@@ -1243,7 +1243,7 @@ export type ManifestSpec = {
  */
 export type Declaration = {
     /**
-     * The provider's name, in any case, or its id.
+     * The provider's name, in any case, or its id. A name means the provider that has it in the manifest's own tenant or sub-tenant, or in the whole tenant. A provider of a sub-tenant is meant by its id alone in manifests of the whole tenant, and in whatever its gateways run under.
      */
     provider: string;
     kind: 'model' | 'tool' | 'resource' | 'prompt' | 'agent' | 'channel';

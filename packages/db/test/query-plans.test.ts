@@ -27,7 +27,13 @@ const ACME_EU = { tenantId: 'acme', subTenantId: 'eu' };
 const PAGE_KEY = [NOW.toISOString(), 'x'] as const;
 const PAGE = { limit: 25, after: PAGE_KEY };
 const PROVIDER = { id: 'prov_1', name: 'openai' };
-const SUBJECT = { ...ACME, provider: PROVIDER, providerId: 'prov_1', kind: 'model', nameKey: 'gpt-5' } as const;
+const SUBJECT = {
+  ...ACME,
+  provider: { ...PROVIDER, subTenantId: null },
+  providerId: 'prov_1',
+  kind: 'model',
+  nameKey: 'gpt-5',
+} as const;
 const TASK = { kind: 'review_observation', subject: { type: 'runtime_observation', id: 'obs_1' } } as const;
 const SESSIONS_OF = { providerId: 'prov_1', providerName: 'openai', subjects: [SUBJECT] };
 const OPEN_TASK = { ...TASK, subTenantId: null, title: 'Review it', priority: 'normal' } as const;
