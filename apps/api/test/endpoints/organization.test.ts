@@ -11,7 +11,7 @@ import {
   unique,
 } from '../support/people.ts';
 import type { Answered, Body } from '../support/server.ts';
-import { auditOf, checkCoverageAfterAll, type Endpoints, expectProblem, serverFor } from './harness.ts';
+import { checkCoverageAfterAll, type Endpoints, expectProblem, serverFor } from './harness.ts';
 
 let server: Endpoints;
 beforeAll(async () => {
