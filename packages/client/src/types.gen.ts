@@ -7773,7 +7773,7 @@ export type DeleteUserErrors = {
      */
     401: Problem;
     /**
-     * `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant out of reach), `user_out_of_reach` (User has memberships out of reach), `platform_administrator_required` (Platform administrator required).
+     * `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant out of reach), `user_out_of_reach` (User has memberships out of reach), `platform_administrator_required` (Platform administrator required).
      */
     403: Problem;
     /**

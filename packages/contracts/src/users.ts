@@ -156,10 +156,11 @@ export const deleteUser = operation({
   operationId: 'delete_user',
   scope: 'users:write',
   ownId: 'user_id',
+  beforeTerms: true,
   tag,
   summary: 'Delete a user',
   description:
-    'By themselves, by a platform administrator, or by an administrator who reaches all memberships that they accepted. Ends memberships and sessions and erases personal data. The email may register again, as a new user.',
+    'By themselves, also before they accept the terms, by a platform administrator, or by an administrator who reaches all memberships that they accepted. Ends memberships and sessions and erases personal data. The email may register again, as a new user.',
   params,
   record: userRecord,
   ifMatch: userRecord,

@@ -98,6 +98,18 @@ test('regression: a registration made before an invitation does not count for th
   expect(seen.items).toMatchObject([{ email, displayName: null, metadata: {} }]);
 });
 
+test('regression: who was registered by a stranger deletes the account without accepting the terms', async () => {
+  const email = newEmail();
+  await register({ user: { email, terms: { accepted: true } } });
+  const as = await server.tokenOf(email);
+  const { id } = await server.ok('PUT', '/v1/me/profile', { as, body: {} });
+  const [other] = (await server.ok('GET', '/v1/users?email=admin@example.com', { as: server.admin })).items;
+  expect((await server.call('DELETE', `/v1/users/${other.id}`, { as })).status).toBe(403);
+  expect(await server.ok('DELETE', `/v1/users/${id}`, { as })).toMatchObject({ status: 'deleted', email: null });
+  expectProblem(await server.call('PUT', '/v1/me/profile', { as, body: {} }), 403, 'registration_required');
+  expect(await userOf(email)).toBeUndefined();
+});
+
 test('only the email is required; what is not mentioned is not accepted', async () => {
   const email = newEmail();
   const { body } = await register({ user: { email } });
