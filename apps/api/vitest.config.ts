@@ -33,7 +33,7 @@ const ON_POSTGRES = [
   'test/{key-lineage,session-grants}.test.ts',
   // Spans: partitions, folding in batches, what does not fit into the parameters of a statement.
   'test/traces/*.test.ts',
-  'test/governance/{cardinality,counting,properties,replay,renaming,statements,whole-loop}.test.ts',
+  'test/governance/{cardinality,counting,manifest-names,properties,replay,renaming,statements,whole-loop}.test.ts',
   // From one database to another.
   'test/database-move.test.ts',
 ];

@@ -96,12 +96,16 @@ test('the first sight of an identity links it to the user of its verified email,
   ]);
 });
 
-test('who has not accepted the terms becomes pending_terms', async () => {
-  const { db, enter } = await door();
-  const id = await register(db, { status: 'pending_terms', terms: TERMS_NOT_ACCEPTED });
-  expect(await enter()).toMatchObject({ id, termsAccepted: false });
-  expect(await userOf(db, id)).toMatchObject({ status: 'pending_terms' });
-});
+test.each([TERMS_NOT_ACCEPTED, { ...TERMS_NOT_ACCEPTED, accepted: true }])(
+  'who has not accepted the terms while signed in becomes pending_terms: %j',
+  async (terms) => {
+    const { db, enter } = await door();
+    const id = await register(db, { terms });
+    expect(await enter()).toMatchObject({ id, termsAccepted: false });
+    expect(await enter()).toMatchObject({ id, termsAccepted: false });
+    expect(await userOf(db, id)).toMatchObject({ status: 'pending_terms', terms: TERMS_NOT_ACCEPTED });
+  },
+);
 
 test('the email of the userinfo endpoint links as well', async () => {
   const { db, enter, issuer } = await door();

@@ -47,6 +47,32 @@ describe('the email of a token', () => {
     expect(await emailOf(here, {})).toEqual(expected);
   });
 
+  test.each<[string, Record<string, unknown>, unknown]>([
+    ['only email_verified', { upn: 'a@b.example', email_verified: true }, false],
+    ['only email_verified, as text', { upn: 'a@b.example', email_verified: 'true' }, false],
+    ['a verified email beside it', { upn: 'a@b.example', email: 'b@b.example', email_verified: true }, false],
+    ['its own flag', { upn: 'a@b.example', upn_verified: true, email_verified: false }, true],
+    ['its own flag, as text', { upn: 'a@b.example', upn_verified: 'true' }, true],
+    ['its own flag that denies', { upn: 'a@b.example', upn_verified: false, email_verified: true }, false],
+  ])('regression: another claim is verified by its own flag alone: %s', async (_name, said, verified) => {
+    const inToken = await world({ emailClaim: 'upn' });
+    expect(await emailOf(inToken, said)).toEqual({ email: 'a@b.example', verified });
+    const inUserinfo = await world({ emailClaim: 'upn' });
+    inUserinfo.issuer.answers[USERINFO] = () => ({ body: { sub: 'someone', ...said } });
+    expect(await emailOf(inUserinfo, {})).toEqual({ email: 'a@b.example', verified });
+  });
+
+  test('a userinfo answer without the configured claim counts with its email', async () => {
+    const here = await world({ emailClaim: 'upn' });
+    const body = { sub: 'someone', email: 'a@b.example', email_verified: true, upn_verified: true };
+    here.issuer.answers[USERINFO] = () => ({ body });
+    expect(await emailOf(here, {})).toEqual({ email: 'a@b.example', verified: true });
+    const flag = { ...body, email_verified: undefined };
+    const other = await world({ emailClaim: 'upn' });
+    other.issuer.answers[USERINFO] = () => ({ body: flag });
+    expect(await emailOf(other, {})).toEqual({ email: 'a@b.example', verified: false });
+  });
+
   test('is asked for once a minute, also where the issuer says nothing', async () => {
     const { issuer, verifier, pass } = await world();
     issuer.answers[USERINFO] = () => ({ status: 403 });

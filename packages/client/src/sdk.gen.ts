@@ -265,7 +265,7 @@ export const updateMyProfile = <ThrowOnError extends boolean = false>(options: O
 /**
  * Create your organization
  *
- * The first-run step of a user, with a bearer token: makes a tenant, and the caller its owner. For who has accepted no membership, and never made one, not even one that they left since; what is pending does not stand in the way. An id is unique among all tenants, in any case: that one is taken is said, also of a tenant out of reach. Rate-limited by user. 403 `self_service_off` where the service is configured so.
+ * The first-run step of a user, with a bearer token: makes a tenant, and the caller its owner. For who has accepted no membership, and never made one, not even one that they left since; what is pending does not stand in the way. The answer says which id the tenant got: only platform administrators choose a whole id. Rate-limited by user. 403 `self_service_off` where the service is configured so.
  */
 export const createOrganization = <ThrowOnError extends boolean = false>(options: Options<CreateOrganizationData, ThrowOnError>): RequestResult<CreateOrganizationResponses, CreateOrganizationErrors, ThrowOnError> => (options.client ?? client).post<CreateOrganizationResponses, CreateOrganizationErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -280,7 +280,7 @@ export const createOrganization = <ThrowOnError extends boolean = false>(options
 /**
  * Register a user
  *
- * Creates the user record only. An email that is known answers like a new one, and its record stays as it is. What is said of terms and marketing counts once the owner of the email signs in. Who never signs in is removed after 30 days. Rate-limited by address.
+ * Creates the user record only. An email that is known answers like a new one, and its record stays as it is. Anybody can register any email, so nothing of this counts for its owner: the first sign-in clears name, terms, marketing consent and metadata, and the owner says them with `PUT /v1/me/profile`. Who never signs in is removed after 30 days. Rate-limited by address.
  */
 export const registerUser = <ThrowOnError extends boolean = false>(options: Options<RegisterUserData, ThrowOnError>): RequestResult<RegisterUserResponses, RegisterUserErrors, ThrowOnError> => (options.client ?? client).post<RegisterUserResponses, RegisterUserErrors, ThrowOnError>({
     url: '/v1/onboarding/register',
@@ -593,7 +593,7 @@ export const reviewRuntimeObservation = <ThrowOnError extends boolean = false>(o
 /**
  * Create a service account
  *
- * A platform administrator may name a tenant or sub-tenant that does not exist: it is made. A caller who holds the scope for a whole tenant makes sub-tenants of it so.
+ * A platform administrator may name a tenant or sub-tenant that does not exist: it is made. A caller who holds the scope for a whole tenant makes sub-tenants of it so. `alsoCreated` says what was made; `createTenant` says what may be.
  */
 export const createServiceAccount = <ThrowOnError extends boolean = false>(options: Options<CreateServiceAccountData, ThrowOnError>): RequestResult<CreateServiceAccountResponses, CreateServiceAccountErrors, ThrowOnError> => (options.client ?? client).post<CreateServiceAccountResponses, CreateServiceAccountErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -892,7 +892,7 @@ export const listUsers = <ThrowOnError extends boolean = false>(options?: Option
 /**
  * Delete a user
  *
- * By themselves, by a platform administrator, or by an administrator who reaches all memberships that they accepted. Ends memberships and sessions and erases personal data. The email may register again, as a new user.
+ * By themselves, also before they accept the terms, by a platform administrator, or by an administrator who reaches all memberships that they accepted. Ends memberships and sessions and erases personal data. The email may register again, as a new user.
  */
 export const deleteUser = <ThrowOnError extends boolean = false>(options: Options<DeleteUserData, ThrowOnError>): RequestResult<DeleteUserResponses, DeleteUserErrors, ThrowOnError> => (options.client ?? client).delete<DeleteUserResponses, DeleteUserErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],

@@ -110,7 +110,7 @@ export type UpdateGatewayInput = {
 
 export type CreateGatewaySessionInput = {
     /**
-     * Whom the session acts for: the caller, where left out. Another subject needs the scope `gateway_sessions:impersonate` wherever that subject belongs: a sub-tenant cannot act as an account or user of the whole tenant.
+     * Whom the session acts for: the caller, where left out. Another's needs the scope `gateway_sessions:impersonate`.
      */
     subject?: string | null;
     /**
@@ -118,7 +118,7 @@ export type CreateGatewaySessionInput = {
      */
     ttlSeconds?: number | null;
     /**
-     * Only these of the gateway's providers; all, where left out. A session grants at most 10,000 items, and 1 MiB of them as JSON: beyond it, 422.
+     * Only these of the gateway's providers; all, where left out. A session grants at most 10,000 items: beyond it, 422.
      */
     providerIds?: Array<string> | null;
     metadata?: {
@@ -190,7 +190,7 @@ export type ManifestSpecInput = {
  */
 export type DeclarationInput = {
     /**
-     * The provider's name, in any case, or its id.
+     * The provider's name, in any case, or its id. A name means the provider that has it in the manifest's own tenant or sub-tenant, or in the whole tenant. A provider of a sub-tenant is meant by its id alone in manifests of the whole tenant, and in whatever its gateways run under.
      */
     provider: string;
     kind: 'model' | 'tool' | 'resource' | 'prompt' | 'agent' | 'channel';
@@ -205,7 +205,7 @@ export type DeclarationInput = {
  */
 export type Allowance = {
     /**
-     * The provider's name, in any case, or its id.
+     * The provider's name, in any case, or its id. A name means the provider that has it in the manifest's own tenant or sub-tenant, or in the whole tenant. A provider of a sub-tenant is meant by its id alone in manifests of the whole tenant, and in whatever its gateways run under.
      */
     provider: string;
     /**
@@ -263,7 +263,7 @@ export type CreateOrganizationInput = {
     organization: {
         displayName: string;
         /**
-         * The new tenant's. Made where it is left out.
+         * How the id of the new tenant begins, for example `rockets` for `rockets-7k2m9x4p1q`: the service adds `-` and ten random characters, so nobody can take an id that somebody else expects to be free. Left out: the whole id is generated.
          */
         id?: string | null;
     };
@@ -276,7 +276,6 @@ export type CreateOrganizationInput = {
 export type TenantSettingsInput = {
     captureContent?: boolean;
     spanRetentionDays?: number | null;
-    auditReads?: boolean;
 };
 
 /**
@@ -481,6 +480,10 @@ export type CreateServiceAccountInput = {
      * The sub-tenant of the record; none where it is left out.
      */
     subTenantId?: string | null;
+    /**
+     * `always`: the tenant must be new, so the account joins nobody else (409 `tenant_exists`). `never`: the tenant and sub-tenant must exist (422). `if_missing`, or left out: what is missing is created.
+     */
+    createTenant?: 'if_missing' | 'always' | 'never' | null;
     description?: string | null;
     status?: 'active' | 'disabled';
     metadata?: {
@@ -559,7 +562,7 @@ export type CreateKeyInput = {
      */
     scopes: Array<Scope>;
     /**
-     * When it stops working, in the future. Left out: when the API key that makes it ends, or never. Later than the end of that API key is 403 `grant_exceeds_own`.
+     * When it stops working, in the future; never where left out.
      */
     expiresAt?: string | null;
 };
@@ -575,7 +578,7 @@ export type RotateKeyInput = {
      */
     overlapSeconds?: number;
     /**
-     * When the new key stops working. Left out: after the old one's whole lifetime, but never later than the API key that rotates it. Later than the end of that API key is 403 `grant_exceeds_own`.
+     * When the new key stops working; where left out, after the old one's whole lifetime.
      */
     expiresAt?: string | null;
 };
@@ -595,44 +598,6 @@ export type CreateTenantInput = {
 export type UpdateTenantInput = {
     displayName?: string | null;
     settings?: TenantSettingsInput;
-};
-
-/**
- * A field that is left out keeps its limit, null restores the default, a value sets the limit.
- */
-export type TenantLimitsInput = {
-    /**
-     * Requests with the API keys of the tenant in the current minute. Several processes on one database count together.
-     */
-    requestsPerMinute?: number | null;
-    /**
-     * Bytes of spans and manifests, as they are stored. At the limit, spans and manifests are refused; removing traces makes room.
-     */
-    storedBytes?: number | null;
-    /**
-     * Service accounts that are not deleted.
-     */
-    serviceAccounts?: number | null;
-    /**
-     * API keys that are neither revoked nor expired.
-     */
-    apiKeys?: number | null;
-    /**
-     * Providers that are not deleted, discovered ones included.
-     */
-    providers?: number | null;
-    /**
-     * Inventory items of all providers. A sync that would exceed the limit fails and changes nothing.
-     */
-    inventoryItems?: number | null;
-    /**
-     * Gateways that are not deleted.
-     */
-    gateways?: number | null;
-    /**
-     * Gateway sessions that are active.
-     */
-    openSessions?: number | null;
 };
 
 export type CreateMembershipInput = {
@@ -706,16 +671,13 @@ export type AuditEvent = {
      */
     keyId: string | null;
     /**
-     * The operationId, or what the service itself did. `further_refusals` and `further_reads` count the refusals and reads of a tenant beyond 1,000 different ones in a minute.
+     * The operationId.
      */
     operation: string;
     target: {
         type: string;
         id: string;
     } | null;
-    /**
-     * `denied`: for lack of rights, or because the record does not exist in the reach of the actor.
-     */
     outcome: 'success' | 'failure' | 'denied';
     /**
      * The `code` of a refusal.
@@ -726,17 +688,10 @@ export type AuditEvent = {
      */
     changedFields: Array<string>;
     /**
-     * 1; for refusals how many of one actor, operation and reason there were in that minute, for reads how many of one actor, operation and target.
+     * 1; for refusals how many of one actor, operation and reason there were in that minute.
      */
     count: number;
-    /**
-     * The service's own id of the request; empty where the service acted by itself.
-     */
     requestId: string;
-    /**
-     * The id that the caller sent in X-Request-Id; absent where they sent none. It may name several requests.
-     */
-    callerRequestId?: string;
     /**
      * RFC 3339, UTC, milliseconds.
      */
@@ -774,7 +729,7 @@ export type Problem = {
     /**
      * The stable reason, for programs.
      */
-    code: 'credentials_ambiguous' | 'request_malformed' | 'credentials_missing' | 'credentials_invalid' | 'scope_missing' | 'tenant_forbidden' | 'self_service_off' | 'user_required' | 'platform_administrator_required' | 'grant_exceeds_own' | 'registration_required' | 'email_unverified' | 'identity_conflict' | 'terms_required' | 'user_disabled' | 'user_out_of_reach' | 'ingest_tenant_ambiguous' | 'route_not_found' | 'audit_event_not_found' | 'gateway_not_found' | 'gateway_session_not_found' | 'inventory_item_not_found' | 'key_not_found' | 'manifest_not_found' | 'membership_not_found' | 'operator_task_not_found' | 'provider_not_found' | 'provider_credential_not_found' | 'recommendation_not_found' | 'runtime_observation_not_found' | 'service_account_not_found' | 'tenant_not_found' | 'trace_not_found' | 'user_not_found' | 'method_not_allowed' | 'ambiguous_id' | 'id_taken' | 'name_taken' | 'gateway_not_active' | 'key_not_active' | 'last_owner' | 'manifest_in_use' | 'idempotency_answer_unreadable' | 'idempotency_key_in_use' | 'membership_accepted' | 'membership_exists' | 'operator_task_claimed' | 'operator_task_not_open' | 'operator_task_not_done' | 'organization_exists' | 'provider_in_use' | 'provider_not_syncable' | 'sync_running' | 'recommendation_not_open' | 'recommendation_not_applied' | 'recommendation_built_on' | 'session_limit_reached' | 'service_account_not_active' | 'tenant_limit_reached' | 'user_not_active' | 'precondition_failed' | 'body_too_large' | 'media_type_unsupported' | 'rate_limited' | 'internal_error' | 'sync_failed' | 'database_unavailable' | 'service_unavailable' | 'outcome_unknown' | 'identity_provider_unavailable';
+    code: 'credentials_ambiguous' | 'request_malformed' | 'credentials_missing' | 'credentials_invalid' | 'scope_missing' | 'tenant_forbidden' | 'self_service_off' | 'user_required' | 'platform_administrator_required' | 'grant_exceeds_own' | 'registration_required' | 'email_unverified' | 'identity_conflict' | 'terms_required' | 'user_disabled' | 'user_out_of_reach' | 'ingest_tenant_ambiguous' | 'route_not_found' | 'audit_event_not_found' | 'gateway_not_found' | 'gateway_session_not_found' | 'inventory_item_not_found' | 'key_not_found' | 'manifest_not_found' | 'membership_not_found' | 'operator_task_not_found' | 'provider_not_found' | 'provider_credential_not_found' | 'recommendation_not_found' | 'runtime_observation_not_found' | 'service_account_not_found' | 'tenant_not_found' | 'trace_not_found' | 'user_not_found' | 'method_not_allowed' | 'ambiguous_id' | 'id_taken' | 'name_taken' | 'gateway_not_active' | 'key_not_active' | 'last_owner' | 'manifest_in_use' | 'idempotency_answer_unreadable' | 'idempotency_key_in_use' | 'membership_accepted' | 'membership_exists' | 'operator_task_claimed' | 'operator_task_not_open' | 'operator_task_not_done' | 'organization_exists' | 'provider_in_use' | 'provider_not_syncable' | 'sync_running' | 'recommendation_not_open' | 'recommendation_not_applied' | 'recommendation_built_on' | 'service_account_not_active' | 'tenant_exists' | 'user_not_active' | 'precondition_failed' | 'body_too_large' | 'media_type_unsupported' | 'rate_limited' | 'internal_error' | 'sync_failed' | 'database_unavailable' | 'service_unavailable' | 'outcome_unknown' | 'identity_provider_unavailable';
     /**
      * The scope that is missing (403 `scope_missing`).
      */
@@ -866,8 +821,7 @@ export type AuditFault = {
     /**
      * `changed`: the event is not as it was sealed.
      * `removed`: the event, or its link, is gone.
-     * `inserted`: the event is in no chain, and does not wait to be sealed; or a link stands where the chain has none.
-     * `forged`: the event is in no chain, and the service did not write it as it is: its MAC is missing or wrong.
+     * `inserted`: the event was never sealed, and does not wait to be; or its link stands where the chain has none.
      * `swapped`: two rows stand in each other's place; each of them is named.
      * `tail_removed`: the chain ends before a head that was signed, or that this server has seen.
      * `recomputed`: the chain has another hash than the one that was signed, or that this server has seen.
@@ -876,7 +830,7 @@ export type AuditFault = {
      * `head_forged`: a head that was not signed by this service, or not for this place.
      * `head_unverifiable`: the newest head was signed by a key that QM_SECRET_KEY does not open.
      */
-    kind: 'changed' | 'removed' | 'inserted' | 'forged' | 'swapped' | 'tail_removed' | 'recomputed' | 'link_changed' | 'unsigned' | 'head_forged' | 'head_unverifiable';
+    kind: 'changed' | 'removed' | 'inserted' | 'swapped' | 'tail_removed' | 'recomputed' | 'link_changed' | 'unsigned' | 'head_forged' | 'head_unverifiable';
     /**
      * Where in the chain, from 1 on; null where the fault is in no place of it.
      */
@@ -943,10 +897,6 @@ export type Credential = {
      * `user:<id>` or `service_account:<tenant>/<id>`; null where the service made it.
      */
     createdBy: string | null;
-    /**
-     * The id of the API key that made this key. Null where a user or the service made it.
-     */
-    createdByKey: string | null;
     revokedAt: string | null;
     /**
      * How many keys this one followed.
@@ -1027,7 +977,7 @@ export type Gateway = {
  * One page of a list.
  */
 export type GatewaySessionPage = {
-    items: Array<GatewaySessionSummary>;
+    items: Array<GatewaySession>;
     /**
      * Hand it in as `cursor` for the next page; null on the last. Filters look at many records: a page may be short, even empty, though there are more.
      */
@@ -1035,9 +985,9 @@ export type GatewaySessionPage = {
 };
 
 /**
- * A gateway session without its grants, which may be long: `GET .../sessions/{session_id}/grants` lists them.
+ * Leave to pass through a gateway for a while.
  */
-export type GatewaySessionSummary = {
+export type GatewaySession = {
     id: string;
     gatewayId: string;
     /**
@@ -1062,23 +1012,16 @@ export type GatewaySessionSummary = {
      */
     issuedAt: string;
     /**
-     * Never later than the end of the API key that opened the session. Earlier than in the token where that key was rotated since: introspection tells.
+     * RFC 3339, UTC, milliseconds.
      */
     expiresAt: string;
     revokedAt: string | null;
     /**
-     * Why it was revoked. gateway_ended: the gateway was disabled or deleted. principal_ended: its subject, or who opened it, lost access. key_ended: the API key that opened it was revoked, or rotated without an overlap. item_blocked: something that it grants was blocked. Null for a session that is not revoked.
+     * Why it was revoked. gateway_ended: the gateway was disabled or deleted. principal_ended: its subject, or who opened it, lost access. item_blocked: something that it grants was blocked. Null for a session that is not revoked.
      */
-    revokedReason: 'revoked' | 'gateway_ended' | 'principal_ended' | 'key_ended' | 'item_blocked' | null;
+    revokedReason: 'revoked' | 'gateway_ended' | 'principal_ended' | 'item_blocked' | null;
     gatewayUrl: string | null;
-    /**
-     * `sha256:` and the SHA-256, in hex, of the RFC 8785 form of `grants`: as in a token with `grants_digest`.
-     */
-    grantsDigest: string;
-    /**
-     * How many items the session grants.
-     */
-    grantedItems: number;
+    grants: Array<Grant>;
     /**
      * A free JSON object, at most 16 KiB when serialised. A set value replaces it whole.
      */
@@ -1093,6 +1036,18 @@ export type GatewaySessionSummary = {
      * RFC 3339, UTC, milliseconds.
      */
     updatedAt: string;
+};
+
+/**
+ * What a session may use of one provider: what its inventory has, but for blocked and retired items, and what the gateway's manifest allows of that.
+ */
+export type Grant = {
+    providerId: string;
+    providerName: string;
+    items: Array<{
+        kind: 'model' | 'tool' | 'resource' | 'prompt' | 'agent' | 'channel';
+        name: string;
+    }>;
 };
 
 /**
@@ -1123,23 +1078,16 @@ export type CreatedGatewaySession = {
      */
     issuedAt: string;
     /**
-     * Never later than the end of the API key that opened the session. Earlier than in the token where that key was rotated since: introspection tells.
+     * RFC 3339, UTC, milliseconds.
      */
     expiresAt: string;
     revokedAt: string | null;
     /**
-     * Why it was revoked. gateway_ended: the gateway was disabled or deleted. principal_ended: its subject, or who opened it, lost access. key_ended: the API key that opened it was revoked, or rotated without an overlap. item_blocked: something that it grants was blocked. Null for a session that is not revoked.
+     * Why it was revoked. gateway_ended: the gateway was disabled or deleted. principal_ended: its subject, or who opened it, lost access. item_blocked: something that it grants was blocked. Null for a session that is not revoked.
      */
-    revokedReason: 'revoked' | 'gateway_ended' | 'principal_ended' | 'key_ended' | 'item_blocked' | null;
+    revokedReason: 'revoked' | 'gateway_ended' | 'principal_ended' | 'item_blocked' | null;
     gatewayUrl: string | null;
-    /**
-     * `sha256:` and the SHA-256, in hex, of the RFC 8785 form of `grants`: as in a token with `grants_digest`.
-     */
-    grantsDigest: string;
-    /**
-     * How many items the session grants.
-     */
-    grantedItems: number;
+    grants: Array<Grant>;
     /**
      * A free JSON object, at most 16 KiB when serialised. A set value replaces it whole.
      */
@@ -1154,24 +1102,11 @@ export type CreatedGatewaySession = {
      * RFC 3339, UTC, milliseconds.
      */
     updatedAt: string;
-    grants: Array<Grant>;
     /**
      * A JWT (ES256, typ `qm-session+jwt`, aud the gateway) that gateways verify offline. Shown this once.
      */
     token: string;
     tokenType: 'Bearer';
-};
-
-/**
- * What a session may use of one provider: what its inventory has, but for blocked and retired items, and what the gateway's manifest allows of that.
- */
-export type Grant = {
-    providerId: string;
-    providerName: string;
-    items: Array<{
-        kind: 'model' | 'tool' | 'resource' | 'prompt' | 'agent' | 'channel';
-        name: string;
-    }>;
 };
 
 /**
@@ -1237,89 +1172,6 @@ export type ActiveGatewaySession = {
     metadata: {
         [key: string]: unknown;
     };
-};
-
-/**
- * Leave to pass through a gateway for a while.
- */
-export type GatewaySession = {
-    id: string;
-    gatewayId: string;
-    /**
-     * The tenant that the record belongs to.
-     */
-    tenantId: string;
-    /**
-     * The sub-tenant that the record belongs to; null where it belongs to the tenant as a whole.
-     */
-    subTenantId: string | null;
-    /**
-     * Whom the session acts for.
-     */
-    subject: string;
-    /**
-     * Who opened it for the subject, where that was somebody else.
-     */
-    actor: string | null;
-    status: 'active' | 'expired' | 'revoked';
-    /**
-     * RFC 3339, UTC, milliseconds.
-     */
-    issuedAt: string;
-    /**
-     * Never later than the end of the API key that opened the session. Earlier than in the token where that key was rotated since: introspection tells.
-     */
-    expiresAt: string;
-    revokedAt: string | null;
-    /**
-     * Why it was revoked. gateway_ended: the gateway was disabled or deleted. principal_ended: its subject, or who opened it, lost access. key_ended: the API key that opened it was revoked, or rotated without an overlap. item_blocked: something that it grants was blocked. Null for a session that is not revoked.
-     */
-    revokedReason: 'revoked' | 'gateway_ended' | 'principal_ended' | 'key_ended' | 'item_blocked' | null;
-    gatewayUrl: string | null;
-    /**
-     * `sha256:` and the SHA-256, in hex, of the RFC 8785 form of `grants`: as in a token with `grants_digest`.
-     */
-    grantsDigest: string;
-    /**
-     * How many items the session grants.
-     */
-    grantedItems: number;
-    /**
-     * A free JSON object, at most 16 KiB when serialised. A set value replaces it whole.
-     */
-    metadata: {
-        [key: string]: unknown;
-    };
-    /**
-     * RFC 3339, UTC, milliseconds.
-     */
-    createdAt: string;
-    /**
-     * RFC 3339, UTC, milliseconds.
-     */
-    updatedAt: string;
-    grants: Array<Grant>;
-};
-
-/**
- * One page of a list.
- */
-export type SessionGrantPage = {
-    items: Array<SessionGrant>;
-    /**
-     * Hand it in as `cursor` for the next page; null on the last. Filters look at many records: a page may be short, even empty, though there are more.
-     */
-    nextCursor: string | null;
-};
-
-/**
- * One item that a session grants.
- */
-export type SessionGrant = {
-    providerId: string;
-    providerName: string;
-    kind: 'model' | 'tool' | 'resource' | 'prompt' | 'agent' | 'channel';
-    name: string;
 };
 
 /**
@@ -1391,7 +1243,7 @@ export type ManifestSpec = {
  */
 export type Declaration = {
     /**
-     * The provider's name, in any case, or its id.
+     * The provider's name, in any case, or its id. A name means the provider that has it in the manifest's own tenant or sub-tenant, or in the whole tenant. A provider of a sub-tenant is meant by its id alone in manifests of the whole tenant, and in whatever its gateways run under.
      */
     provider: string;
     kind: 'model' | 'tool' | 'resource' | 'prompt' | 'agent' | 'channel';
@@ -1465,6 +1317,9 @@ export type User = {
      * Null once the user is deleted.
      */
     email: string | null;
+    /**
+     * Until the first sign-in, what the registration said.
+     */
     displayName: string | null;
     /**
      * pending_terms: may do nothing but accept the terms. pending_identity: never signed in.
@@ -1475,14 +1330,14 @@ export type User = {
         termsVersion: string | null;
         privacyVersion: string | null;
         /**
-         * What a registration says counts from the first sign-in, which proves the email; before that: false.
+         * Whether the user accepted them while signed in. A registration does not count, since anybody can register any email.
          */
         accepted: boolean;
         acceptedAt: string | null;
     };
     marketingConsent: {
         /**
-         * What a registration says counts from the first sign-in; before that: false.
+         * What the user chose while signed in; a registration does not count.
          */
         optedIn: boolean;
         consentVersion: string | null;
@@ -1513,7 +1368,7 @@ export type User = {
     locale: string | null;
     timeZone: string | null;
     /**
-     * A free JSON object, at most 16 KiB when serialised. A set value replaces it whole.
+     * A free JSON object. Until the first sign-in, what the registration said.
      */
     metadata: {
         [key: string]: unknown;
@@ -1613,6 +1468,10 @@ export type Tenant = {
     displayName: string | null;
     settings: TenantSettings;
     /**
+     * Whether a user created it for themselves (`create_organization`), and not a platform administrator.
+     */
+    selfService: boolean;
+    /**
      * Its sub-tenants in the caller's reach, the first thousand.
      */
     subTenantIds: Array<string>;
@@ -1635,10 +1494,6 @@ export type TenantSettings = {
      * After how many days without a new span a trace is removed; null: never.
      */
     spanRetentionDays: number | null;
-    /**
-     * Whether the audit records who read traces, spans and the metadata of credentials. Reads of one caller, operation and record within a minute are one event with a count.
-     */
-    auditReads: boolean;
 };
 
 export type Registration = {
@@ -1649,7 +1504,7 @@ export type Registration = {
     };
     registration: {
         /**
-         * What is still missing: the terms, or a first sign-in.
+         * pending_terms: the terms were not accepted here. pending_identity: they were. Either way the first sign-in comes next, and then the terms.
          */
         status: 'pending_terms' | 'pending_identity';
         /**
@@ -2190,6 +2045,72 @@ export type InventorySync = {
 };
 
 /**
+ * A service account, and what was created for it.
+ */
+export type CreatedServiceAccount = {
+    /**
+     * Unique in its tenant.
+     */
+    id: string;
+    /**
+     * The tenant that the record belongs to.
+     */
+    tenantId: string;
+    /**
+     * The sub-tenant that the record belongs to; null where it belongs to the tenant as a whole.
+     */
+    subTenantId: string | null;
+    /**
+     * Names may repeat.
+     */
+    name: string;
+    displayName: string | null;
+    description: string | null;
+    /**
+     * Keys and sessions of an account that is not active do not work.
+     */
+    status: 'active' | 'disabled' | 'deleted';
+    /**
+     * Whether its keys count in every tenant.
+     */
+    platformAdministrator: boolean;
+    /**
+     * A free JSON object, at most 16 KiB when serialised. A set value replaces it whole.
+     */
+    metadata: {
+        [key: string]: unknown;
+    };
+    /**
+     * When one of its keys was last used, to the minute.
+     */
+    lastUsedAt: string | null;
+    /**
+     * All its keys, ended ones included.
+     */
+    keyCount: number;
+    /**
+     * Its keys that work now.
+     */
+    activeKeyCount: number;
+    /**
+     * When the first of its working keys expires.
+     */
+    soonestKeyExpiryAt: string | null;
+    /**
+     * RFC 3339, UTC, milliseconds.
+     */
+    createdAt: string;
+    /**
+     * RFC 3339, UTC, milliseconds.
+     */
+    updatedAt: string;
+    /**
+     * What did not exist before, and was created for the account. Empty where the account joined what was there.
+     */
+    alsoCreated: Array<'tenant' | 'sub_tenant'>;
+};
+
+/**
  * One page of a list.
  */
 export type ServiceAccountPage = {
@@ -2252,10 +2173,6 @@ export type CreatedKey = {
      * `user:<id>` or `service_account:<tenant>/<id>`; null where the service made it.
      */
     createdBy: string | null;
-    /**
-     * The id of the API key that made this key. Null where a user or the service made it.
-     */
-    createdByKey: string | null;
     revokedAt: string | null;
     /**
      * How many keys this one followed.
@@ -2292,63 +2209,6 @@ export type TenantPage = {
      * Hand it in as `cursor` for the next page; null on the last. Filters look at many records: a page may be short, even empty, though there are more.
      */
     nextCursor: string | null;
-};
-
-/**
- * The limits of a tenant with their use.
- */
-export type TenantUsage = {
-    tenantId: string;
-    /**
-     * Requests with the API keys of the tenant in the current minute. Several processes on one database count together.
-     */
-    requestsPerMinute: TenantQuota;
-    /**
-     * Bytes of spans and manifests, as they are stored. At the limit, spans and manifests are refused; removing traces makes room.
-     */
-    storedBytes: TenantQuota;
-    /**
-     * Service accounts that are not deleted.
-     */
-    serviceAccounts: TenantQuota;
-    /**
-     * API keys that are neither revoked nor expired.
-     */
-    apiKeys: TenantQuota;
-    /**
-     * Providers that are not deleted, discovered ones included.
-     */
-    providers: TenantQuota;
-    /**
-     * Inventory items of all providers. A sync that would exceed the limit fails and changes nothing.
-     */
-    inventoryItems: TenantQuota;
-    /**
-     * Gateways that are not deleted.
-     */
-    gateways: TenantQuota;
-    /**
-     * Gateway sessions that are active.
-     */
-    openSessions: TenantQuota;
-};
-
-/**
- * How much of a resource a tenant uses, and how much it may use.
- */
-export type TenantQuota = {
-    /**
-     * What is used now. A value far beyond the limit may be shown as less than it is.
-     */
-    used: number;
-    /**
-     * The most that is allowed.
-     */
-    limit: number;
-    /**
-     * Whether the limit is the default, and not one that was set for this tenant.
-     */
-    isDefault: boolean;
 };
 
 /**
@@ -2865,7 +2725,7 @@ export type CreateGatewayErrors = {
      */
     403: Problem;
     /**
-     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `tenant_limit_reached` (Limit of the tenant reached), `name_taken` (Name taken).
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `name_taken` (Name taken).
      */
     409: Problem;
     /**
@@ -3240,7 +3100,7 @@ export type CreateGatewaySessionErrors = {
      */
     404: Problem;
     /**
-     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `tenant_limit_reached` (Limit of the tenant reached), `gateway_not_active` (Gateway not active), `session_limit_reached` (Too many open sessions).
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `gateway_not_active` (Gateway not active).
      */
     409: Problem;
     /**
@@ -3494,77 +3354,6 @@ export type GetGatewaySessionResponses = {
 
 export type GetGatewaySessionResponse = GetGatewaySessionResponses[keyof GetGatewaySessionResponses];
 
-export type ListGatewaySessionGrantsData = {
-    body?: never;
-    path: {
-        /**
-         * The gateway's id.
-         */
-        gateway_id: string;
-        /**
-         * The session's id.
-         */
-        session_id: string;
-    };
-    query?: {
-        /**
-         * How many at the most: 1 to 100.
-         */
-        limit?: number;
-        /**
-         * The `nextCursor` of the page before, with the same filters. Opaque.
-         */
-        cursor?: string | null;
-    };
-    url: '/v1/gateways/{gateway_id}/sessions/{session_id}/grants';
-};
-
-export type ListGatewaySessionGrantsErrors = {
-    /**
-     * `credentials_ambiguous` (More than one credential).
-     */
-    400: Problem;
-    /**
-     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid).
-     */
-    401: Problem;
-    /**
-     * `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant out of reach).
-     */
-    403: Problem;
-    /**
-     * `route_not_found` (No such path), `gateway_not_found` (Gateway not found), `gateway_session_not_found` (Gateway session not found).
-     */
-    404: Problem;
-    /**
-     * A value breaks the contract.
-     */
-    422: HttpValidationError;
-    /**
-     * `rate_limited` (Too many requests).
-     */
-    429: Problem;
-    /**
-     * `internal_error` (Internal error).
-     */
-    500: Problem;
-    /**
-     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
-     */
-    503: Problem;
-};
-
-export type ListGatewaySessionGrantsError = ListGatewaySessionGrantsErrors[keyof ListGatewaySessionGrantsErrors];
-
-export type ListGatewaySessionGrantsResponses = {
-    /**
-     * One page of a list.
-     */
-    200: SessionGrantPage;
-};
-
-export type ListGatewaySessionGrantsResponse = ListGatewaySessionGrantsResponses[keyof ListGatewaySessionGrantsResponses];
-
 export type ListManifestsData = {
     body?: never;
     path?: never;
@@ -3670,7 +3459,7 @@ export type CreateManifestErrors = {
      */
     403: Problem;
     /**
-     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `tenant_limit_reached` (Limit of the tenant reached).
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key).
      */
     409: Problem;
     /**
@@ -4097,7 +3886,7 @@ export type CreateOrganizationErrors = {
      */
     403: Problem;
     /**
-     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `organization_exists` (Organization exists), `id_taken` (Id taken).
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `organization_exists` (Organization exists).
      */
     409: Problem;
     /**
@@ -4695,7 +4484,7 @@ export type CreateProviderErrors = {
      */
     403: Problem;
     /**
-     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `tenant_limit_reached` (Limit of the tenant reached), `name_taken` (Name taken).
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `name_taken` (Name taken).
      */
     409: Problem;
     /**
@@ -5230,7 +5019,7 @@ export type CreateInventoryItemErrors = {
      */
     404: Problem;
     /**
-     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `tenant_limit_reached` (Limit of the tenant reached), `name_taken` (Name taken).
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `name_taken` (Name taken).
      */
     409: Problem;
     /**
@@ -6193,7 +5982,7 @@ export type CreateServiceAccountErrors = {
      */
     403: Problem;
     /**
-     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `tenant_limit_reached` (Limit of the tenant reached), `id_taken` (Id taken).
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `id_taken` (Id taken), `tenant_exists` (Tenant exists).
      */
     409: Problem;
     /**
@@ -6226,9 +6015,9 @@ export type CreateServiceAccountError = CreateServiceAccountErrors[keyof CreateS
 
 export type CreateServiceAccountResponses = {
     /**
-     * An account for a program. It acts with API keys.
+     * A service account, and what was created for it.
      */
-    200: ServiceAccount;
+    200: CreatedServiceAccount;
 };
 
 export type CreateServiceAccountResponse = CreateServiceAccountResponses[keyof CreateServiceAccountResponses];
@@ -6843,7 +6632,7 @@ export type CreateServiceAccountKeyErrors = {
      */
     404: Problem;
     /**
-     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `tenant_limit_reached` (Limit of the tenant reached), `ambiguous_id` (Id stands in several tenants), `service_account_not_active` (Service account not active).
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `ambiguous_id` (Id stands in several tenants), `service_account_not_active` (Service account not active).
      */
     409: Problem;
     /**
@@ -7025,7 +6814,7 @@ export type RotateServiceAccountKeyErrors = {
      */
     404: Problem;
     /**
-     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `tenant_limit_reached` (Limit of the tenant reached), `ambiguous_id` (Id stands in several tenants), `key_not_active` (Key not active), `service_account_not_active` (Service account not active).
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `ambiguous_id` (Id stands in several tenants), `key_not_active` (Key not active), `service_account_not_active` (Service account not active).
      */
     409: Problem;
     /**
@@ -7341,82 +7130,6 @@ export type UpdateTenantResponses = {
 };
 
 export type UpdateTenantResponse = UpdateTenantResponses[keyof UpdateTenantResponses];
-
-export type UpdateTenantLimitsData = {
-    body: TenantLimitsInput;
-    headers?: {
-        /**
-         * Names this very request: sent again with the same key by the same caller within 24 hours, it is answered as it was the first time, and done once. 422 for a key that was used for another request, 409 while the first one is in flight. Refusals are not kept. 1 to 255 characters of printable ASCII; a UUID will do.
-         */
-        'Idempotency-Key'?: string;
-    };
-    path: {
-        /**
-         * The tenant's id.
-         */
-        tenant_id: string;
-    };
-    query?: never;
-    url: '/v1/tenants/{tenant_id}/limits';
-};
-
-export type UpdateTenantLimitsErrors = {
-    /**
-     * `credentials_ambiguous` (More than one credential).
-     */
-    400: Problem;
-    /**
-     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid).
-     */
-    401: Problem;
-    /**
-     * `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant out of reach), `platform_administrator_required` (Platform administrator required).
-     */
-    403: Problem;
-    /**
-     * `route_not_found` (No such path), `tenant_not_found` (Tenant not found).
-     */
-    404: Problem;
-    /**
-     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key).
-     */
-    409: Problem;
-    /**
-     * `body_too_large` (Body too large).
-     */
-    413: Problem;
-    /**
-     * `media_type_unsupported` (Media type not supported).
-     */
-    415: Problem;
-    /**
-     * A value breaks the contract.
-     */
-    422: HttpValidationError;
-    /**
-     * `rate_limited` (Too many requests).
-     */
-    429: Problem;
-    /**
-     * `internal_error` (Internal error).
-     */
-    500: Problem;
-    /**
-     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
-     */
-    503: Problem;
-};
-
-export type UpdateTenantLimitsError = UpdateTenantLimitsErrors[keyof UpdateTenantLimitsErrors];
-
-export type UpdateTenantLimitsResponses = {
-    /**
-     * The limits of a tenant with their use.
-     */
-    200: TenantUsage;
-};
-
-export type UpdateTenantLimitsResponse = UpdateTenantLimitsResponses[keyof UpdateTenantLimitsResponses];
 
 export type ListMembershipsData = {
     body?: never;
@@ -7751,64 +7464,6 @@ export type UpdateMembershipResponses = {
 
 export type UpdateMembershipResponse = UpdateMembershipResponses[keyof UpdateMembershipResponses];
 
-export type GetTenantUsageData = {
-    body?: never;
-    path: {
-        /**
-         * The tenant's id.
-         */
-        tenant_id: string;
-    };
-    query?: never;
-    url: '/v1/tenants/{tenant_id}/usage';
-};
-
-export type GetTenantUsageErrors = {
-    /**
-     * `credentials_ambiguous` (More than one credential).
-     */
-    400: Problem;
-    /**
-     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid).
-     */
-    401: Problem;
-    /**
-     * `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant out of reach).
-     */
-    403: Problem;
-    /**
-     * `route_not_found` (No such path), `tenant_not_found` (Tenant not found).
-     */
-    404: Problem;
-    /**
-     * A value breaks the contract.
-     */
-    422: HttpValidationError;
-    /**
-     * `rate_limited` (Too many requests).
-     */
-    429: Problem;
-    /**
-     * `internal_error` (Internal error).
-     */
-    500: Problem;
-    /**
-     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
-     */
-    503: Problem;
-};
-
-export type GetTenantUsageError = GetTenantUsageErrors[keyof GetTenantUsageErrors];
-
-export type GetTenantUsageResponses = {
-    /**
-     * The limits of a tenant with their use.
-     */
-    200: TenantUsage;
-};
-
-export type GetTenantUsageResponse = GetTenantUsageResponses[keyof GetTenantUsageResponses];
-
 export type ListTracesData = {
     body?: never;
     path?: never;
@@ -7904,10 +7559,6 @@ export type IngestTracesErrors = {
      * `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant out of reach), `ingest_tenant_ambiguous` (Credential has several tenants).
      */
     403: Status;
-    /**
-     * `tenant_limit_reached` (Limit of the tenant reached).
-     */
-    409: Status;
     /**
      * `body_too_large` (Body too large).
      */
@@ -8122,7 +7773,7 @@ export type DeleteUserErrors = {
      */
     401: Problem;
     /**
-     * `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant out of reach), `user_out_of_reach` (User has memberships out of reach), `platform_administrator_required` (Platform administrator required).
+     * `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant out of reach), `user_out_of_reach` (User has memberships out of reach), `platform_administrator_required` (Platform administrator required).
      */
     403: Problem;
     /**

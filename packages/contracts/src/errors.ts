@@ -63,6 +63,7 @@ export const ERRORS = {
   recommendation_built_on: { status: 409, title: 'Something was built on the change' },
   session_limit_reached: { status: 409, title: 'Too many open sessions' },
   service_account_not_active: { status: 409, title: 'Service account not active' },
+  tenant_exists: { status: 409, title: 'Tenant exists' },
   tenant_limit_reached: { status: 409, title: 'Limit of the tenant reached' },
   user_not_active: { status: 409, title: 'User not active' },
   precondition_failed: { status: 412, title: 'The record is not as it was' },

@@ -8,7 +8,13 @@ export const SPEC_MAX_BYTES = 256 * 1024;
 export const ManifestKindSchema = z.enum(['agent', 'gateway', 'channel']);
 export type ManifestKind = z.infer<typeof ManifestKindSchema>;
 
-const ProviderReferenceSchema = z.string().min(1).max(200).describe("The provider's name, in any case, or its id.");
+const ProviderReferenceSchema = z
+  .string()
+  .min(1)
+  .max(200)
+  .describe(
+    "The provider's name, in any case, or its id. A name means the provider that has it in the manifest's own tenant or sub-tenant, or in the whole tenant. A provider of a sub-tenant is meant by its id alone in manifests of the whole tenant, and in whatever its gateways run under.",
+  );
 
 const DECLARED_NAME = 'As agents call it. The variants of a model are one: its case, and the provider in front.';
 

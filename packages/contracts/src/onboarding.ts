@@ -3,7 +3,6 @@ import {
   DisplayNameInputSchema,
   DisplayNameSchema,
   EmailSchema,
-  IdentifierSchema,
   MetadataSchema,
   NameInputSchema,
   TimestampSchema,
@@ -47,7 +46,9 @@ export const RegistrationSchema = z
     registration: z.strictObject({
       status: z
         .enum(['pending_terms', 'pending_identity'])
-        .describe('What is still missing: the terms, or a first sign-in.'),
+        .describe(
+          'pending_terms: the terms were not accepted here. pending_identity: they were. Either way the first sign-in comes next, and then the terms.',
+        ),
       receivedAt: TimestampSchema,
     }),
     signIn: z
@@ -66,7 +67,7 @@ export const registerUser = operation({
   tag: 'Users',
   summary: 'Register a user',
   description:
-    'Creates the user record only. An email that is known answers like a new one, and its record stays as it is. What is said of terms and marketing counts once the owner of the email signs in. Who never signs in is removed after 30 days. Rate-limited by address.',
+    'Creates the user record only. An email that is known answers like a new one, and its record stays as it is. Anybody can register any email, so nothing of this counts for its owner: the first sign-in clears name, terms, marketing consent and metadata, and the owner says them with `PUT /v1/me/profile`. Who never signs in is removed after 30 days. Rate-limited by address.',
   body: RegisterInputSchema,
   bodyMaxBytes: 16 * 1024,
   output: RegistrationSchema,
@@ -77,7 +78,15 @@ export const CreateOrganizationInputSchema = z
   .strictObject({
     organization: z.strictObject({
       displayName: NameInputSchema,
-      id: IdentifierSchema.nullish().describe("The new tenant's. Made where it is left out."),
+      id: z
+        .string()
+        .min(1)
+        .max(100)
+        .regex(/^[A-Za-z0-9][A-Za-z0-9._:-]*$/)
+        .nullish()
+        .describe(
+          'How the id of the new tenant begins, for example `rockets` for `rockets-7k2m9x4p1q`: the service adds `-` and ten random characters, so nobody can take an id that somebody else expects to be free. Left out: the whole id is generated.',
+        ),
     }),
     settings: TenantSettingsInputSchema.optional(),
   })
@@ -97,11 +106,11 @@ export const createOrganization = operation({
   tag: 'Users',
   summary: 'Create your organization',
   description:
-    'The first-run step of a user, with a bearer token: makes a tenant, and the caller its owner. For who has accepted no membership, and never made one, not even one that they left since; what is pending does not stand in the way. An id is unique among all tenants, in any case: that one is taken is said, also of a tenant out of reach. Rate-limited by user. 403 `self_service_off` where the service is configured so.',
+    'The first-run step of a user, with a bearer token: makes a tenant, and the caller its owner. For who has accepted no membership, and never made one, not even one that they left since; what is pending does not stand in the way. The answer says which id the tenant got: only platform administrators choose a whole id. Rate-limited by user. 403 `self_service_off` where the service is configured so.',
   body: CreateOrganizationInputSchema,
   bodyMaxBytes: 16 * 1024,
   output: OrganizationSchema,
-  errors: ['user_required', 'self_service_off', 'organization_exists', 'id_taken', 'rate_limited'],
+  errors: ['user_required', 'self_service_off', 'organization_exists', 'rate_limited'],
 });
 
 function hasPasswordLikeKey(value: unknown): boolean {

@@ -41,12 +41,27 @@ export const ServiceAccountSchema = z
   .meta({ id: 'ServiceAccount', description: 'An account for a program. It acts with API keys.' });
 export type ServiceAccount = z.infer<typeof ServiceAccountSchema>;
 
+export const CreatedServiceAccountSchema = ServiceAccountSchema.extend({
+  alsoCreated: z
+    .array(z.enum(['tenant', 'sub_tenant']))
+    .describe(
+      'What did not exist before, and was created for the account. Empty where the account joined what was there.',
+    ),
+}).meta({ id: 'CreatedServiceAccount', description: 'A service account, and what was created for it.' });
+export type CreatedServiceAccount = z.infer<typeof CreatedServiceAccountSchema>;
+
 export const CreateServiceAccountInputSchema = z
   .strictObject({
     name: NameInputSchema,
     displayName: DisplayNameInputSchema.nullish(),
     id: IdentifierSchema.nullish().describe('Made where it is left out. An id is never given twice in a tenant.'),
     ...tenancyInputFields,
+    createTenant: z
+      .enum(['if_missing', 'always', 'never'])
+      .nullish()
+      .describe(
+        '`always`: the tenant must be new, so the account joins nobody else (409 `tenant_exists`). `never`: the tenant and sub-tenant must exist (422). `if_missing`, or left out: what is missing is created.',
+      ),
     description: DescriptionInputSchema.nullish(),
     status: z.enum(['active', 'disabled']).default('active'),
     metadata: MetadataSchema.nullish(),
@@ -108,11 +123,11 @@ export const createServiceAccount = operation({
   tag,
   summary: 'Create a service account',
   description:
-    'A platform administrator may name a tenant or sub-tenant that does not exist: it is made. A caller who holds the scope for a whole tenant makes sub-tenants of it so.',
+    'A platform administrator may name a tenant or sub-tenant that does not exist: it is made. A caller who holds the scope for a whole tenant makes sub-tenants of it so. `alsoCreated` says what was made; `createTenant` says what may be.',
   body: CreateServiceAccountInputSchema,
-  record: serviceAccountRecord,
-  output: ServiceAccountSchema,
-  errors: ['tenant_limit_reached', 'id_taken', 'platform_administrator_required'],
+  record: { untagged: [...serviceAccountRecord.untagged, 'alsoCreated'] },
+  output: CreatedServiceAccountSchema,
+  errors: ['tenant_limit_reached', 'id_taken', 'tenant_exists', 'platform_administrator_required'],
 });
 
 export const searchServiceAccounts = operation({

@@ -30,6 +30,9 @@ export const TenantSchema = z
     id: IdentifierSchema,
     displayName: DisplayNameSchema.nullable(),
     settings: TenantSettingsSchema,
+    selfService: z
+      .boolean()
+      .describe('Whether a user created it for themselves (`create_organization`), and not a platform administrator.'),
     subTenantIds: z.array(IdentifierSchema).describe("Its sub-tenants in the caller's reach, the first thousand."),
     ...timeFields,
   })

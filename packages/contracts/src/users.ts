@@ -37,7 +37,7 @@ export const UserSchema = z
   .strictObject({
     id: z.string(),
     email: z.string().nullable().describe('Null once the user is deleted.'),
-    displayName: DisplayNameSchema.nullable(),
+    displayName: DisplayNameSchema.nullable().describe('Until the first sign-in, what the registration said.'),
     status: z
       .enum(['pending_terms', 'pending_identity', 'active', 'disabled', 'deleted'])
       .describe('pending_terms: may do nothing but accept the terms. pending_identity: never signed in.'),
@@ -48,12 +48,12 @@ export const UserSchema = z
       accepted: z
         .boolean()
         .describe(
-          'What a registration says counts from the first sign-in, which proves the email; before that: false.',
+          'Whether the user accepted them while signed in. A registration does not count, since anybody can register any email.',
         ),
       acceptedAt: TimestampSchema.nullable(),
     }),
     marketingConsent: z.strictObject({
-      optedIn: z.boolean().describe('What a registration says counts from the first sign-in; before that: false.'),
+      optedIn: z.boolean().describe('What the user chose while signed in; a registration does not count.'),
       consentVersion: VersionSchema.nullable(),
       changedAt: TimestampSchema.nullable(),
     }),
@@ -65,7 +65,7 @@ export const UserSchema = z
       ),
     locale: LocaleSchema.nullable(),
     timeZone: TimeZoneSchema.nullable(),
-    metadata: MetadataSchema,
+    metadata: MetadataSchema.describe('A free JSON object. Until the first sign-in, what the registration said.'),
     lastSeenAt: TimestampSchema.nullable().describe('To the minute.'),
     ...timeFields,
   })
@@ -159,10 +159,11 @@ export const deleteUser = operation({
   operationId: 'delete_user',
   scope: 'users:write',
   ownId: 'user_id',
+  beforeTerms: true,
   tag,
   summary: 'Delete a user',
   description:
-    'By themselves, by a platform administrator, or by an administrator who reaches all memberships that they accepted. Ends memberships and sessions and erases personal data. The email may register again, as a new user.',
+    'By themselves, also before they accept the terms, by a platform administrator, or by an administrator who reaches all memberships that they accepted. Ends memberships and sessions and erases personal data. The email may register again, as a new user.',
   params,
   record: userRecord,
   ifMatch: userRecord,

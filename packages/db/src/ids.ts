@@ -51,6 +51,14 @@ export function newUserId(): string {
   return `usr_${base32(random(17) >> 6n, 26)}`;
 }
 
+/**
+ * The id of a tenant that a user creates for themselves: the beginning that they chose, and 50 random bits. Strangers choose
+ * it, so it must never be an id that a platform administrator could expect to be free.
+ */
+export function newSelfServiceTenantId(beginning: string): string {
+  return `${beginning}-${base32(random(7) >> 6n, 10)}`;
+}
+
 function random(bytes: number): bigint {
   return BigInt(`0x${randomBytes(bytes).toString('hex')}`);
 }

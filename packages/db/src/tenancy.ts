@@ -44,3 +44,15 @@ export function narrowed(
 function agree(a: string | null, b: string | null): boolean {
   return a === null || b === null || a === b;
 }
+
+/**
+ * Whether a record at `place` (a manifest, a gateway) may mean a provider by its name: one of its own place, or of its whole
+ * tenant. Who may rename a provider is decided where the provider stands, so the whole tenant means the providers of its
+ * sub-tenants by their ids alone.
+ */
+export function mayNameProvider(
+  place: Pick<TenantPlace, 'subTenantId'>,
+  provider: Pick<TenantPlace, 'subTenantId'>,
+): boolean {
+  return provider.subTenantId === null || provider.subTenantId === place.subTenantId;
+}

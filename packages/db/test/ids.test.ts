@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { idsSince, newAuditEventId, newId, newUserId } from '../src/ids.ts';
+import { idsSince, newAuditEventId, newId, newSelfServiceTenantId, newUserId } from '../src/ids.ts';
 import { NOW } from './temporary-database.ts';
 
 const PREFIXES = ['prov', 'inv', 'gw', 'obs', 'rec', 'task', 'man', 'key', 'ses', 'ten', 'sa', 'sig'] as const;
@@ -33,6 +33,13 @@ test("a user's id tells nothing of when it was made", () => {
   for (const id of ids) expect(id).toMatch(/^usr_[0-9a-hjkmnp-tv-z]{26}$/);
   // Every character takes every value: none of them is a clock's.
   for (let at = 4; at < 30; at += 1) expect(new Set(ids.map((id) => id[at])).size).toBe(32);
+});
+
+test('the id of a self-service tenant ends in characters that nobody can guess', () => {
+  const ids = Array.from({ length: 10_000 }, () => newSelfServiceTenantId('acme'));
+  expect(new Set(ids).size).toBe(10_000);
+  for (const id of ids) expect(id).toMatch(/^acme-[0-9a-hjkmnp-tv-z]{10}$/);
+  for (let at = 5; at < 15; at += 1) expect(new Set(ids.map((id) => id[at])).size).toBe(32);
 });
 
 test('ids of audit events grow within a millisecond, and while a clock goes back', () => {

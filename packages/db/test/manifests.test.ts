@@ -1,5 +1,7 @@
+import type { Provider } from '@quartermaster/contracts/providers.ts';
 import { expect, test } from 'vitest';
 import { DuplicateKeyError } from '../src/errors.ts';
+import { manifestDeclarations } from '../src/repositories/manifest-declarations.ts';
 import {
   deleteDeclarations,
   endManifest,
@@ -11,6 +13,8 @@ import {
   listManifests,
   type NewManifest,
 } from '../src/repositories/manifests.ts';
+import { findProvidersDeclared, insertProvider, type NewProvider } from '../src/repositories/providers.ts';
+import type { TenantPlace } from '../src/tenancy.ts';
 import { later, NOW, temporaryDatabase } from './temporary-database.ts';
 
 const ACME = { tenantId: 'acme', subTenantId: null };
@@ -81,6 +85,38 @@ test('declarations are kept once each, with their providers case-folded, until t
   expect(await deleteDeclarations(db, manifest)).toEqual(kept);
   expect(await deleteDeclarations(db, manifest)).toEqual([]);
   expect(await deleteDeclarations(db, again)).toHaveLength(2);
+});
+
+test('a name in a declaration means providers of its own place and of the whole tenant, an id any in the tenant', async () => {
+  const US = { tenantId: 'acme', subTenantId: 'us' };
+  const db = await temporaryDatabase(ACME, EU, US);
+  const named = (name: string): NewProvider => ({
+    ...{ name, displayName: null, description: null, kind: 'llm', baseUrl: null, status: 'active', metadata: {} },
+  });
+  const wide = await insertProvider(db, ACME, named('Wide'), NOW);
+  const eu = await insertProvider(db, EU, named('same'), NOW);
+  const us = await insertProvider(db, US, named('same'), NOW);
+  const meant = async (place: TenantPlace, names: string[], ids: string[] = []) =>
+    (await findProvidersDeclared(db, place, { names, ids })).map(({ id }) => id).toSorted();
+  expect(await meant(ACME, ['wide', 'same'])).toEqual([wide.id]);
+  expect(await meant(ACME, ['wide'], [eu.id, us.id])).toEqual([wide.id, eu.id, us.id].toSorted());
+  expect(await meant(EU, ['wide', 'same'], [us.id])).toEqual([wide.id, eu.id].toSorted());
+
+  const isDeclared = async (provider: Provider, { subTenantId }: TenantPlace) => {
+    const subject = { ...{ tenantId: 'acme', subTenantId, provider }, kind: 'model', nameKey: 'gpt-5' } as const;
+    return (await manifestDeclarations(db, ACME, [subject]))(subject);
+  };
+  const declared = (provider: string) => ({ provider, kind: 'model', name: 'gpt-5' }) as const;
+  const manifest = await insertManifest(db, ACME, version(1), NOW);
+  await insertDeclarations(db, manifest, [declared('wide'), declared('same')]);
+  expect([await isDeclared(wide, ACME), await isDeclared(wide, EU)]).toEqual([true, true]);
+  expect([await isDeclared(eu, EU), await isDeclared(us, US)]).toEqual([false, false]);
+  const ofEu = await insertManifest(db, EU, version(1), NOW);
+  await insertDeclarations(db, ofEu, [declared('same')]);
+  expect([await isDeclared(eu, EU), await isDeclared(us, US)]).toEqual([true, false]);
+  await deleteDeclarations(db, manifest);
+  await insertDeclarations(db, manifest, [declared(us.id)]);
+  expect([await isDeclared(us, US), await isDeclared(wide, US)]).toEqual([true, false]);
 });
 
 test('a thousand declarations, the most that a manifest has, go in at once', async () => {

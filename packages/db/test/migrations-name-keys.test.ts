@@ -210,7 +210,8 @@ test('what manifests declare is found by the keys that are asked for', async () 
   await declare('Search', 'tool');
   await migrate(db);
   const isDeclared = async (name: string, kind: 'model' | 'tool' = 'model') => {
-    const subject = { ...ACME, provider: OPENAI, kind, nameKey: nameKey(kind, name, OPENAI.name) };
+    const provider = { ...OPENAI, subTenantId: null };
+    const subject = { ...ACME, provider, kind, nameKey: nameKey(kind, name, OPENAI.name) };
     return (await manifestDeclarations(db, ACME, [subject]))(subject);
   };
   for (const name of ['gpt-5', 'äö', 'openai/llama']) expect(await isDeclared(name), name).toBe(true);

@@ -15,8 +15,8 @@ import {
 } from '../src/repositories/memberships.ts';
 import { findTenant, hasFoundedTenant, insertTenant, listTenants, updateTenant } from '../src/repositories/tenants.ts';
 import {
-  confirmConsent,
   deleteUnclaimedUsers,
+  discardRegistration,
   eraseUser,
   findAccount,
   findAccountByEmail,
@@ -168,26 +168,30 @@ describe('users', () => {
     for (const oldest of ['sub-0', 'sub-1']) expect(pending).not.toContain(oldest);
   });
 
-  test('what a registration said counts once it is confirmed, and is confirmed once', async () => {
+  test('what a registration said is cleared once, and what the user said stays', async () => {
     const said = { termsVersion: '1', privacyVersion: '2', accepted: true, acceptedAt: null };
     const marketingConsent = { optedIn: true, consentVersion: '3', changedAt: null };
-    const ada = await user('ada@x.example', { terms: said, marketingConsent });
-    const seen = async () => findUser(db, { scope: [], self: ada }, ada);
-    expect(await seen()).toMatchObject({
+    const registered = { displayName: 'Ada', terms: said, marketingConsent, metadata: { a: 1 } };
+    const ada = await user('ada@x.example', registered);
+    const seen = async (id: string) => findUser(db, { scope: [], self: id }, id);
+    expect(await seen(ada)).toMatchObject({
       terms: { ...said, accepted: false },
       marketingConsent: { ...marketingConsent, optedIn: false },
     });
     expect(await findAccount(db, ada)).toMatchObject({ termsAccepted: true });
     const later = new Date(NOW.getTime() + 1000);
-    expect(await confirmConsent(db, ada, later)).toEqual(['terms', 'marketingConsent']);
-    const confirmed = {
-      terms: { ...said, acceptedAt: later.toISOString() },
-      marketingConsent: { ...marketingConsent, changedAt: later.toISOString() },
-    };
-    expect(await seen()).toMatchObject(confirmed);
-    expect(await confirmConsent(db, ada, new Date(NOW.getTime() + 2000))).toEqual([]);
-    expect(await seen()).toMatchObject(confirmed);
-    expect(await confirmConsent(db, await user('bob@x.example'), later)).toEqual([]);
+    const fields = ['displayName', 'terms', 'marketingConsent', 'metadata'];
+    expect(await discardRegistration(db, ada, later)).toEqual(fields);
+    const cleared = { displayName: null, terms: TERMS_NOT_ACCEPTED, marketingConsent: NO_MARKETING, metadata: {} };
+    expect(await seen(ada)).toMatchObject({ ...cleared, updatedAt: later.toISOString() });
+    expect(await findAccount(db, ada)).toMatchObject({ termsAccepted: false });
+    expect(await discardRegistration(db, ada, new Date(NOW.getTime() + 2000))).toEqual([]);
+    expect((await seen(ada))?.updatedAt).toBe(later.toISOString());
+
+    const accepted = { ...registered, terms: { ...said, acceptedAt: NOW.toISOString() } };
+    const bob = await user('bob@x.example', accepted);
+    expect(await discardRegistration(db, bob, later)).toEqual([]);
+    expect(await seen(bob)).toMatchObject({ displayName: 'Ada', terms: accepted.terms, metadata: { a: 1 } });
   });
 
   test('are listed once each, whole, in pages of any size, with filters', async () => {
@@ -385,7 +389,7 @@ describe('tenants', () => {
     const settings = { captureContent: false, spanRetentionDays: 30, auditReads: false };
     const shown = { id: 'new', displayName: 'New', settings };
     const tenant = { ...shown, founderId: null };
-    expect(await insertTenant(db, tenant, NOW)).toMatchObject({ ...shown, subTenantIds: [] });
+    expect(await insertTenant(db, tenant, NOW)).toMatchObject({ ...shown, selfService: false, subTenantIds: [] });
     await expect(insertTenant(db, tenant, NOW)).rejects.toThrow(DuplicateKeyError);
     const change = { settings: { captureContent: true } };
     expect(await updateTenant(db, ACME, 'new', change, NOW)).toBeUndefined();

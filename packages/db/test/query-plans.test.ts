@@ -18,7 +18,6 @@ import { findRecommendation, listRecommendations } from '../src/repositories/rec
 import { type ObservationState, updateObservationStates } from '../src/repositories/seen-observations.ts';
 import { revokeSessionsOfItems } from '../src/repositories/sessions-of-items.ts';
 import { insertRecommendation } from '../src/repositories/standing-recommendations.ts';
-import { hasTenantNamedLike } from '../src/repositories/tenants.ts';
 import { listTraces } from '../src/repositories/traces.ts';
 import { findUser, listUsers } from '../src/repositories/users.ts';
 import { EVERYWHERE } from '../src/tenancy.ts';
@@ -29,7 +28,13 @@ const ACME_EU = { tenantId: 'acme', subTenantId: 'eu' };
 const PAGE_KEY = [NOW.toISOString(), 'x'] as const;
 const PAGE = { limit: 25, after: PAGE_KEY };
 const PROVIDER = { id: 'prov_1', name: 'openai' };
-const SUBJECT = { ...ACME, provider: PROVIDER, providerId: 'prov_1', kind: 'model', nameKey: 'gpt-5' } as const;
+const SUBJECT = {
+  ...ACME,
+  provider: { ...PROVIDER, subTenantId: null },
+  providerId: 'prov_1',
+  kind: 'model',
+  nameKey: 'gpt-5',
+} as const;
 const TASK = { kind: 'review_observation', subject: { type: 'runtime_observation', id: 'obs_1' } } as const;
 const MODEL = { kind: 'model', name: 'gpt-5' } as const;
 const SESSIONS_OF = { providerId: 'prov_1', providerName: 'openai', items: [MODEL] };
@@ -78,7 +83,6 @@ test.each<[string, (db: Database) => Promise<unknown>, string[]]>([
       'operator_tasks_by_subject (tenant_id=? AND kind=? AND subject_type=? AND subject_id=?)',
     ],
   ],
-  ['whether a tenant is called alike', (db) => hasTenantNamedLike(db, 'Acme'), ['tenants_by_folded_id (<expr>=?)']],
   [
     'secrets that were swapped out',
     (db) => eraseFormerSecrets(db, NOW.toISOString()),

@@ -31,7 +31,10 @@ export type TokenEmails = {
   whyNoEmail: (token: string) => Promise<string>;
 };
 
-/** Reads emails from the claim `emailClaim` of access tokens, which seldom have one, else from the userinfo endpoint. */
+/**
+ * Reads emails from the claim `emailClaim` of access tokens, which seldom have one, else from the userinfo endpoint. An
+ * answer of that endpoint without the claim counts with its `email`.
+ */
 export function tokenEmails({ emailClaim, now, fetch, endpoint }: Options): TokenEmails {
   const asked = new Map<string, Asked>();
 
@@ -97,10 +100,14 @@ function digestOf(token: string): string {
   return createHash('sha256').update(token).digest('base64url');
 }
 
-/** The email in a claim, and whether it was verified: null where nothing is said of that. Some providers say it as text. */
+/**
+ * The email in a claim, and whether the provider verified it: null where it does not say. Each claim has a flag of its own,
+ * `<claim>_verified`: `email_verified` is about `email` (OpenID Connect Core, 5.1) and says nothing about another address.
+ * Some providers send the flag as text.
+ */
 function emailIn(claims: Record<string, unknown>, claim: string): { email: string; verified: boolean | null } | null {
   const email = claims[claim];
   if (typeof email !== 'string' || email.length > MAX_EMAIL_LENGTH || !/^[^\s\p{Cc}\p{Cs}]+$/u.test(email)) return null;
-  const flag = claims[`${claim}_verified`] ?? claims.email_verified ?? null;
+  const flag = claims[`${claim}_verified`] ?? null;
   return { email, verified: flag === null ? null : flag === true || flag === 'true' };
 }

@@ -9,7 +9,7 @@ import {
 import { listAcceptedMemberships } from '@quartermaster/db/repositories/memberships.ts';
 import {
   type Account,
-  confirmConsent,
+  discardRegistration,
   findAccountByEmail,
   touchUser,
   updateUser,
@@ -28,7 +28,7 @@ type Needs = Pick<Services, 'db' | 'log' | 'now' | 'secrets' | 'tokens'>;
 
 /**
  * Who calls with this bearer token. An identity that is seen for the first time is linked to the user of its verified
- * email, who registered or was invited; a link is never changed.
+ * email, who registered or was invited; a link is never changed. The first sign-in clears what the registration said of them.
  *
  * @param request its ids, for the audit event of a first sight
  * @throws 401 for a token that is not good; 403 for one of nobody, or of a disabled user; 503 while the identity provider
@@ -89,12 +89,14 @@ async function link(services: Needs, { identity, email, whyNoEmail, request }: F
       if (current?.id !== account.id) throw registrationRequired();
       if (current.status === 'disabled') throw disabled();
       await insertIdentity(trx, identity, current.id, now);
-      const status = current.termsAccepted ? 'active' : 'pending_terms';
+      // Only now is the email proven: what the registration said may be a stranger's.
+      const discarded = await discardRegistration(trx, current.id, now);
+      const termsAccepted = current.termsAccepted && !discarded.includes('terms');
+      const status = termsAccepted ? 'active' : 'pending_terms';
       if (status !== current.status) await updateUser(trx, current.id, { status }, now);
-      const confirmed = await confirmConsent(trx, current.id, now);
-      const changed = ['identity', ...(status === current.status ? [] : ['status']), ...confirmed];
+      const changed = ['identity', ...(status === current.status ? [] : ['status']), ...discarded];
       record({ place: null, target: { type: 'user', id: current.id }, changed });
-      return { ...current, status };
+      return { ...current, status, termsAccepted };
     });
   } catch (error) {
     if (!(error instanceof DuplicateKeyError)) throw error;

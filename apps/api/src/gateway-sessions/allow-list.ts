@@ -4,6 +4,7 @@ import type { Manifest } from '@quartermaster/contracts/manifests.ts';
 import { declaredKeys, nameKey } from '@quartermaster/db/name-key.ts';
 import { folded } from '@quartermaster/db/queries.ts';
 import type { GrantedItem } from '@quartermaster/db/repositories/granted-items.ts';
+import { mayNameProvider, type TenantPlace } from '@quartermaster/db/tenancy.ts';
 
 type Name = { text: string; isPrefix: boolean };
 
@@ -15,6 +16,9 @@ export type Allows = (item: GrantedItem) => boolean;
 
 const EVERYTHING: Allows = () => true;
 
+/** A provider that a gateway lists, and where it stands. */
+type ListedProvider = { id: string; name: string; subTenantId: string | null };
+
 /** The names that are allowed of one kind, by their keys. */
 type Allowed = { all: boolean; exact: Set<string>; prefixes: Set<string> };
 
@@ -22,13 +26,25 @@ type Allowed = { all: boolean; exact: Set<string>; prefixes: Set<string> };
  * What a gateway's manifest allows of a provider. `allow` of gateways and channels limits, and so does `declares` of an
  * agent, which may use what it says it uses; where they are left out, there is no limit.
  *
+ * The manifest calls providers by id or by name. A provider's name is in the hands of its place, so it counts only if that
+ * place has a say over the gateway and over the manifest: otherwise a sub-tenant would pass the policy of the whole tenant
+ * by renaming its provider.
+ *
  * @param manifest null: the gateway runs under none; undefined: under one that is gone, which allows nothing
  */
-export function allowanceOf(manifest: Manifest | null | undefined): (provider: { id: string; name: string }) => Allows {
-  const list = manifest === null ? null : manifest === undefined ? [] : allowListOf(manifest);
+export function allowanceOf(
+  gateway: TenantPlace,
+  manifest: Manifest | null | undefined,
+): (provider: ListedProvider) => Allows {
+  if (manifest === null) return () => EVERYTHING;
+  const list = manifest === undefined ? [] : allowListOf(manifest);
   if (list === null) return () => EVERYTHING;
   return (provider) => {
-    const allowed = allowedOf(list, provider);
+    const places = manifest === undefined ? [gateway] : [gateway, manifest];
+    const called = places.every((place) => mayNameProvider(place, provider))
+      ? [folded(provider.name), provider.id]
+      : [provider.id];
+    const allowed = allowedOf(list, called);
     return ({ kind, name }) => {
       const { all, exact, prefixes } = allowed[kind];
       if (all) return true;
@@ -58,16 +74,12 @@ function nameOf(text: string): Name {
 }
 
 /** Sets, since thousands of items may meet thousands of names. */
-function allowedOf(
-  list: NonNullable<AllowList>,
-  provider: { id: string; name: string },
-): Record<InventoryKind, Allowed> {
+function allowedOf(list: NonNullable<AllowList>, called: readonly string[]): Record<InventoryKind, Allowed> {
   const empty = (): Allowed => ({ all: false, exact: new Set(), prefixes: new Set() });
   const allowed = Object.fromEntries(InventoryKindSchema.options.map((kind) => [kind, empty()])) as Record<
     InventoryKind,
     Allowed
   >;
-  const called = [folded(provider.name), provider.id];
   for (const entry of list) {
     if (!called.includes(folded(entry.provider))) continue;
     for (const kind of entry.kind === null ? InventoryKindSchema.options : [entry.kind]) {

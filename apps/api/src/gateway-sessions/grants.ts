@@ -95,7 +95,7 @@ async function policiesOf(
   // The whole tenant: a sub-tenant's gateway lists providers of the tenant, too, which its callers do not reach.
   const scope = [{ tenantId: gateway.tenantId, subTenantId: null }];
   const { manifestId } = gateway;
-  const allowance = allowanceOf(manifestId === null ? null : await findManifest(db, scope, manifestId));
+  const allowance = allowanceOf(gateway, manifestId === null ? null : await findManifest(db, scope, manifestId));
   const found = new Map((await findActiveProviders(db, scope, providerIds)).map((provider) => [provider.id, provider]));
   const policies = providerIds.flatMap((id) => {
     const provider = found.get(id);

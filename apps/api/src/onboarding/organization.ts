@@ -1,7 +1,8 @@
 import type { CreateOrganizationInput, Organization } from '@quartermaster/contracts/onboarding.ts';
 import type { Database } from '@quartermaster/db/database.ts';
+import { newSelfServiceTenantId } from '@quartermaster/db/ids.ts';
 import { insertMembership, listAcceptedMemberships } from '@quartermaster/db/repositories/memberships.ts';
-import { hasFoundedTenant, hasTenantNamedLike } from '@quartermaster/db/repositories/tenants.ts';
+import { hasFoundedTenant } from '@quartermaster/db/repositories/tenants.ts';
 import { findUser } from '@quartermaster/db/repositories/users.ts';
 import { EVERYWHERE } from '@quartermaster/db/tenancy.ts';
 import { requireUserCaller } from '../access/authorise.ts';
@@ -12,7 +13,7 @@ import type { CallerContext } from '../trpc.ts';
 
 /**
  * Makes the tenant of a user who has none, and them its owner: accepted at once, since it is their own. Strangers can
- * come this far, so each user makes one tenant ever, whether they stay in it or not.
+ * come this far, so each user makes one tenant ever, whether they stay in it or not, and none chooses a whole id.
  */
 export async function createOrganization(ctx: CallerContext, body: CreateOrganizationInput): Promise<Organization> {
   const userId = requireUserCaller(ctx);
@@ -27,8 +28,9 @@ export async function createOrganization(ctx: CallerContext, body: CreateOrganiz
     const email = await emailOf(trx, userId);
     await requireNoOrganization(trx, userId);
     const { organization, settings } = body;
-    await requireDistinctId(trx, organization.id);
-    const tenant = await makeTenant(trx, { ...organization, settings, founderId: userId }, now);
+    const { displayName, id: beginning } = organization;
+    const id = beginning == null ? null : newSelfServiceTenantId(beginning);
+    const tenant = await makeTenant(trx, { id, displayName, settings, founderId: userId }, now);
     const place = { tenantId: tenant.id, subTenantId: null };
     const owner = { userId, email, role: 'owner', acceptedAt: now.toISOString() } as const;
     const membership = await insertMembership(trx, place, owner, now);
@@ -44,13 +46,6 @@ async function emailOf(trx: Database, userId: string): Promise<string> {
   const user = await findUser(trx, { scope: [], self: userId }, userId);
   if (user?.email != null) return user.email;
   throw new ApiError('registration_required', 'The user was deleted. Register again.');
-}
-
-/** Strangers choose it: none may look like somebody else's. @throws 409 */
-async function requireDistinctId(trx: Database, id: string | null | undefined): Promise<void> {
-  if (id != null && (await hasTenantNamedLike(trx, id))) {
-    throw new ApiError('id_taken', `The id ${JSON.stringify(id)} is taken, in this or another case.`);
-  }
 }
 
 /** @throws 409 */

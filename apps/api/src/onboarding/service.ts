@@ -23,8 +23,8 @@ type RegistrationContext = Pick<Context, 'services' | 'requestId' | 'callerReque
  * user whose email it is, so that a stranger's attempts do not become part of anybody's history; no changed field is
  * what tells an auditor that nothing was made.
  *
- * Nobody has proven yet that the email is theirs: terms and marketing have no time, and so do not count, until its owner
- * signs in.
+ * Nobody has proven yet that the email is theirs. So terms and marketing have no time, and do not count; and the first
+ * sign-in of the email's owner clears them, with the name and the metadata.
  */
 export async function registerUser(ctx: RegistrationContext, body: RegisterInput): Promise<Registration> {
   await ctx.services.registrations.consume(ctx.address);

@@ -73,8 +73,7 @@ export function otlpReceiver({ services, identify, maxBytes, readTimeoutMs = REA
       const { principal } = authorise(operation, caller, {});
       if (!encoding) throw new ApiError('media_type_unsupported', 'Send application/x-protobuf or application/json.');
       const body = await readBody(req, maxBytes, readTimeoutMs);
-      const ingest = () =>
-        ingestSpans({ services, principal }, (options) => prepareBody(body, encoding.name, options));
+      const ingest = () => ingestSpans({ services, principal }, (options) => prepareBody(body, encoding.name, options));
       const refused = await inFairTurn({ services, principal, address: '' }, operation, () =>
         runForTenant(tenantOfCaller(principal), ingest),
       );

@@ -1,4 +1,5 @@
 import type {
+  CreatedServiceAccount,
   CreateServiceAccountInput,
   ServiceAccount,
   UpdateServiceAccountInput,
@@ -16,7 +17,7 @@ import {
 import { ensurePlace } from '@quartermaster/db/repositories/tenants.ts';
 import { EVERYWHERE, type TenantScope } from '@quartermaster/db/tenancy.ts';
 import { requirePlatformAdministrator } from '../access/authorise.ts';
-import { placeOfBody, scopeOfQuery, type TenancyQuery } from '../access/places.ts';
+import { existingPlace, placeOfBody, scopeOfQuery, type TenancyQuery } from '../access/places.ts';
 import { accountName } from '../access/principal.ts';
 import { type Change, changedFields, write } from '../audit-events/write.ts';
 import { ApiError, whenTaken } from '../errors.ts';
@@ -25,11 +26,16 @@ import type { CallerContext } from '../trpc.ts';
 export async function createServiceAccount(
   ctx: CallerContext,
   body: CreateServiceAccountInput,
-): Promise<ServiceAccount> {
+): Promise<CreatedServiceAccount> {
   const place = placeOfBody(ctx, body);
   if (body.platformAdministrator) requirePlatformAdministrator(ctx);
   return write(ctx, async (trx, record, now) => {
+    const { createTenant, ...fields } = body;
+    if (createTenant === 'never') await existingPlace(ctx, trx, body);
     const made = await ensurePlace(trx, place, now);
+    if (createTenant === 'always' && !made.includes('tenant')) {
+      throw new ApiError('tenant_exists', `The tenant ${JSON.stringify(place.tenantId)} exists.`);
+    }
     if (made.includes('tenant')) record({ place, target: { type: 'tenant', id: place.tenantId } });
     if (made.includes('sub_tenant')) record({ place, target: { type: 'sub_tenant', id: place.subTenantId ?? '' } });
     await ctx.services.tenantLimits.add(trx, place.tenantId, 'serviceAccounts');
@@ -39,8 +45,8 @@ export async function createServiceAccount(
     const account = await insertServiceAccount(trx, place, values, now).catch(
       whenTaken('id_taken', `The id ${JSON.stringify(id)} is taken in this tenant, or was.`),
     );
-    record({ place, target: { type: 'service_account', id }, changed: Object.keys(body) });
-    return account;
+    record({ place, target: { type: 'service_account', id }, changed: Object.keys(fields) });
+    return { ...account, alsoCreated: made };
   });
 }
 

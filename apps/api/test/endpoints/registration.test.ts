@@ -54,22 +54,60 @@ test('register_user makes the record of a user, without memberships, and says wh
   expect(JSON.stringify(event)).not.toContain(email);
 });
 
-test('terms and marketing consent count once the owner of the email signs in, from that time on', async () => {
+test('regression: what a registration says does not count for the owner of the email, who is asked again', async () => {
   const email = newEmail();
   const terms = { termsVersion: '1', privacyVersion: '2', accepted: true };
-  const marketingConsent = { optedIn: true, consentVersion: '3' };
-  await register({ user: { email, terms, marketingConsent } });
-  server.travel(60_000);
-  const before = new Date(server.services.now()).toISOString();
-  const user = await server.ok('PUT', '/v1/me/profile', { as: await server.tokenOf(email), body: {} });
+  const said = { displayName: 'Chosen by a stranger', terms, marketingConsent: { optedIn: true, consentVersion: '3' } };
+  const { body } = await register({ user: { email, ...said }, source: 'web', metadata: { plan: 'large' } });
+  expect(body.registration.status).toBe('pending_identity');
+
+  const as = await server.tokenOf(email);
+  const user = await server.ok('PUT', '/v1/me/profile', { as, body: {} });
   expect(user).toMatchObject({
-    ...{ status: 'active', terms: { ...terms, acceptedAt: expect.any(String) } },
-    marketingConsent: { ...marketingConsent, changedAt: user.terms.acceptedAt },
+    ...{ id: body.user.id, status: 'pending_terms', displayName: null, metadata: {}, source: 'web' },
+    terms: { termsVersion: null, privacyVersion: null, accepted: false, acceptedAt: null },
+    marketingConsent: { optedIn: false, consentVersion: null, changedAt: null },
   });
-  expect(user.terms.acceptedAt >= before).toBe(true);
   expect(await userOf(email)).toEqual(user);
   const [event] = await auditOf(server, { operation: 'link_identity', target_id: user.id });
-  expect(event.changedFields).toEqual(['identity', 'marketingConsent', 'status', 'terms']);
+  const cleared = ['displayName', 'marketingConsent', 'metadata', 'terms'];
+  expect(event.changedFields).toEqual(['identity', 'status', ...cleared].toSorted());
+  expectProblem(await server.call('GET', '/v1/providers', { as }), 403, 'terms_required');
+
+  server.travel(60_000);
+  const before = new Date(server.services.now()).toISOString();
+  const own = { displayName: 'Ada', terms, marketingConsent: said.marketingConsent };
+  const confirmed = await server.ok('PUT', '/v1/me/profile', { as, body: own });
+  expect(confirmed).toMatchObject({ status: 'active', ...own });
+  expect(confirmed.terms.acceptedAt >= before).toBe(true);
+  expect(confirmed.marketingConsent.changedAt).toBe(confirmed.terms.acceptedAt);
+  expect(await server.ok('PUT', '/v1/me/profile', { as: await server.tokenOf(email), body: {} })).toEqual(confirmed);
+});
+
+test('regression: a registration made before an invitation does not count for the member either', async () => {
+  const email = newEmail();
+  const { tenantId } = (await accountWithKey(server, { tenantId: unique('invited') })).place;
+  await register({ user: { email, displayName: 'Stranger', terms: { accepted: true } }, metadata: { a: 1 } });
+  const body = { email, role: 'viewer' };
+  await server.ok('POST', `/v1/tenants/${tenantId}/memberships`, { as: server.admin, body });
+  const as = await server.tokenOf(email);
+  expectProblem(await server.call('POST', `/v1/me/memberships/${tenantId}/accept`, { as }), 403, 'terms_required');
+  await server.ok('PUT', '/v1/me/profile', { as, body: { terms: { accepted: true } } });
+  await server.ok('POST', `/v1/me/memberships/${tenantId}/accept`, { as });
+  const seen = await server.ok('GET', `/v1/users?tenant_id=${tenantId}`, { as: server.admin });
+  expect(seen.items).toMatchObject([{ email, displayName: null, metadata: {} }]);
+});
+
+test('regression: who was registered by a stranger deletes the account without accepting the terms', async () => {
+  const email = newEmail();
+  await register({ user: { email, terms: { accepted: true } } });
+  const as = await server.tokenOf(email);
+  const { id } = await server.ok('PUT', '/v1/me/profile', { as, body: {} });
+  const [other] = (await server.ok('GET', '/v1/users?email=admin@example.com', { as: server.admin })).items;
+  expect((await server.call('DELETE', `/v1/users/${other.id}`, { as })).status).toBe(403);
+  expect(await server.ok('DELETE', `/v1/users/${id}`, { as })).toMatchObject({ status: 'deleted', email: null });
+  expectProblem(await server.call('PUT', '/v1/me/profile', { as, body: {} }), 403, 'registration_required');
+  expect(await userOf(email)).toBeUndefined();
 });
 
 test('only the email is required; what is not mentioned is not accepted', async () => {

@@ -43,7 +43,9 @@ test('create_service_account keeps what it is given, and makes an id and default
   const defaults = { displayName: null, description: null, status: 'active', metadata: {}, subTenantId: null };
   expect(bare).toMatchObject({ ...defaults, ...keys });
   expect(bare.id).toMatch(/^sa_/);
-  expect(await server.ok('GET', `${PATH}/${bare.id}`, { as: server.admin })).toEqual(bare);
+  const { alsoCreated, ...account } = bare;
+  expect(alsoCreated).toEqual([]);
+  expect(await server.ok('GET', `${PATH}/${bare.id}`, { as: server.admin })).toEqual(account);
 });
 
 test('create_service_account answers 409 for an id that the tenant has or had, whatever its sub-tenant', async () => {
@@ -74,6 +76,40 @@ test('create_service_account makes tenants for platform administrators, and sub-
   for (const [as, body] of refused) {
     expectProblem(await server.call('POST', PATH, { as, body: { name: 'x', ...body } }), 403, 'tenant_forbidden');
   }
+});
+
+test('create_service_account says what it created beside the account', async () => {
+  const tenantId = unique('said');
+  const made = async (body: object) => (await create({ tenantId, ...body })).alsoCreated;
+  expect(await made({ subTenantId: 'eu' })).toEqual(['tenant', 'sub_tenant']);
+  expect(await made({ subTenantId: 'eu' })).toEqual([]);
+  expect(await made({ subTenantId: 'us' })).toEqual(['sub_tenant']);
+  expect(await made({})).toEqual([]);
+  expect(await made({ tenantId: unique('said'), createTenant: 'if_missing' })).toEqual(['tenant']);
+  expect(await made({ tenantId: unique('said'), createTenant: null })).toEqual(['tenant']);
+});
+
+test('create_service_account demands a new tenant, or one that exists, and creates nothing otherwise', async () => {
+  const tenantId = unique('demanded');
+  const ask = (body: object, as: Credential = server.admin) =>
+    server.call('POST', PATH, { as, body: { name: 'bot', tenantId, ...body } });
+  expectInvalid(await ask({ createTenant: 'never' }), { loc: ['body', 'tenantId'], type: 'value_error' });
+  expect((await ask({ createTenant: 'always' })).body.alsoCreated).toEqual(['tenant']);
+  expectProblem(await ask({ createTenant: 'always' }), 409, 'tenant_exists');
+  expectProblem(await ask({ createTenant: 'always', subTenantId: 'eu' }), 409, 'tenant_exists');
+  const missing = await ask({ createTenant: 'never', subTenantId: 'eu' });
+  expectInvalid(missing, { loc: ['body', 'subTenantId'], type: 'value_error' });
+  expect((await ask({ createTenant: 'never' })).body.alsoCreated).toEqual([]);
+  const { subTenantIds } = await server.ok('GET', `/v1/tenants/${tenantId}`, { as: server.admin });
+  expect(subTenantIds).toEqual([]);
+
+  const { key } = await accountWithKey(server, { tenantId });
+  expectProblem(await ask({ createTenant: 'always' }, { key }), 409, 'tenant_exists');
+  const foreign = await ask({ createTenant: 'always', tenantId: 'default' }, { key });
+  expectProblem(foreign, 403, 'tenant_forbidden');
+  const events = await auditOf(server, { tenant_id: tenantId, operation: 'create_service_account' });
+  expect(events.filter(({ target }) => target.type === 'tenant')).toHaveLength(1);
+  expect(events.flatMap(({ changedFields }) => changedFields)).not.toContain('createTenant');
 });
 
 test('who has several memberships is told to name the tenant, and a platform administrator writes to their own', async () => {

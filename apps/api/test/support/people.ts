@@ -26,13 +26,13 @@ export async function accountWithKey(
 
 export type Person = { id: string; email: string; token: string };
 
-/** A user who registered with the terms accepted, and signed in: active, and a member of nothing. */
+/** A user who registered, signed in and accepted the terms: active, and a member of nothing. */
 export async function registeredUser(server: TestServer): Promise<Person> {
   const email = `${unique('user')}@example.com`;
-  await server.ok('POST', '/v1/onboarding/register', { body: { user: { email, terms: { accepted: true } } } });
+  await server.ok('POST', '/v1/onboarding/register', { body: { user: { email } } });
   const { token } = await server.tokenOf(email);
   // The first call links the identity.
-  const { id } = await server.ok('PUT', '/v1/me/profile', { as: { token }, body: {} });
+  const { id } = await server.ok('PUT', '/v1/me/profile', { as: { token }, body: { terms: { accepted: true } } });
   return { id, email, token };
 }
 

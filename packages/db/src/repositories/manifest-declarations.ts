@@ -2,14 +2,14 @@ import type { InventoryKind } from '@quartermaster/contracts/inventory.ts';
 import { sql } from 'kysely';
 import type { Database } from '../database.ts';
 import { declaredKeys } from '../name-key.ts';
-import { folded, placeColumns } from '../queries.ts';
+import { folded } from '../queries.ts';
 import { among, rowStatement } from '../row-statement.ts';
-import type { TenantPlace } from '../tenancy.ts';
+import { mayNameProvider, type TenantPlace } from '../tenancy.ts';
 
 /** A subject of a provider, by the key of its name as nameKey makes it, seen from a place. */
 export type SeenSubject = TenantPlace & {
-  /** Its id and name: what declarations may call it by. */
-  provider: { id: string; name: string };
+  /** Its id and name: what declarations may call it by. Where it stands says whose declarations may use the name. */
+  provider: { id: string; name: string; subTenantId: string | null };
   kind: InventoryKind;
   nameKey: string;
 };
@@ -19,7 +19,8 @@ type Declaration = { subTenant: string; provider: string; kind: InventoryKind; n
 
 /**
  * Which subjects of a tenant an active manifest declares: manifests of the place that a subject is seen from and of its whole
- * tenant count. Answers a test for these subjects.
+ * tenant count. A name of a sub-tenant's provider counts in manifests of that sub-tenant alone, see `mayNameProvider`.
+ * Answers a test for these subjects.
  *
  * @param tenant the one that all of the subjects' places are of
  */
@@ -29,7 +30,7 @@ export async function manifestDeclarations(
   subjects: readonly SeenSubject[],
 ): Promise<(subject: SeenSubject) => boolean> {
   // Manifests say nothing of most providers: of those, no name has to be looked up.
-  const called = new Set(subjects.flatMap(({ provider }) => callsOf(provider)));
+  const called = new Set(subjects.flatMap(({ provider }) => [folded(provider.name), provider.id]));
   const rowsOfCalled = [...called].map((provider) => ({ provider }));
   const declaredOf = new Set((await selectCalled(db, rowsOfCalled, { tenantId })).map(({ provider }) => provider));
   if (declaredOf.size === 0) return () => false;
@@ -73,16 +74,16 @@ const selectDeclarations = rowStatement((db, rows: readonly Declaration[], { ten
     ),
 );
 
-function declaring({ provider, kind, nameKey, ...place }: SeenSubject): Declaration[] {
+function declaring({ provider, kind, nameKey, subTenantId }: SeenSubject): Declaration[] {
   const names = declaredKeys(kind, nameKey, provider.name);
-  return [...new Set(['', placeColumns(place).sub_tenant_id])].flatMap((subTenant) =>
-    callsOf(provider).flatMap((called) => names.map((name) => ({ subTenant, provider: called, kind, nameKey: name }))),
-  );
-}
-
-/** What declarations may call a provider. */
-function callsOf({ id, name }: SeenSubject['provider']): string[] {
-  return [folded(name), id];
+  const places = [...new Set([null, subTenantId])];
+  return places.flatMap((place) => {
+    const subTenant = place ?? '';
+    const called = mayNameProvider({ subTenantId: place }, provider)
+      ? [folded(provider.name), provider.id]
+      : [provider.id];
+    return called.flatMap((one) => names.map((name) => ({ subTenant, provider: one, kind, nameKey: name })));
+  });
 }
 
 function keyOf({ subTenant, provider, kind, nameKey }: Declaration): string {

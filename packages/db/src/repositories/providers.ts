@@ -47,19 +47,20 @@ export async function findProviders(db: Database, scope: TenantScope, ids: reado
 const providerNames = statement((db, { scope, ids }: { scope: TenantScope; ids: readonly string[] }) =>
   db
     .selectFrom('providers')
-    .select(['id', 'name'])
+    .select(['tenant_id', 'sub_tenant_id', 'id', 'name'])
     .where('id', 'in', ids)
     .where('status', '=', 'active')
     .where(within(scope)),
 );
 
-/** What those among `ids` that are active are called, in no order. */
+/** What those among `ids` that are active are called, and where they stand, in no order. */
 export async function findActiveProviders(
   db: Database,
   scope: TenantScope,
   ids: readonly string[],
-): Promise<Pick<Provider, 'id' | 'name'>[]> {
-  return ids.length === 0 ? [] : providerNames(db, { scope, ids });
+): Promise<Pick<Provider, 'id' | 'name' | 'tenantId' | 'subTenantId'>[]> {
+  if (ids.length === 0) return [];
+  return (await providerNames(db, { scope, ids })).map((row) => ({ ...placeOf(row), id: row.id, name: row.name }));
 }
 
 type ListedProviders = Stretch & { kind: string | null; status: string | null; nameKey: string | null };
@@ -112,8 +113,8 @@ export async function findProvidersOfTraffic(
 }
 
 /**
- * The providers that declarations of a place can mean, by their (case-folded) names or ids: those of the place and of
- * its whole tenant; declarations of a whole tenant mean those of its sub-tenants too.
+ * The providers that declarations of a place can mean: by their (case-folded) names those of the place and of its whole
+ * tenant, see `mayNameProvider`; by their ids the same, and for a whole tenant those of its sub-tenants too.
  */
 export async function findProvidersDeclared(
   db: Database,
@@ -121,11 +122,17 @@ export async function findProvidersDeclared(
   declared: { names: readonly string[]; ids: readonly string[] },
 ): Promise<Provider[]> {
   const { tenant_id, sub_tenant_id } = placeColumns(place);
+  const nearby = ['', sub_tenant_id];
   let query = db.selectFrom('providers').selectAll().where('tenant_id', '=', tenant_id);
-  if (place.subTenantId !== null) query = query.where('sub_tenant_id', 'in', ['', sub_tenant_id]);
+  if (place.subTenantId !== null) query = query.where('sub_tenant_id', 'in', nearby);
   const rows = await query
     .where('status', '<>', 'deleted')
-    .where((eb) => eb.or([eb('name_key', 'in', ['', ...declared.names]), eb('id', 'in', ['', ...declared.ids])]))
+    .where((eb) =>
+      eb.or([
+        eb('id', 'in', ['', ...declared.ids]),
+        eb.and([eb('sub_tenant_id', 'in', nearby), eb('name_key', 'in', ['', ...declared.names])]),
+      ]),
+    )
     .execute();
   return rows.map(toProvider);
 }

@@ -61,17 +61,6 @@ export async function hasFoundedTenant(db: Database, userId: string): Promise<bo
   return row !== undefined;
 }
 
-/** Whether there is a tenant of this id in any case: `Acme` beside `acme` would be taken for it. */
-export async function hasTenantNamedLike(db: Database, id: string): Promise<boolean> {
-  const row = await db
-    .selectFrom('tenants')
-    .select('id')
-    .where(({ eb, fn }) => eb(fn<string>('lower', ['id']), '=', id.toLowerCase()))
-    .limit(1)
-    .executeTakeFirst();
-  return row !== undefined;
-}
-
 /** Changes one tenant, of which something lies in `scope`. */
 export async function updateTenant(
   db: Database,
@@ -214,6 +203,7 @@ function toTenant(row: Row, subTenantIds: string[]): Tenant {
     id: row.id,
     displayName: row.display_name,
     settings: settingsOf(row),
+    selfService: row.founder_id !== null,
     subTenantIds,
     ...timesOf(row),
   };

@@ -140,20 +140,24 @@ export async function updateUser(db: Database, id: string, change: UserChange, n
 }
 
 /**
- * The owner of the email signed in for the first time: what the registration said of terms and marketing counts from
- * now on. Until then it has no time, since a stranger may have said it. Answers what counts now and did not before.
+ * Clears what a registration said about a user: name, terms, marketing consent and metadata. Registration is anonymous, so
+ * a stranger may have said it; the owner of the email is asked again at their first sign-in. Terms with a time of acceptance
+ * were accepted by the user (or by whoever set up the service), so a record that has one stays as it is.
+ *
+ * @returns the names of the cleared fields
  */
-export async function confirmConsent(db: Database, id: string, now: Date): Promise<('terms' | 'marketingConsent')[]> {
+export async function discardRegistration(db: Database, id: string, now: Date): Promise<(keyof UserChange)[]> {
   const row = await db.selectFrom('users').selectAll().where('id', '=', id).executeTakeFirstOrThrow();
   const { terms, marketingConsent } = saidBy(row);
-  const time = now.toISOString();
-  const confirmed: UserChange = {
-    ...(terms.accepted && terms.acceptedAt === null && { terms: { ...terms, acceptedAt: time } }),
-    ...(marketingConsent.optedIn &&
-      marketingConsent.changedAt === null && { marketingConsent: { ...marketingConsent, changedAt: time } }),
+  if (terms.acceptedAt !== null) return [];
+  const change: UserChange = {
+    ...(row.display_name !== null && { displayName: null }),
+    ...(!isSame(terms, TERMS_NOT_ACCEPTED) && { terms: TERMS_NOT_ACCEPTED }),
+    ...(!isSame(marketingConsent, NO_MARKETING) && { marketingConsent: NO_MARKETING }),
+    ...(row.metadata !== '{}' && { metadata: {} }),
   };
-  const names = (['terms', 'marketingConsent'] as const).filter((name) => name in confirmed);
-  if (names.length > 0) await updateUser(db, id, confirmed, now);
+  const names = Object.keys(change) as (keyof UserChange)[];
+  if (names.length > 0) await updateUser(db, id, change, now);
   return names;
 }
 
@@ -273,12 +277,17 @@ async function withMemberships(db: Database, view: UserView, rows: Row[]): Promi
   return rows.map((row) => toUser(row, memberships.get(row.id) ?? []));
 }
 
-/** Terms and consent as they were said: what has no time does not count yet, see {@link confirmConsent}. */
+/** Terms and consent as they were said: without a time they do not count, see {@link discardRegistration}. */
 function saidBy(row: Row): Pick<User, 'terms' | 'marketingConsent'> {
   return {
     terms: JSON.parse(row.terms) as User['terms'],
     marketingConsent: JSON.parse(row.marketing_consent) as User['marketingConsent'],
   };
+}
+
+/** Compares by values, since the order of stored members is that of the request. */
+function isSame<Rec extends object>(a: Rec, b: Rec): boolean {
+  return Object.entries(b).every(([name, value]) => a[name as keyof Rec] === value);
 }
 
 function toUser(row: Row, memberships: readonly User['memberships'][number][]): User {

@@ -1,0 +1,171 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { accountWithKey } from '../support/people.ts';
+import { type Body, startTestServer, type TestServer } from '../support/server.ts';
+import { chat, sendSpans } from '../traces/sending.ts';
+import { newTenant } from './loop-support.ts';
+
+let server: TestServer;
+beforeAll(async () => {
+  server = await startTestServer();
+});
+afterAll(() => server.stop());
+
+type Caller = { key: string };
+
+/** A tenant with the provider `openai`, and a sub-tenant whose operator has a provider `shadow`. Both offer `run`. */
+async function tenantWithTeam() {
+  const { tenantId, operator: wide, path } = await newTenant(server);
+  const team = await accountWithKey(server, { tenantId, subTenantId: 'team' });
+  const offer = (as: Caller, provider: string) =>
+    server.ok('POST', `${provider}/inventory`, { as, body: { kind: 'tool', name: 'run' } });
+  const provide = async (as: Caller, name: string): Promise<Body> => {
+    const provider = await server.ok('POST', '/v1/providers', { as, body: { name, kind: 'mcp' } });
+    await offer(as, `/v1/providers/${provider.id}`);
+    return provider;
+  };
+  await offer(wide, path);
+  const shadow = await provide(team, 'shadow');
+  return {
+    ...{ tenantId, wide, team, shadow, provide },
+    openaiId: path.slice('/v1/providers/'.length),
+    rename: (as: Caller, { id }: Body, name: string) => server.ok('PUT', `/v1/providers/${id}`, { as, body: { name } }),
+    publish: async (as: Caller, kind: string, spec: object): Promise<string> =>
+      (await server.ok('POST', '/v1/manifests', { as, body: { name: 'policy', kind, spec } })).id,
+    gateway: async (as: Caller, manifestId: string, providerIds: string[]): Promise<string> => {
+      const body = { name: 'edge', manifestId, providerIds };
+      return `/v1/gateways/${(await server.ok('POST', '/v1/gateways', { as, body })).id}`;
+    },
+  };
+}
+
+/** The ids of the providers of which a new session may use something. The token's introspection says the same. */
+async function granted(as: Caller, gateway: string): Promise<string[]> {
+  const { token, grants } = await server.ok('POST', `${gateway}/sessions`, { as });
+  const said = await server.ok('POST', `${gateway}/sessions/introspect`, { as, body: { token } });
+  expect(said.grants).toEqual(grants);
+  return grants.filter(({ items }: Body) => items.length > 0).map(({ providerId }: Body) => providerId);
+}
+
+/** A manifest of each kind that allows the tool `run` of a provider. */
+const POLICIES: [string, (provider: string) => object][] = [
+  ['gateway', (provider) => ({ allow: [{ provider }] })],
+  ['channel', (provider) => ({ allow: [{ provider, kind: 'tool', names: ['*'] }] })],
+  ['agent', (provider) => ({ declares: [{ provider, kind: 'tool', name: 'run' }] })],
+];
+
+describe.each(POLICIES)('under the manifest of a %s of the whole tenant', (kind, allowing) => {
+  test('regression: a sub-tenant widens the tenant’s gateway by no rename of its provider', async () => {
+    const { wide, team, shadow, openaiId, rename, publish, gateway } = await tenantWithTeam();
+    const edge = await gateway(wide, await publish(wide, kind, allowing('OpenAI')), [openaiId, shadow.id]);
+    expect(await granted(wide, edge)).toEqual([openaiId]);
+    const { token } = await server.ok('POST', `${edge}/sessions`, { as: wide });
+    await rename(team, shadow, 'openai');
+    expect(await granted(wide, edge)).toEqual([openaiId]);
+    const said = await server.ok('POST', `${edge}/sessions/introspect`, { as: wide, body: { token } });
+    expect(said.grants.flatMap(({ items }: Body) => items)).toHaveLength(1);
+  });
+
+  test('a name that nobody has yet is not for a sub-tenant to take, but for the whole tenant', async () => {
+    const { wide, team, shadow, rename, provide, publish, gateway } = await tenantWithTeam();
+    const edge = await gateway(wide, await publish(wide, kind, allowing('anthropic')), [shadow.id]);
+    await rename(team, shadow, 'Anthropic');
+    const created = await provide(team, 'other');
+    const body = { providerIds: [shadow.id, created.id] };
+    await server.ok('PUT', edge, { as: wide, body });
+    expect(await granted(wide, edge)).toEqual([]);
+    const own = await provide(wide, 'anthropic');
+    await server.ok('PUT', edge, { as: wide, body: { providerIds: [...body.providerIds, own.id] } });
+    expect(await granted(wide, edge)).toEqual([own.id]);
+  });
+
+  test('an id means the provider of a sub-tenant, whatever its name', async () => {
+    const { wide, team, shadow, openaiId, rename, publish, gateway } = await tenantWithTeam();
+    const edge = await gateway(wide, await publish(wide, kind, allowing(shadow.id)), [openaiId, shadow.id]);
+    expect(await granted(wide, edge)).toEqual([shadow.id]);
+    await rename(team, shadow, 'openai');
+    expect(await granted(wide, edge)).toEqual([shadow.id]);
+  });
+
+  test('the gateway of a sub-tenant is held to it as well', async () => {
+    const { wide, team, shadow, openaiId, rename, publish, gateway } = await tenantWithTeam();
+    const manifestId = await publish(wide, kind, allowing('openai'));
+    const edge = await gateway(team, await publish(team, kind, {}), [shadow.id]);
+    await server.ok('PUT', edge, { as: wide, body: { manifestId, providerIds: [openaiId, shadow.id] } });
+    await rename(team, shadow, 'openai');
+    expect(await granted(team, edge)).toEqual([openaiId]);
+  });
+});
+
+describe.each(POLICIES)('under the manifest of a %s of a sub-tenant', (kind, allowing) => {
+  test('names mean the providers of the sub-tenant and of its whole tenant, in its own gateway', async () => {
+    const { wide, team, shadow, openaiId, rename, publish, gateway } = await tenantWithTeam();
+    const edge = await gateway(team, await publish(team, kind, allowing('shadow')), [shadow.id]);
+    expect(await granted(team, edge)).toEqual([shadow.id]);
+    await rename(team, shadow, 'renamed');
+    expect(await granted(team, edge)).toEqual([]);
+    const manifestId = await publish(team, kind, allowing('openai'));
+    await server.ok('PUT', edge, { as: wide, body: { manifestId, providerIds: [openaiId, shadow.id] } });
+    expect(await granted(team, edge)).toEqual([openaiId]);
+  });
+
+  test('regression: it widens the tenant’s gateway by no rename of its provider either', async () => {
+    const { wide, team, shadow, openaiId, rename, publish, gateway } = await tenantWithTeam();
+    const edge = await gateway(wide, await publish(team, kind, allowing('openai')), [openaiId, shadow.id]);
+    expect(await granted(wide, edge)).toEqual([openaiId]);
+    await rename(team, shadow, 'openai');
+    expect(await granted(wide, edge)).toEqual([openaiId]);
+    await server.ok('PUT', edge, { as: wide, body: { manifestId: await publish(team, kind, allowing(shadow.id)) } });
+    expect(await granted(wide, edge)).toEqual([shadow.id]);
+  });
+});
+
+test('a provider that is deleted and created anew under the same name is allowed where its place has a say', async () => {
+  const { wide, team, shadow, provide, publish, gateway } = await tenantWithTeam();
+  const tenants = await provide(wide, 'files');
+  const spec = { allow: [{ provider: 'files' }] };
+  const edge = await gateway(wide, await publish(wide, 'gateway', spec), [tenants.id]);
+  expect(await granted(wide, edge)).toEqual([tenants.id]);
+  await server.ok('PUT', edge, { as: wide, body: { providerIds: [] } });
+  await server.ok('DELETE', `/v1/providers/${tenants.id}`, { as: wide });
+  const teams = await provide(team, 'files');
+  await server.ok('PUT', edge, { as: wide, body: { providerIds: [teams.id, shadow.id] } });
+  expect(await granted(wide, edge)).toEqual([]);
+  const anew = await provide(wide, 'files');
+  await server.ok('PUT', edge, { as: wide, body: { providerIds: [teams.id, anew.id] } });
+  expect(await granted(wide, edge)).toEqual([anew.id]);
+});
+
+/** Whether a model that a sub-tenant uses at a provider is unknown there. */
+async function unknownAt(as: Caller, providerId: string): Promise<boolean[]> {
+  const { items } = await server.ok('GET', `/v1/providers/${providerId}/observations`, { as });
+  return items.map(({ unknown }: Body) => unknown);
+}
+
+test('regression: what a sub-tenant uses is not declared by the tenant’s manifest because a provider was renamed', async () => {
+  const { tenantId, wide, team, shadow, rename, publish } = await tenantWithTeam();
+  const sender = await accountWithKey(server, { tenantId, subTenantId: 'team' }, ['traces:write']);
+  const declares = (provider: string) => ({ declares: [{ provider, kind: 'model', name: 'model-1' }] });
+  await publish(wide, 'agent', declares('vendor'));
+  await sendSpans(server, sender, [chat('model-1', { 'gen_ai.provider.name': 'shadow' })]);
+  expect(await unknownAt(wide, shadow.id)).toEqual([true]);
+  await rename(team, shadow, 'vendor');
+  expect(await unknownAt(wide, shadow.id)).toEqual([true]);
+  await sendSpans(server, sender, [chat('model-1', { 'gen_ai.provider.name': 'vendor' })]);
+  expect(await unknownAt(wide, shadow.id)).toEqual([true]);
+
+  await publish(wide, 'agent', declares(shadow.id));
+  expect(await unknownAt(wide, shadow.id)).toEqual([false]);
+  await publish(wide, 'agent', declares('vendor'));
+  expect(await unknownAt(wide, shadow.id)).toEqual([true]);
+  await publish(team, 'agent', declares('vendor'));
+  expect(await unknownAt(wide, shadow.id)).toEqual([false]);
+});
+
+test('a manifest of the whole tenant declares by name what its sub-tenants use of the tenant’s providers', async () => {
+  const { tenantId, wide, openaiId, publish } = await tenantWithTeam();
+  const sender = await accountWithKey(server, { tenantId, subTenantId: 'team' }, ['traces:write']);
+  await sendSpans(server, sender, [chat('model-1', { 'gen_ai.provider.name': 'openai' })]);
+  expect(await unknownAt(wide, openaiId)).toEqual([true]);
+  await publish(wide, 'agent', { declares: [{ provider: 'OPENAI', kind: 'model', name: 'model-1' }] });
+  expect(await unknownAt(wide, openaiId)).toEqual([false]);
+});
