@@ -13,11 +13,13 @@ export const SubjectSchema = z
   )
   .describe('`user:<id>` or `service_account:<tenant>/<id>`.');
 
+const GrantedItemSchema = z.strictObject({ kind: InventoryKindSchema, name: z.string() }).meta({ id: 'GrantedItem' });
+
 export const GrantSchema = z
   .strictObject({
     providerId: z.string(),
     providerName: z.string(),
-    items: z.array(z.strictObject({ kind: InventoryKindSchema, name: z.string() })),
+    items: z.array(GrantedItemSchema),
   })
   .meta({
     id: 'Grant',
@@ -26,13 +28,15 @@ export const GrantSchema = z
   });
 export type Grant = z.infer<typeof GrantSchema>;
 
+export const GatewaySessionStatusSchema = z.enum(['active', 'expired', 'revoked']).meta({ id: 'GatewaySessionStatus' });
+
 const sessionFields = {
   id: z.string(),
   gatewayId: z.string(),
   ...tenancyFields,
   subject: SubjectSchema.describe('Whom the session acts for.'),
   actor: z.string().nullable().describe('Who opened it for the subject, where that was somebody else.'),
-  status: z.enum(['active', 'expired', 'revoked']),
+  status: GatewaySessionStatusSchema,
   issuedAt: TimestampSchema,
   expiresAt: TimestampSchema.describe(
     'Never later than the end of the API key that opened the session. Earlier than in the token where that key was rotated since: introspection tells.',
@@ -110,6 +114,8 @@ export const IntrospectGatewaySessionInputSchema = z
   })
   .meta({ id: 'IntrospectGatewaySessionInput' });
 
+const TokenActorSchema = z.strictObject({ sub: SubjectSchema }).meta({ id: 'TokenActor' });
+
 /** Its members are named as RFC 7662 and the token name them. */
 export const GatewaySessionIntrospectionSchema = z
   .union([
@@ -127,10 +133,9 @@ export const GatewaySessionIntrospectionSchema = z
         client_id: SubjectSchema.describe('Who opened the session.'),
         tenant_id: z.string(),
         sub_tenant_id: z.string().optional(),
-        act: z
-          .strictObject({ sub: SubjectSchema })
-          .optional()
-          .describe('Who opened the session for the subject, where that was somebody else (RFC 8693).'),
+        act: TokenActorSchema.optional().describe(
+          'Who opened the session for the subject, if that was somebody else (RFC 8693).',
+        ),
         gateway_id: z.string(),
         session_id: z.string(),
         grants: z
@@ -164,6 +169,7 @@ export const createGatewaySession = operation({
   method: 'POST',
   path: '/v1/gateways/{gateway_id}/sessions',
   operationId: 'create_gateway_session',
+  ignoresUnknownQuery: true,
   scope: 'gateway_sessions:write',
   tag,
   summary: 'Open a gateway session',
@@ -184,10 +190,11 @@ export const listGatewaySessions = operation({
   scope: 'gateway_sessions:read',
   tag,
   summary: 'List the sessions of a gateway',
-  description: 'Without their grants. `grantsDigest` tells which sessions grant the same.',
+  description:
+    'Lists the sessions of one gateway, newest first: active, expired and revoked ones, without their grants. `grantsDigest` tells which sessions grant the same.',
   params: gateway,
   query: {
-    status: z.string().max(64).nullish().describe('Only sessions of this status.'),
+    status: GatewaySessionStatusSchema.nullish().describe('Only sessions with this status.'),
     subject: z.string().max(300).nullish().describe('Only sessions of this subject.'),
     ...pageFields,
   },
@@ -220,6 +227,8 @@ export const getGatewaySession = operation({
   scope: 'gateway_sessions:read',
   tag,
   summary: 'Get a gateway session',
+  description:
+    'Answers one session, active or ended, without its token: only the answer that opened the session has that.',
   params: session,
   record: sessionRecord,
   output: GatewaySessionSchema,

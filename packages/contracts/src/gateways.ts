@@ -21,6 +21,8 @@ export const SessionTtlSchema = z.int().min(60).max(SESSION_TTL_MAX_SECONDS).des
 
 const ProviderIdsSchema = z.array(z.string().max(128)).max(100);
 
+export const GatewayStatusSchema = z.enum(['active', 'disabled', 'deleted']).meta({ id: 'GatewayStatus' });
+
 export const GatewaySchema = z
   .strictObject({
     id: z.string(),
@@ -28,7 +30,7 @@ export const GatewaySchema = z
     name: NameSchema.describe('Unique in its tenant and sub-tenant, without regard to case.'),
     displayName: DisplayNameSchema.nullable(),
     url: z.string().nullable(),
-    status: z.enum(['active', 'disabled', 'deleted']),
+    status: GatewayStatusSchema,
     providerIds: ProviderIdsSchema.describe(
       "The providers that agents may reach through it, of its tenant; a sub-tenant's gateway has none of other sub-tenants.",
     ),
@@ -83,6 +85,8 @@ export const createGateway = operation({
   scope: 'gateways:write',
   tag,
   summary: 'Create a gateway',
+  description:
+    'Creates a gateway: the place where agents pass through, with the providers that they may reach there. Its name must be free in its tenant and sub-tenant (409). A provider or manifest that it may not use is refused like one that does not exist (422).',
   body: CreateGatewayInputSchema,
   record: gatewayRecord,
   output: GatewaySchema,
@@ -96,9 +100,13 @@ export const listGateways = operation({
   scope: 'gateways:read',
   tag,
   summary: 'List gateways',
+  description:
+    "Lists the gateways in the caller's reach, newest first. Deleted gateways are listed with `status=deleted` only.",
   query: {
     ...tenancyQueryFields,
-    status: z.string().max(64).nullish().describe('Only gateways of this status; deleted ones are shown by it alone.'),
+    status: GatewayStatusSchema.nullish().describe(
+      'Only gateways with this status. Deleted gateways are listed with `deleted` only.',
+    ),
     ...pageFields,
   },
   output: page('GatewayPage', GatewaySchema),
@@ -111,6 +119,7 @@ export const getGateway = operation({
   scope: 'gateways:read',
   tag,
   summary: 'Get a gateway',
+  description: "Answers one gateway. A gateway that is deleted or out of the caller's reach is 404.",
   params,
   record: gatewayRecord,
   output: GatewaySchema,
@@ -124,6 +133,8 @@ export const updateGateway = operation({
   scope: 'gateways:write',
   tag,
   summary: 'Update a gateway',
+  description:
+    'Changes the fields that the body names, and keeps the others. Disabling a gateway ends its sessions at once. A body without a change writes nothing.',
   params,
   body: UpdateGatewayInputSchema,
   record: gatewayRecord,
@@ -139,7 +150,7 @@ export const deleteGateway = operation({
   scope: 'gateways:write',
   tag,
   summary: 'Delete a gateway',
-  description: 'Its sessions end at once.',
+  description: 'Deletes the gateway and ends its sessions at once. The record stays, with the status `deleted`.',
   params,
   record: gatewayRecord,
   ifMatch: gatewayRecord,

@@ -14,10 +14,14 @@ import {
 import { operation } from './operation.ts';
 import { pageFields } from './pages.ts';
 
-export const InventoryKindSchema = z.enum(['model', 'tool', 'resource', 'prompt', 'agent', 'channel']);
+export const InventoryKindSchema = z
+  .enum(['model', 'tool', 'resource', 'prompt', 'agent', 'channel'])
+  .meta({ id: 'InventoryKind' });
 export type InventoryKind = z.infer<typeof InventoryKindSchema>;
 
-export const InventoryStatusSchema = z.enum(['available', 'missing', 'retired', 'blocked']);
+export const InventoryStatusSchema = z
+  .enum(['available', 'missing', 'retired', 'blocked'])
+  .meta({ id: 'InventoryStatus' });
 
 export const ItemNameSchema = z.string().min(1).max(256);
 
@@ -126,13 +130,16 @@ export const getProviderInventory = operation({
   method: 'GET',
   path: '/v1/providers/{provider_id}/inventory',
   operationId: 'get_provider_inventory',
+  ignoresUnknownQuery: true,
   scope: 'providers:read',
   tag,
   summary: 'Get the inventory of a provider',
+  description:
+    'Lists what the provider offers, one page at a time, as it was synced or declared. `syncedAt` says when the last sync was.',
   params: provider,
   query: {
-    kind: z.string().max(64).nullish().describe('Only items of this kind.'),
-    status: z.string().max(64).nullish().describe('Only items of this status.'),
+    kind: InventoryKindSchema.nullish().describe('Only items of this kind.'),
+    status: InventoryStatusSchema.nullish().describe('Only items with this status.'),
     ...pageFields,
   },
   output: InventorySchema,
@@ -146,6 +153,8 @@ export const createInventoryItem = operation({
   scope: 'providers:write',
   tag,
   summary: 'Declare an inventory item',
+  description:
+    'Declares a model, tool or other item of the provider, without a sync. Use it where the provider cannot be synced. The provider may have one item of each kind and name (409).',
   params: provider,
   body: CreateInventoryItemInputSchema,
   record: itemRecord,
@@ -160,6 +169,8 @@ export const updateInventoryItem = operation({
   scope: 'providers:write',
   tag,
   summary: 'Update an inventory item',
+  description:
+    'Changes the fields that the body names, and keeps the others. Blocking an item revokes the active sessions that grant it.',
   params: item,
   body: UpdateInventoryItemInputSchema,
   record: itemRecord,

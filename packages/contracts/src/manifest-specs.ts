@@ -5,7 +5,7 @@ import { InventoryKindSchema, ItemNameInputSchema, ItemNameSchema } from './inve
 /** A serialised spec, in bytes of UTF-8. */
 export const SPEC_MAX_BYTES = 256 * 1024;
 
-export const ManifestKindSchema = z.enum(['agent', 'gateway', 'channel']);
+export const ManifestKindSchema = z.enum(['agent', 'gateway', 'channel']).meta({ id: 'ManifestKind' });
 export type ManifestKind = z.infer<typeof ManifestKindSchema>;
 
 const ProviderReferenceSchema = z
@@ -72,7 +72,7 @@ const ChannelSchema = extensible(
     type: z.string().min(1).max(64).describe('Such as `slack`, `email` or `web`.'),
     address: z.string().max(2048).optional().describe('Where it is: a URL, a room, a mailbox.'),
   }),
-).describe('Where people meet the agents.');
+).meta({ id: 'ManifestChannel', description: 'Where people meet the agents.' });
 
 const fieldsOf = {
   agent: commonFields,

@@ -4,11 +4,11 @@ import { operation } from './operation.ts';
 import { page, pageFields } from './pages.ts';
 import { RoleSchema } from './scopes.ts';
 
-export const MembershipStatusSchema = z
-  .enum(['pending', 'active'])
-  .describe(
-    'pending: it waits for its user to accept, and until then gives nothing and shows nobody anything of them.',
-  );
+export const MembershipStatusSchema = z.enum(['pending', 'active']).meta({
+  id: 'MembershipStatus',
+  description:
+    '`pending`: the user has not accepted it. Until then it grants nothing, and the tenant sees nothing of the user.',
+});
 
 export const MembershipSchema = z
   .strictObject({
@@ -46,9 +46,11 @@ const tenant = { tenant_id: LookupIdSchema.describe("The tenant's id.") };
 const member = { ...tenant, user_id: LookupIdSchema.describe("The user's id.") };
 const whichSubTenant = z.string().max(128).nullish();
 const which = {
-  sub_tenant_id: whichSubTenant.describe(
-    'The membership in this sub-tenant. Left out or empty: the one in the whole tenant, or in the one sub-tenant that the caller is bound to.',
-  ),
+  sub_tenant_id: whichSubTenant.meta({
+    description:
+      'The membership in this sub-tenant. Left out or empty: the one in the whole tenant, or in the one sub-tenant that the caller is bound to.',
+    param: { id: 'MembershipSubTenant' },
+  }),
 };
 
 export const createMembership = operation({
@@ -74,11 +76,13 @@ export const listMemberships = operation({
   scope: 'memberships:read',
   tag,
   summary: 'List the members of a tenant',
+  description:
+    'Lists the members of a tenant and of its sub-tenants, newest first. Invitations that were not accepted yet are listed as `pending`.',
   params: tenant,
   query: {
     sub_tenant_id: z.string().max(128).nullish().describe('Only memberships in this sub-tenant.'),
-    role: z.string().max(64).nullish().describe('Only memberships of this role.'),
-    status: z.string().max(64).nullish().describe('Only memberships of this status.'),
+    role: RoleSchema.nullish().describe('Only memberships with this role.'),
+    status: MembershipStatusSchema.nullish().describe('Only memberships with this status.'),
     ...pageFields,
   },
   output: page('MembershipPage', MembershipSchema),
@@ -92,6 +96,8 @@ export const updateMembership = operation({
   scope: 'memberships:write',
   tag,
   summary: "Change a member's role",
+  description:
+    'Gives the member another role. The caller cannot give a role that exceeds their own (403), and a tenant keeps at least one owner (409).',
   params: member,
   query: which,
   body: UpdateMembershipInputSchema,

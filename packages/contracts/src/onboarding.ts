@@ -15,14 +15,18 @@ import { MarketingConsentInputSchema, TermsInputSchema } from './users.ts';
 
 const PASSWORD_LIKE = /pass(word|wd|phrase|code)|pwd|secret|credential/i;
 
+const RegistrationUserInputSchema = z
+  .strictObject({
+    email: EmailSchema,
+    displayName: DisplayNameInputSchema.nullish(),
+    terms: TermsInputSchema.nullish().describe('Terms that are not mentioned are not accepted.'),
+    marketingConsent: MarketingConsentInputSchema.nullish(),
+  })
+  .meta({ id: 'RegistrationUserInput' });
+
 export const RegisterInputSchema = z
   .strictObject({
-    user: z.strictObject({
-      email: EmailSchema,
-      displayName: DisplayNameInputSchema.nullish(),
-      terms: TermsInputSchema.nullish().describe('Terms that are not mentioned are not accepted.'),
-      marketingConsent: MarketingConsentInputSchema.nullish(),
-    }),
+    user: RegistrationUserInputSchema,
     source: z
       .string()
       .overwrite(visibleLine)
@@ -40,21 +44,28 @@ export const RegisterInputSchema = z
   });
 export type RegisterInput = z.infer<typeof RegisterInputSchema>;
 
+const RegisteredUserSchema = z
+  .strictObject({ id: z.string(), email: z.string(), displayName: DisplayNameSchema.nullable() })
+  .meta({ id: 'RegisteredUser' });
+
+const RegistrationProgressSchema = z
+  .strictObject({
+    status: z
+      .enum(['pending_terms', 'pending_identity'])
+      .describe(
+        '`pending_terms`: the terms were not accepted here. `pending_identity`: they were. Either way the first sign-in comes next, and then the terms.',
+      ),
+    receivedAt: TimestampSchema,
+  })
+  .meta({ id: 'RegistrationProgress' });
+
+const SignInSchema = z.strictObject({ issuer: z.string() }).meta({ id: 'SignIn' });
+
 export const RegistrationSchema = z
   .strictObject({
-    user: z.strictObject({ id: z.string(), email: z.string(), displayName: DisplayNameSchema.nullable() }),
-    registration: z.strictObject({
-      status: z
-        .enum(['pending_terms', 'pending_identity'])
-        .describe(
-          'pending_terms: the terms were not accepted here. pending_identity: they were. Either way the first sign-in comes next, and then the terms.',
-        ),
-      receivedAt: TimestampSchema,
-    }),
-    signIn: z
-      .strictObject({ issuer: z.string() })
-      .nullable()
-      .describe('Where to sign in; null where no identity provider is configured.'),
+    user: RegisteredUserSchema,
+    registration: RegistrationProgressSchema,
+    signIn: SignInSchema.nullable().describe('Where to sign in. Null if no identity provider is configured.'),
   })
   .meta({ id: 'Registration' });
 export type Registration = z.infer<typeof RegistrationSchema>;
@@ -63,6 +74,7 @@ export const registerUser = operation({
   method: 'POST',
   path: '/v1/onboarding/register',
   operationId: 'register_user',
+  ignoresUnknownQuery: true,
   scope: 'public',
   tag: 'Users',
   summary: 'Register a user',
@@ -74,20 +86,24 @@ export const registerUser = operation({
   errors: ['rate_limited'],
 });
 
+const OrganizationInputSchema = z
+  .strictObject({
+    displayName: NameInputSchema,
+    id: z
+      .string()
+      .min(1)
+      .max(100)
+      .regex(/^[A-Za-z0-9][A-Za-z0-9._:-]*$/)
+      .nullish()
+      .describe(
+        'How the id of the new tenant begins, for example `rockets` for `rockets-7k2m9x4p1q`: the service adds `-` and ten random characters, so nobody can take an id that somebody else expects to be free. Left out: the whole id is generated.',
+      ),
+  })
+  .meta({ id: 'OrganizationInput' });
+
 export const CreateOrganizationInputSchema = z
   .strictObject({
-    organization: z.strictObject({
-      displayName: NameInputSchema,
-      id: z
-        .string()
-        .min(1)
-        .max(100)
-        .regex(/^[A-Za-z0-9][A-Za-z0-9._:-]*$/)
-        .nullish()
-        .describe(
-          'How the id of the new tenant begins, for example `rockets` for `rockets-7k2m9x4p1q`: the service adds `-` and ten random characters, so nobody can take an id that somebody else expects to be free. Left out: the whole id is generated.',
-        ),
-    }),
+    organization: OrganizationInputSchema,
     settings: TenantSettingsInputSchema.optional(),
   })
   .meta({ id: 'CreateOrganizationInput' });

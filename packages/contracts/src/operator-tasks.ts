@@ -10,13 +10,9 @@ import {
 import { operation } from './operation.ts';
 import { page, pageFields } from './pages.ts';
 
-export const OperatorTaskKindSchema = z.enum([
-  'review_observation',
-  'sync_inventory',
-  'rotate_credential',
-  'adopt_provider',
-  'review_cardinality',
-]);
+export const OperatorTaskKindSchema = z
+  .enum(['review_observation', 'sync_inventory', 'rotate_credential', 'adopt_provider', 'review_cardinality'])
+  .meta({ id: 'OperatorTaskKind' });
 export type OperatorTaskKind = z.infer<typeof OperatorTaskKindSchema>;
 
 /** What completing a task decides: each kind has its own. */
@@ -34,18 +30,29 @@ export const TaskOutcomeSchema = z
   .meta({ id: 'TaskOutcome' });
 export type TaskOutcome = z.infer<typeof TaskOutcomeSchema>;
 
+export const OperatorTaskStatusSchema = z
+  .enum(['open', 'claimed', 'running', 'succeeded', 'failed', 'cancelled'])
+  .meta({
+    id: 'OperatorTaskStatus',
+    description: '`claimed`: somebody works on it until the lease ends; then it is open again.',
+  });
+
+const TaskSubjectSchema = z
+  .strictObject({ type: z.enum(['runtime_observation', 'provider', 'credential', 'tenant']), id: z.string() })
+  .meta({ id: 'TaskSubject', description: 'The record that a task is about. Each has one open task of each kind.' });
+
+const TaskProgressSchema = z
+  .strictObject({ phase: z.string(), done: z.int(), total: z.int().nullable() })
+  .meta({ id: 'TaskProgress', description: 'How far a running task is.' });
+
 export const OperatorTaskSchema = z
   .strictObject({
     id: z.string(),
     ...tenancyFields,
     kind: OperatorTaskKindSchema,
-    status: z
-      .enum(['open', 'claimed', 'running', 'succeeded', 'failed', 'cancelled'])
-      .describe('claimed: somebody has it, until the lease is over; then it is open again.'),
+    status: OperatorTaskStatusSchema,
     title: z.string(),
-    subject: z
-      .strictObject({ type: z.enum(['runtime_observation', 'provider', 'credential', 'tenant']), id: z.string() })
-      .describe('What it is about. One open task for each subject and kind.'),
+    subject: TaskSubjectSchema,
     assignee: z
       .string()
       .nullable()
@@ -59,10 +66,7 @@ export const OperatorTaskSchema = z
     ),
     attempts: z.int(),
     lastError: z.string().nullable(),
-    progress: z
-      .strictObject({ phase: z.string(), done: z.int(), total: z.int().nullable() })
-      .nullable()
-      .describe('How far a running task is.'),
+    progress: TaskProgressSchema.nullable().describe('How far a running task is.'),
     outcome: TaskOutcomeSchema.nullable().describe(
       'What completing it decided. Null where it ended otherwise: it was cancelled, or its subject needed it no more.',
     ),
@@ -111,17 +115,18 @@ export const listOperatorTasks = operation({
   method: 'GET',
   path: '/v1/operator/tasks',
   operationId: 'list_operator_tasks',
+  ignoresUnknownQuery: true,
   scope: 'operator_tasks:read',
   tag,
   summary: 'List operator tasks',
+  description:
+    'Lists the tasks for people, newest first, open and ended ones. Use `status=open` for those that nobody works on yet.',
   query: {
     ...tenancyQueryFields,
-    status: z
-      .string()
-      .max(64)
-      .nullish()
-      .describe('Only tasks of this status. A claim whose lease is over counts as open.'),
-    kind: z.string().max(64).nullish().describe('Only tasks of this kind.'),
+    status: OperatorTaskStatusSchema.nullish().describe(
+      'Only tasks with this status. A claimed task whose lease has ended counts as open.',
+    ),
+    kind: OperatorTaskKindSchema.nullish().describe('Only tasks of this kind.'),
     assignee: z.string().max(300).nullish().describe('Only tasks of this assignee.'),
     subject_id: z.string().max(128).nullish().describe('Only tasks about the subject with this id.'),
     ...pageFields,
@@ -136,6 +141,7 @@ export const getOperatorTask = operation({
   scope: 'operator_tasks:read',
   tag,
   summary: 'Get an operator task',
+  description: 'Answers one task, open or ended. Use it to see who works on it, until when, and how it ended.',
   params,
   record: taskRecord,
   output: OperatorTaskSchema,

@@ -18,8 +18,14 @@ import { hidesText } from './visible-text.ts';
 import { operation } from './operation.ts';
 import { page, pageFields } from './pages.ts';
 
-export const ProviderKindSchema = z.enum(['llm', 'mcp', 'agent_runtime', 'channel', 'other']);
+export const ProviderKindSchema = z
+  .enum(['llm', 'mcp', 'agent_runtime', 'channel', 'other'])
+  .meta({ id: 'ProviderKind' });
 export type ProviderKind = z.infer<typeof ProviderKindSchema>;
+
+export const ProviderStatusSchema = z
+  .enum(['discovered', 'active', 'disabled', 'deleted'])
+  .meta({ id: 'ProviderStatus', description: '`discovered`: seen in traffic, but nobody has declared it.' });
 
 export const BaseUrlSchema = z
   .url({ protocol: /^https?$/, error: 'base URL should be an http or https URL' })
@@ -45,9 +51,7 @@ export const ProviderSchema = z
     description: DescriptionSchema.nullable(),
     kind: ProviderKindSchema,
     baseUrl: z.string().nullable(),
-    status: z
-      .enum(['discovered', 'active', 'disabled', 'deleted'])
-      .describe('`discovered`: first seen in traffic, declared by nobody.'),
+    status: ProviderStatusSchema,
     health: z.enum(['unknown', 'healthy', 'failing']).describe('How the last sync went; unknown before the first.'),
     inventorySyncedAt: TimestampSchema.nullable(),
     syncIntervalSeconds: SyncIntervalSchema.nullable(),
@@ -103,6 +107,8 @@ export const createProvider = operation({
   scope: 'providers:write',
   tag,
   summary: 'Declare a provider',
+  description:
+    'Declares something that agents may call. Traffic to the host of its `baseUrl` counts as traffic of this provider. Its name must be free in its tenant and sub-tenant (409).',
   body: CreateProviderInputSchema,
   record: providerRecord,
   output: ProviderSchema,
@@ -113,13 +119,18 @@ export const listProviders = operation({
   method: 'GET',
   path: '/v1/providers',
   operationId: 'list_providers',
+  ignoresUnknownQuery: true,
   scope: 'providers:read',
   tag,
   summary: 'List providers',
+  description:
+    "Lists the providers in the caller's reach, newest first: declared ones, and those that were only seen in traffic (`discovered`). Deleted providers are listed with `status=deleted` only.",
   query: {
     ...tenancyQueryFields,
-    kind: z.string().max(64).nullish().describe('Only providers of this kind.'),
-    status: z.string().max(64).nullish().describe('Only providers of this status; deleted ones are shown by it alone.'),
+    kind: ProviderKindSchema.nullish().describe('Only providers of this kind.'),
+    status: ProviderStatusSchema.nullish().describe(
+      'Only providers with this status. Deleted providers are listed with `deleted` only.',
+    ),
     name: z.string().max(200).nullish().describe('Only the provider of this name, in any case.'),
     ...pageFields,
   },
@@ -133,6 +144,7 @@ export const getProvider = operation({
   scope: 'providers:read',
   tag,
   summary: 'Get a provider',
+  description: "Answers one provider. A provider that is deleted or out of the caller's reach is 404.",
   params,
   record: providerRecord,
   output: ProviderSchema,
@@ -143,9 +155,12 @@ export const updateProvider = operation({
   method: 'PUT',
   path: '/v1/providers/{provider_id}',
   operationId: 'update_provider',
+  ignoresUnknownQuery: true,
   scope: 'providers:write',
   tag,
   summary: 'Update a provider',
+  description:
+    'Changes the fields that the body names, and keeps the others. `status: active` adopts a provider that was discovered in traffic. A new `baseUrl` may detach the credential, as the field says.',
   params,
   body: UpdateProviderInputSchema,
   record: providerRecord,

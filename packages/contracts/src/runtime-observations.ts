@@ -11,8 +11,10 @@ import { DriftSchema, InventoryKindSchema } from './inventory.ts';
 import { operation } from './operation.ts';
 import { page, pageFields } from './pages.ts';
 
-export const ObservationStatusSchema = z.enum(['open', 'approved', 'rejected', 'ignored', 'resolved']);
-export const DecisionSchema = z.enum(['approved', 'rejected', 'ignored']);
+export const ObservationStatusSchema = z
+  .enum(['open', 'approved', 'rejected', 'ignored', 'resolved'])
+  .meta({ id: 'RuntimeObservationStatus' });
+export const DecisionSchema = z.enum(['approved', 'rejected', 'ignored']).meta({ id: 'ReviewDecision' });
 
 const NoteSchema = z.string().max(2000);
 const samples = z.array(z.string()).max(10);
@@ -44,6 +46,38 @@ export const DefinitionSchema = DriftSchema.omit({ detectedAt: true }).meta({
 });
 export type Definition = z.infer<typeof DefinitionSchema>;
 
+const ObservationEvidenceSchema = z
+  .strictObject({
+    serviceNames: samples.describe('Who used it: `service.name`, the first ten.'),
+    serverAddresses: samples.describe('Where the calls went: `server.address`, the first ten.'),
+    operations: samples.describe('What was done: `gen_ai.operation.name` or the MCP method.'),
+    accounts: samples.describe('The service accounts and users that sent the spans, the last ten to come.'),
+    names: samples.describe('How its name was written: variants of one model are one observation. The first ten.'),
+    errors: z.int().describe('How many of the spans ended in an error.'),
+  })
+  .meta({ id: 'ObservationEvidence', description: 'What the observation rests on.' });
+
+const ObservationRiskFactorSchema = z
+  .strictObject({ factor: RiskFactorSchema, reason: z.string() })
+  .meta({ id: 'ObservationRiskFactor' });
+
+const ObservationRiskSchema = z
+  .strictObject({ level: z.enum(['low', 'medium', 'high']), factors: z.array(ObservationRiskFactorSchema) })
+  .meta({ id: 'ObservationRisk', description: 'How much it matters, and why.' });
+
+const ObservationReviewSchema = z
+  .strictObject({
+    decision: DecisionSchema,
+    note: NoteSchema.nullable(),
+    reviewedBy: z.string().describe('`user:<id>` or `service_account:<tenant>/<id>`.'),
+    reviewedAt: TimestampSchema,
+  })
+  .meta({ id: 'ObservationReview' });
+
+const ObservationDriftSchema = z
+  .strictObject({ before: DefinitionSchema, after: DefinitionSchema, detectedAt: TimestampSchema })
+  .meta({ id: 'ObservationDrift' });
+
 export const RuntimeObservationSchema = z
   .strictObject({
     id: z.string(),
@@ -58,35 +92,13 @@ export const RuntimeObservationSchema = z
     lastSeenAt: TimestampSchema,
     lastTraceId: z.string().nullable(),
     lastSpanId: z.string().nullable(),
-    evidence: z
-      .strictObject({
-        serviceNames: samples.describe('Who used it: `service.name`, the first ten.'),
-        serverAddresses: samples.describe('Where the calls went: `server.address`, the first ten.'),
-        operations: samples.describe('What was done: `gen_ai.operation.name` or the MCP method.'),
-        accounts: samples.describe('The service accounts and users that sent the spans, the last ten to come.'),
-        names: samples.describe('How its name was written: variants of one model are one observation. The first ten.'),
-        errors: z.int().describe('How many of the spans ended in an error.'),
-      })
-      .describe('What the observation rests on.'),
-    risk: z
-      .strictObject({
-        level: z.enum(['low', 'medium', 'high']),
-        factors: z.array(z.strictObject({ factor: RiskFactorSchema, reason: z.string() })),
-      })
-      .describe('How much it matters, and why.'),
+    evidence: ObservationEvidenceSchema,
+    risk: ObservationRiskSchema,
     inventoryItemId: z.string().nullable().describe('The inventory item that declares it.'),
-    review: z
-      .strictObject({
-        decision: DecisionSchema,
-        note: NoteSchema.nullable(),
-        reviewedBy: z.string().describe('`user:<id>` or `service_account:<tenant>/<id>`.'),
-        reviewedAt: TimestampSchema,
-      })
-      .nullable(),
-    drift: z
-      .strictObject({ before: DefinitionSchema, after: DefinitionSchema, detectedAt: TimestampSchema })
-      .nullable()
-      .describe('How its definition changed under those who use it, until that is accepted or undone.'),
+    review: ObservationReviewSchema.nullable(),
+    drift: ObservationDriftSchema.nullable().describe(
+      'How the provider changed its definition. Null once the change is accepted or undone.',
+    ),
     ...timeFields,
   })
   .meta({ id: 'RuntimeObservation', description: 'A model, tool or agent that was seen in traffic at a provider.' });
@@ -121,8 +133,14 @@ const tag = 'Runtime observations';
 const params = { observation_id: LookupIdSchema.describe("The observation's id.") };
 const filters = {
   ...tenancyQueryFields,
-  unknown: z.boolean().nullish().describe('Only declared (false) or undeclared (true) ones.'),
-  status: z.string().max(64).nullish().describe('Only observations of this status.'),
+  unknown: z
+    .boolean()
+    .nullish()
+    .meta({
+      description:
+        'true: only observations that no inventory item and no active manifest declares. false: only declared ones.',
+      param: { id: 'UnknownFilter' },
+    }),
 };
 const output = page('RuntimeObservationPage', RuntimeObservationSchema);
 
@@ -130,13 +148,23 @@ export const listProviderRuntimeObservations = operation({
   method: 'GET',
   path: '/v1/providers/{provider_id}/observations',
   operationId: 'list_provider_runtime_observations',
+  ignoresUnknownQuery: true,
   scope: 'runtime_observations:read',
   tag,
   summary: 'List the runtime observations of a provider',
   description:
     'Newest first, by when they were first received: `firstSeenAt` may still move back when late spans come in.',
   params: { provider_id: LookupIdSchema.describe("The provider's id.") },
-  query: { ...filters, ...pageFields },
+  query: {
+    ...filters,
+    // A string, and not an enum, in the specification of the first operations: clients rely on the empty list.
+    status: z
+      .string()
+      .max(64)
+      .nullish()
+      .describe('Only observations with this status. A status that does not exist matches none.'),
+    ...pageFields,
+  },
   output,
   errors: ['provider_not_found'],
 });
@@ -148,10 +176,13 @@ export const listRuntimeObservations = operation({
   scope: 'runtime_observations:read',
   tag,
   summary: 'List runtime observations',
+  description:
+    "Lists what agents were seen to use, at all providers in the caller's reach, newest first by when it was first received. Use `unknown=true&status=open` for what nobody has declared or reviewed.",
   query: {
     ...filters,
+    status: ObservationStatusSchema.nullish().describe('Only observations with this status.'),
     provider_id: z.string().max(128).nullish().describe('Only observations at this provider.'),
-    kind: z.string().max(64).nullish().describe('Only observations of this kind.'),
+    kind: InventoryKindSchema.nullish().describe('Only observations of this kind.'),
     name: z.string().max(256).nullish().describe('Only observations of exactly this name.'),
     ...pageFields,
   },
@@ -181,6 +212,8 @@ export const updateRuntimeObservation = operation({
   scope: 'runtime_observations:review',
   tag,
   summary: 'Update a runtime observation',
+  description:
+    'Takes a decision back (`open`), marks the observation as dealt with elsewhere (`resolved`), or changes the note of its review. To decide on it, review it instead.',
   params,
   body: UpdateRuntimeObservationInputSchema,
   record: observationRecord,

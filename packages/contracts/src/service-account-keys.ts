@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { CredentialSchema, credentialFields, credentialRecord } from './credentials.ts';
-import { LookupIdSchema, NameInputSchema, TimestampInputSchema, tenancyQueryFields } from './fields.ts';
+import { CredentialSchema, CredentialStatusSchema, credentialFields, credentialRecord } from './credentials.ts';
+import { accountPlaceFields, LookupIdSchema, NameInputSchema, TimestampInputSchema } from './fields.ts';
 import { operation } from './operation.ts';
 import { page, pageFields } from './pages.ts';
 import { ScopeSchema } from './scopes.ts';
@@ -44,10 +44,7 @@ export type RotateKeyInput = z.infer<typeof RotateKeyInputSchema>;
 const tag = 'Service accounts';
 const account = { service_account_id: LookupIdSchema.describe("The account's id.") };
 const key = { ...account, key_id: LookupIdSchema.describe("The key's id.") };
-const query = {
-  tenant_id: tenancyQueryFields.tenant_id.describe('The tenant of the account, where its id stands in several.'),
-  sub_tenant_id: tenancyQueryFields.sub_tenant_id.describe('The sub-tenant of the account.'),
-};
+const query = accountPlaceFields;
 const notFound = ['service_account_not_found', 'ambiguous_id'] as const;
 
 export const createServiceAccountKey = operation({
@@ -57,6 +54,8 @@ export const createServiceAccountKey = operation({
   scope: 'credentials:write',
   tag,
   summary: 'Create an API key',
+  description:
+    'Creates an API key for the account. Only this answer holds the key: store it at once. The key can hold no scope that the caller does not hold (403), and the account must be active (409).',
   params: account,
   query,
   body: CreateKeyInputSchema,
@@ -78,8 +77,14 @@ export const listServiceAccountKeys = operation({
   scope: 'credentials:read',
   tag,
   summary: 'List the API keys of an account',
+  description:
+    'Lists the keys of one account, newest first, also expired and revoked ones. It answers metadata only: a key itself is shown once, when it is created.',
   params: account,
-  query: { ...query, status: z.string().max(64).nullish().describe('Only keys of this status.'), ...pageFields },
+  query: {
+    ...query,
+    status: CredentialStatusSchema.nullish().describe('Only keys with this status.'),
+    ...pageFields,
+  },
   output: page('ServiceAccountKeyPage', CredentialSchema),
   errors: notFound,
 });

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import {
+  accountPlaceFields,
   DescriptionInputSchema,
   DescriptionSchema,
   DisplayNameInputSchema,
@@ -13,14 +14,15 @@ import {
   TimestampSchema,
   tenancyFields,
   tenancyInputFields,
-  tenancyQueryFields,
   tenancySearchFields,
   timeFields,
 } from './fields.ts';
 import { operation } from './operation.ts';
 import { page, pageFields } from './pages.ts';
 
-export const ServiceAccountStatusSchema = z.enum(['active', 'disabled', 'deleted']);
+export const ServiceAccountStatusSchema = z
+  .enum(['active', 'disabled', 'deleted'])
+  .meta({ id: 'ServiceAccountStatus', description: 'Keys and sessions work only while the account is active.' });
 
 export const ServiceAccountSchema = z
   .strictObject({
@@ -29,7 +31,7 @@ export const ServiceAccountSchema = z
     name: NameSchema.describe('Names may repeat.'),
     displayName: DisplayNameSchema.nullable(),
     description: DescriptionSchema.nullable(),
-    status: ServiceAccountStatusSchema.describe('Keys and sessions of an account that is not active do not work.'),
+    status: ServiceAccountStatusSchema,
     platformAdministrator: z.boolean().describe('Whether its keys count in every tenant.'),
     metadata: MetadataSchema,
     lastUsedAt: TimestampSchema.nullable().describe('When one of its keys was last used, to the minute.'),
@@ -92,7 +94,9 @@ export const SearchServiceAccountsInputSchema = z
       .max(200)
       .nullish()
       .describe('Only accounts that have this text, in any case, in id, name, display name or description.'),
-    status: z.string().max(64).nullish().describe('Only accounts of this status; deleted ones are shown by it alone.'),
+    status: ServiceAccountStatusSchema.nullish().describe(
+      'Only accounts with this status. Deleted accounts are listed with `deleted` only.',
+    ),
     metadata: MetadataSchema.refine((value) => Object.keys(value).length <= 20, {
       error: 'at most 20 members of the metadata can be searched for at once',
     })
@@ -109,16 +113,14 @@ export const serviceAccountRecord = { untagged: ['lastUsedAt', 'keyCount', 'acti
 
 const tag = 'Service accounts';
 const params = { service_account_id: LookupIdSchema.describe("The account's id.") };
-const query = {
-  tenant_id: tenancyQueryFields.tenant_id.describe('The tenant of the account, where its id stands in several.'),
-  sub_tenant_id: tenancyQueryFields.sub_tenant_id.describe('The sub-tenant of the account.'),
-};
+const query = accountPlaceFields;
 const notFound = ['service_account_not_found', 'ambiguous_id'] as const;
 
 export const createServiceAccount = operation({
   method: 'POST',
   path: '/v1/service-accounts',
   operationId: 'create_service_account',
+  ignoresUnknownQuery: true,
   scope: 'service_accounts:write',
   tag,
   summary: 'Create a service account',
@@ -134,9 +136,12 @@ export const searchServiceAccounts = operation({
   method: 'POST',
   path: '/v1/service-accounts/search',
   operationId: 'search_service_accounts',
+  ignoresUnknownQuery: true,
   scope: 'service_accounts:read',
   tag,
   summary: 'Search service accounts',
+  description:
+    "Finds accounts by id, name, text, status, metadata or time, newest first. An account must meet all conditions. An empty body finds every account in the caller's reach that is not deleted.",
   body: SearchServiceAccountsInputSchema,
   bodyOptional: true,
   readOnly: true,
@@ -150,6 +155,8 @@ export const getServiceAccount = operation({
   scope: 'service_accounts:read',
   tag,
   summary: 'Get a service account',
+  description:
+    "Answers one account. If accounts in several tenants have this id, name the tenant with `tenant_id`; otherwise the answer is 409. An account that is deleted or out of the caller's reach is 404.",
   params,
   query,
   record: serviceAccountRecord,
@@ -161,9 +168,12 @@ export const updateServiceAccount = operation({
   method: 'PUT',
   path: '/v1/service-accounts/{service_account_id}',
   operationId: 'update_service_account',
+  ignoresUnknownQuery: true,
   scope: 'service_accounts:write',
   tag,
   summary: 'Update a service account',
+  description:
+    'Changes the display name, description or metadata, and keeps the fields that the body leaves out. Disabling and enabling an account are operations of their own.',
   params,
   query,
   body: UpdateServiceAccountInputSchema,
@@ -196,7 +206,8 @@ export const disableServiceAccount = operation({
   scope: 'service_accounts:write',
   tag,
   summary: 'Disable a service account',
-  description: 'Its keys stop working and its sessions end at once. Again: nothing changes.',
+  description:
+    "Stops the account's keys and ends its sessions at once. Idempotent: repeating the call changes nothing.",
   params,
   query,
   record: serviceAccountRecord,
@@ -212,7 +223,8 @@ export const enableServiceAccount = operation({
   scope: 'service_accounts:write',
   tag,
   summary: 'Enable a service account',
-  description: 'Its keys work again; sessions that ended stay ended. Again: nothing changes.',
+  description:
+    "Lets the account's keys work again. Sessions that ended stay ended. Idempotent: repeating the call changes nothing.",
   params,
   query,
   record: serviceAccountRecord,

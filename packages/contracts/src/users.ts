@@ -33,33 +33,48 @@ export const TimeZoneSchema = z
   .refine(isTimeZone, { error: 'time zone should be a name of the IANA database' })
   .describe('A name of the IANA time zone database, such as `Europe/Paris`.');
 
+export const UserStatusSchema = z.enum(['pending_terms', 'pending_identity', 'active', 'disabled', 'deleted']).meta({
+  id: 'UserStatus',
+  description: '`pending_terms`: may only accept the terms. `pending_identity`: has never signed in.',
+});
+
+const UserTermsSchema = z
+  .strictObject({
+    termsVersion: VersionSchema.nullable(),
+    privacyVersion: VersionSchema.nullable(),
+    accepted: z
+      .boolean()
+      .describe(
+        'Whether the user accepted them while signed in. A registration does not count, since anybody can register any email.',
+      ),
+    acceptedAt: TimestampSchema.nullable(),
+  })
+  .meta({ id: 'UserTerms' });
+
+const UserMarketingConsentSchema = z
+  .strictObject({
+    optedIn: z.boolean().describe('What the user chose while signed in; a registration does not count.'),
+    consentVersion: VersionSchema.nullable(),
+    changedAt: TimestampSchema.nullable(),
+  })
+  .meta({ id: 'UserMarketingConsent' });
+
+const UserMembershipSchema = z
+  .strictObject({ ...tenancyFields, role: RoleSchema, status: MembershipStatusSchema })
+  .meta({ id: 'UserMembership' });
+
 export const UserSchema = z
   .strictObject({
     id: z.string(),
     email: z.string().nullable().describe('Null once the user is deleted.'),
     displayName: DisplayNameSchema.nullable().describe('Until the first sign-in, what the registration said.'),
-    status: z
-      .enum(['pending_terms', 'pending_identity', 'active', 'disabled', 'deleted'])
-      .describe('pending_terms: may do nothing but accept the terms. pending_identity: never signed in.'),
+    status: UserStatusSchema,
     platformAdministrator: z.boolean(),
-    terms: z.strictObject({
-      termsVersion: VersionSchema.nullable(),
-      privacyVersion: VersionSchema.nullable(),
-      accepted: z
-        .boolean()
-        .describe(
-          'Whether the user accepted them while signed in. A registration does not count, since anybody can register any email.',
-        ),
-      acceptedAt: TimestampSchema.nullable(),
-    }),
-    marketingConsent: z.strictObject({
-      optedIn: z.boolean().describe('What the user chose while signed in; a registration does not count.'),
-      consentVersion: VersionSchema.nullable(),
-      changedAt: TimestampSchema.nullable(),
-    }),
+    terms: UserTermsSchema,
+    marketingConsent: UserMarketingConsentSchema,
     source: z.string().nullable().describe('Where the registration came from; `invitation` for invited users.'),
     memberships: z
-      .array(z.strictObject({ ...tenancyFields, role: RoleSchema, status: MembershipStatusSchema }))
+      .array(UserMembershipSchema)
       .describe(
         "Those in the caller's reach; all of them to the user, who is shown here what waits to be accepted: the hundred that were offered last.",
       ),
@@ -108,6 +123,7 @@ export const updateMyProfile = operation({
   method: 'PUT',
   path: '/v1/me/profile',
   operationId: 'update_my_profile',
+  ignoresUnknownQuery: true,
   scope: null,
   beforeTerms: true,
   tag,
@@ -130,7 +146,9 @@ export const listUsers = operation({
     "Members of the tenants in the caller's reach, once they accepted; platform administrators see everyone.",
   query: {
     ...tenancyQueryFields,
-    status: z.string().max(64).nullish().describe('Only users of this status; deleted ones are shown by it alone.'),
+    status: UserStatusSchema.nullish().describe(
+      'Only users with this status. Deleted users are listed with `deleted` only.',
+    ),
     email: z.string().max(254).nullish().describe('Only the user of this email, in any case.'),
     ...pageFields,
   },
@@ -141,6 +159,7 @@ export const getUser = operation({
   method: 'GET',
   path: '/v1/users/{user_id}',
   operationId: 'get_user',
+  ignoresUnknownQuery: true,
   scope: 'users:read',
   ownId: 'user_id',
   beforeTerms: true,
@@ -157,6 +176,7 @@ export const deleteUser = operation({
   method: 'DELETE',
   path: '/v1/users/{user_id}',
   operationId: 'delete_user',
+  ignoresUnknownQuery: true,
   scope: 'users:write',
   ownId: 'user_id',
   beforeTerms: true,
@@ -178,7 +198,8 @@ export const disableUser = operation({
   scope: 'users:write',
   tag,
   summary: 'Disable a user',
-  description: 'Their sessions end at once. Needs reach of all memberships that they accepted. Again: nothing changes.',
+  description:
+    "Ends the user's sessions at once and refuses their further calls. The caller must reach all memberships that the user has accepted. Idempotent: repeating the call changes nothing.",
   params,
   record: userRecord,
   ifMatch: userRecord,
@@ -193,7 +214,8 @@ export const enableUser = operation({
   scope: 'users:write',
   tag,
   summary: 'Enable a user',
-  description: 'Again: nothing changes.',
+  description:
+    'Lets a disabled user work again, with the memberships that they had. Idempotent: repeating the call changes nothing.',
   params,
   record: userRecord,
   ifMatch: userRecord,

@@ -96,7 +96,7 @@ export function restHandler(
   for (const [operation, procedure] of proceduresByOperation(options.procedures)) {
     const { operationId: path } = operation;
     const call = procedureRunner(procedure, { path, checkAnswers: options.checkAnswers ?? false });
-    served.set(operation, { readQuery: queryReader(operation.query), run: bridge(operation, call) });
+    served.set(operation, { readQuery: queryReader(operation), run: bridge(operation, call) });
   }
   const inTurn = options.inTurn ?? ((_context, _operation, work) => work());
   const route = routeTable([...served.keys(), ...(options.operations ?? [])]);
