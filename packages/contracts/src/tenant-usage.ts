@@ -72,7 +72,8 @@ export const getTenantUsage = operation({
   scope: 'tenants:read',
   tag,
   summary: 'Get the limits and the usage of a tenant',
-  description: 'Needs the scope for the whole tenant.',
+  description:
+    'Shows how much of each limit the tenant uses now. Use it to see why a write was refused with `tenant_limit_reached`. Needs the scope for the whole tenant.',
   params,
   output: TenantUsageSchema,
   errors: ['tenant_not_found'],
