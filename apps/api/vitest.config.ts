@@ -28,6 +28,7 @@ const ON_POSTGRES = [
   'test/api-keys.test.ts',
   'test/credential-expiry.test.ts',
   'test/{key-lineage,session-grants}.test.ts',
+  'test/endpoints/{derived-access,membership-consent}.test.ts',
   // Spans: partitions, folding in batches, what does not fit into the parameters of a statement.
   'test/traces/*.test.ts',
   'test/governance/{cardinality,counting,properties,replay,renaming,statements,whole-loop}.test.ts',

@@ -68,6 +68,25 @@ export type SearchCredentialsInput = {
     cursor?: string | null;
 };
 
+export type RevokeDerivedAccessInput = {
+    /**
+     * `user:<id>`, `service_account:<tenant>/<id>` or `api_key:<id>`. It may be deleted, revoked or out of reach: the answer depends on the derived records alone.
+     */
+    source: string;
+    /**
+     * What to revoke. Sessions of a revoked key end with it.
+     */
+    kinds: Array<'api_key' | 'gateway_session' | 'invitation' | 'membership'>;
+    /**
+     * Whether to revoke what derives from the source only through a rotation by somebody else.
+     */
+    includeSuccessors?: boolean;
+    /**
+     * Whether to revoke the source itself first, in the same transaction: for an API key alone.
+     */
+    includeSource?: boolean;
+};
+
 export type CreateGatewayInput = {
     name: string;
     displayName?: string | null;
@@ -725,7 +744,7 @@ export type Problem = {
     /**
      * The stable reason, for programs.
      */
-    code: 'credentials_ambiguous' | 'request_malformed' | 'credentials_missing' | 'credentials_invalid' | 'scope_missing' | 'tenant_forbidden' | 'self_service_off' | 'user_required' | 'platform_administrator_required' | 'grant_exceeds_own' | 'registration_required' | 'email_unverified' | 'identity_conflict' | 'terms_required' | 'user_disabled' | 'user_out_of_reach' | 'ingest_tenant_ambiguous' | 'route_not_found' | 'audit_event_not_found' | 'gateway_not_found' | 'gateway_session_not_found' | 'inventory_item_not_found' | 'key_not_found' | 'manifest_not_found' | 'membership_not_found' | 'operator_task_not_found' | 'provider_not_found' | 'provider_credential_not_found' | 'recommendation_not_found' | 'runtime_observation_not_found' | 'service_account_not_found' | 'tenant_not_found' | 'trace_not_found' | 'user_not_found' | 'method_not_allowed' | 'ambiguous_id' | 'id_taken' | 'name_taken' | 'gateway_not_active' | 'key_not_active' | 'last_owner' | 'manifest_in_use' | 'idempotency_answer_unreadable' | 'idempotency_key_in_use' | 'membership_accepted' | 'membership_exists' | 'operator_task_claimed' | 'operator_task_not_open' | 'operator_task_not_done' | 'organization_exists' | 'provider_in_use' | 'provider_not_syncable' | 'sync_running' | 'recommendation_not_open' | 'recommendation_not_applied' | 'recommendation_built_on' | 'session_limit_reached' | 'service_account_not_active' | 'user_not_active' | 'precondition_failed' | 'body_too_large' | 'media_type_unsupported' | 'rate_limited' | 'internal_error' | 'sync_failed' | 'database_unavailable' | 'service_unavailable' | 'outcome_unknown' | 'identity_provider_unavailable';
+    code: 'credentials_ambiguous' | 'request_malformed' | 'credentials_missing' | 'credentials_invalid' | 'scope_missing' | 'tenant_forbidden' | 'self_service_off' | 'user_required' | 'platform_administrator_required' | 'grant_exceeds_own' | 'registration_required' | 'email_unverified' | 'identity_conflict' | 'terms_required' | 'user_disabled' | 'user_out_of_reach' | 'ingest_tenant_ambiguous' | 'route_not_found' | 'audit_event_not_found' | 'gateway_not_found' | 'gateway_session_not_found' | 'inventory_item_not_found' | 'key_not_found' | 'manifest_not_found' | 'membership_not_found' | 'operator_task_not_found' | 'provider_not_found' | 'provider_credential_not_found' | 'recommendation_not_found' | 'runtime_observation_not_found' | 'service_account_not_found' | 'tenant_not_found' | 'trace_not_found' | 'user_not_found' | 'method_not_allowed' | 'ambiguous_id' | 'id_taken' | 'name_taken' | 'gateway_not_active' | 'key_not_active' | 'last_owner' | 'manifest_in_use' | 'idempotency_answer_unreadable' | 'idempotency_key_in_use' | 'invitation_expired' | 'invitation_void' | 'membership_accepted' | 'membership_exists' | 'operator_task_claimed' | 'operator_task_not_open' | 'operator_task_not_done' | 'organization_exists' | 'provider_in_use' | 'provider_not_syncable' | 'sync_running' | 'recommendation_not_open' | 'recommendation_not_applied' | 'recommendation_built_on' | 'session_limit_reached' | 'service_account_not_active' | 'user_not_active' | 'precondition_failed' | 'body_too_large' | 'media_type_unsupported' | 'rate_limited' | 'internal_error' | 'sync_failed' | 'database_unavailable' | 'service_unavailable' | 'outcome_unknown' | 'identity_provider_unavailable';
     /**
      * The scope that is missing (403 `scope_missing`).
      */
@@ -918,6 +937,81 @@ export type Credential = {
      * RFC 3339, UTC, milliseconds.
      */
     updatedAt: string;
+};
+
+/**
+ * One page of a list.
+ */
+export type DerivedAccessPage = {
+    items: Array<DerivedAccess>;
+    /**
+     * Hand it in as `cursor` for the next page; null on the last. Filters look at many records: a page may be short, even empty, though there are more.
+     */
+    nextCursor: string | null;
+};
+
+/**
+ * Access that a user, service account or API key gave rise to.
+ */
+export type DerivedAccess = {
+    kind: 'api_key' | 'gateway_session' | 'invitation' | 'membership';
+    /**
+     * The key's or session's id; of invitations and memberships the user's.
+     */
+    id: string;
+    /**
+     * The tenant that the record belongs to.
+     */
+    tenantId: string;
+    /**
+     * The sub-tenant that the record belongs to; null where it belongs to the tenant as a whole.
+     */
+    subTenantId: string | null;
+    /**
+     * Who has the access: `user:<id>` or `service_account:<tenant>/<id>`. Of a session its subject.
+     */
+    holder: string;
+    /**
+     * The gateway of a session.
+     */
+    gatewayId: string | null;
+    /**
+     * The user or service account that made it.
+     */
+    grantedBy: string | null;
+    /**
+     * The id of the API key that it was made with.
+     */
+    grantedByKey: string | null;
+    /**
+     * Whether it derives from the source only through a rotation by somebody else: a key that replaced a derived key, or what was made with such a key.
+     */
+    isSuccessor: boolean;
+    expiresAt: string | null;
+    /**
+     * RFC 3339, UTC, milliseconds.
+     */
+    createdAt: string;
+};
+
+/**
+ * How many records of each kind were revoked.
+ */
+export type RevokedDerivedAccess = {
+    revoked: {
+        api_key: number;
+        gateway_session: number;
+        invitation: number;
+        membership: number;
+    };
+    /**
+     * Memberships and invitations of a role beyond your own, and those of the last owner of a tenant.
+     */
+    skipped: number;
+    /**
+     * False: there is more. Repeat the call.
+     */
+    isComplete: boolean;
 };
 
 /**
@@ -1394,6 +1488,10 @@ export type Membership = {
      */
     status: 'pending' | 'active';
     acceptedAt: string | null;
+    /**
+     * When a pending membership can no longer be accepted: after 14 days, or earlier with the API key that offered it. Null once it is accepted.
+     */
+    expiresAt: string | null;
     /**
      * RFC 3339, UTC, milliseconds.
      */
@@ -2657,6 +2755,139 @@ export type SearchCredentialsResponses = {
 
 export type SearchCredentialsResponse = SearchCredentialsResponses[keyof SearchCredentialsResponses];
 
+export type ListDerivedAccessData = {
+    body?: never;
+    path?: never;
+    query: {
+        /**
+         * `user:<id>`, `service_account:<tenant>/<id>` or `api_key:<id>`. It may be deleted, revoked or out of reach: the answer depends on the derived records alone.
+         */
+        source: string;
+        /**
+         * How many at the most: 1 to 100.
+         */
+        limit?: number;
+        /**
+         * The `nextCursor` of the page before, with the same filters. Opaque.
+         */
+        cursor?: string | null;
+    };
+    url: '/v1/derived-access';
+};
+
+export type ListDerivedAccessErrors = {
+    /**
+     * `credentials_ambiguous` (More than one credential).
+     */
+    400: Problem;
+    /**
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid).
+     */
+    401: Problem;
+    /**
+     * `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant out of reach).
+     */
+    403: Problem;
+    /**
+     * A value breaks the contract.
+     */
+    422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
+    /**
+     * `internal_error` (Internal error).
+     */
+    500: Problem;
+    /**
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
+     */
+    503: Problem;
+};
+
+export type ListDerivedAccessError = ListDerivedAccessErrors[keyof ListDerivedAccessErrors];
+
+export type ListDerivedAccessResponses = {
+    /**
+     * One page of a list.
+     */
+    200: DerivedAccessPage;
+};
+
+export type ListDerivedAccessResponse = ListDerivedAccessResponses[keyof ListDerivedAccessResponses];
+
+export type RevokeDerivedAccessData = {
+    body: RevokeDerivedAccessInput;
+    headers?: {
+        /**
+         * Names this very request: sent again with the same key by the same caller within 24 hours, it is answered as it was the first time, and done once. 422 for a key that was used for another request, 409 while the first one is in flight. Refusals are not kept. 1 to 255 characters of printable ASCII; a UUID will do.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path?: never;
+    query?: never;
+    url: '/v1/derived-access/revoke';
+};
+
+export type RevokeDerivedAccessErrors = {
+    /**
+     * `credentials_ambiguous` (More than one credential).
+     */
+    400: Problem;
+    /**
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid).
+     */
+    401: Problem;
+    /**
+     * `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant out of reach), `platform_administrator_required` (Platform administrator required).
+     */
+    403: Problem;
+    /**
+     * `key_not_found` (Key not found).
+     */
+    404: Problem;
+    /**
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key).
+     */
+    409: Problem;
+    /**
+     * `body_too_large` (Body too large).
+     */
+    413: Problem;
+    /**
+     * `media_type_unsupported` (Media type not supported).
+     */
+    415: Problem;
+    /**
+     * A value breaks the contract.
+     */
+    422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
+    /**
+     * `internal_error` (Internal error).
+     */
+    500: Problem;
+    /**
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
+     */
+    503: Problem;
+};
+
+export type RevokeDerivedAccessError = RevokeDerivedAccessErrors[keyof RevokeDerivedAccessErrors];
+
+export type RevokeDerivedAccessResponses = {
+    /**
+     * How many records of each kind were revoked.
+     */
+    200: RevokedDerivedAccess;
+};
+
+export type RevokeDerivedAccessResponse = RevokeDerivedAccessResponses[keyof RevokeDerivedAccessResponses];
+
 export type ListGatewaysData = {
     body?: never;
     path?: never;
@@ -3848,7 +4079,7 @@ export type AcceptMembershipErrors = {
      */
     404: Problem;
     /**
-     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `membership_accepted` (Membership accepted already).
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `membership_accepted` (Membership accepted already), `invitation_expired` (Invitation expired), `invitation_void` (Inviter may not invite any more).
      */
     409: Problem;
     /**
