@@ -31,6 +31,7 @@ const ON_POSTGRES = [
   // Counts by partial indexes, written out in SQL.
   'test/endpoints/tenant-usage.test.ts',
   'test/{key-lineage,session-grants}.test.ts',
+  'test/endpoints/{derived-access,membership-consent}.test.ts',
   // Spans: partitions, folding in batches, what does not fit into the parameters of a statement.
   'test/traces/*.test.ts',
   'test/governance/{cardinality,counting,manifest-names,properties,replay,renaming,statements,whole-loop}.test.ts',

@@ -1,5 +1,6 @@
 import { auditEventsRouter } from './audit-events/router.ts';
 import { credentialsRouter } from './credentials/router.ts';
+import { derivedAccessRouter } from './derived-access/router.ts';
 import { gatewaySessionsRouter } from './gateway-sessions/router.ts';
 import { gatewaysRouter } from './gateways/router.ts';
 import type { Procedures } from './http/rest.ts';
@@ -23,6 +24,7 @@ import { usersRouter } from './users/router.ts';
 /** Every procedure, by its resource. REST paths and the document are made from what stands here. */
 export const appRouter = router({
   serviceAccounts: serviceAccountsRouter,
+  derivedAccess: derivedAccessRouter,
   serviceAccountKeys: serviceAccountKeysRouter,
   providers: providersRouter,
   providerCredentials: providerCredentialsRouter,

@@ -94,6 +94,8 @@ const FURTHER = [
   'POST /v1/operator/tasks/{task_id}/cancel cancel_operator_task',
   'POST /v1/traces ingest_traces',
   'GET /v1/traces list_traces',
+  'GET /v1/derived-access list_derived_access',
+  'POST /v1/derived-access/revoke revoke_derived_access',
   'GET /v1/audit-events list_audit_events',
   'GET /v1/audit-events/verify verify_audit_events',
 ];

@@ -49,6 +49,8 @@ export const ERRORS = {
   manifest_in_use: { status: 409, title: 'Manifest in use' },
   idempotency_answer_unreadable: { status: 409, title: 'The first answer is sealed with another secret key' },
   idempotency_key_in_use: { status: 409, title: 'A request with this key is in flight' },
+  invitation_expired: { status: 409, title: 'Invitation expired' },
+  invitation_void: { status: 409, title: 'Inviter may not invite any more' },
   membership_accepted: { status: 409, title: 'Membership accepted already' },
   membership_exists: { status: 409, title: 'Membership exists' },
   operator_task_claimed: { status: 409, title: 'Operator task claimed by somebody else' },

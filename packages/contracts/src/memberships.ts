@@ -4,6 +4,9 @@ import { operation } from './operation.ts';
 import { page, pageFields } from './pages.ts';
 import { RoleSchema } from './scopes.ts';
 
+/** How long an invitation can be accepted. */
+export const INVITATION_DAYS = 14;
+
 export const MembershipStatusSchema = z.enum(['pending', 'active']).meta({
   id: 'MembershipStatus',
   description:
@@ -18,6 +21,9 @@ export const MembershipSchema = z
     role: RoleSchema,
     status: MembershipStatusSchema,
     acceptedAt: TimestampSchema.nullable(),
+    expiresAt: TimestampSchema.nullable().describe(
+      `When a pending membership can no longer be accepted: after ${INVITATION_DAYS} days, or earlier with the API key that offered it. Null once it is accepted.`,
+    ),
     ...timeFields,
   })
   .meta({ id: 'Membership', description: 'What a user is in a tenant, or in one of its sub-tenants.' });
@@ -61,7 +67,7 @@ export const createMembership = operation({
   tag,
   summary: 'Invite a member',
   description:
-    'The membership is pending until its user accepts it, registered or not: who is not yet signs in first, with the email that was invited.',
+    'The membership is pending until its user accepts it, registered or not: who is not yet signs in first, with the email that was invited. It can be accepted for 14 days, while the inviter still holds the rights to offer it. An invitation that cannot be accepted any more is replaced.',
   params: tenant,
   body: CreateMembershipInputSchema,
   record: membershipRecord,
@@ -142,5 +148,5 @@ export const acceptMembership = operation({
   record: membershipRecord,
   ifMatch: membershipRecord,
   output: MembershipSchema,
-  errors: ['user_required', 'membership_not_found', 'membership_accepted'],
+  errors: ['user_required', 'membership_not_found', 'membership_accepted', 'invitation_expired', 'invitation_void'],
 });

@@ -36,7 +36,7 @@ export function reachOf(principal: Principal, scope: Scope | null): TenantScope 
 }
 
 /** All that the caller holds at a place. */
-export function scopesAt(principal: Principal, place: TenantPlace): Scope[] {
+export function scopesAt(principal: Pick<Principal, 'grants' | 'platformScopes'>, place: TenantPlace): Scope[] {
   const here = principal.grants.filter((grant) => covers([grant], place));
   return [...new Set([...principal.platformScopes, ...here.flatMap((grant) => grant.scopes)])];
 }

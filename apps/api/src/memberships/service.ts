@@ -1,11 +1,17 @@
-import type { CreateMembershipInput, Membership, UpdateMembershipInput } from '@quartermaster/contracts/memberships.ts';
-import { holdsScopes, ROLE_SCOPES, type Role } from '@quartermaster/contracts/scopes.ts';
+import {
+  type CreateMembershipInput,
+  INVITATION_DAYS,
+  type Membership,
+  type UpdateMembershipInput,
+} from '@quartermaster/contracts/memberships.ts';
+import { holdsScopes, ROLE_SCOPES, type Role, type Scope } from '@quartermaster/contracts/scopes.ts';
 import type { Database } from '@quartermaster/db/database.ts';
 import { revokeSessionsOf } from '@quartermaster/db/repositories/gateway-sessions.ts';
 import {
   deleteMembership,
   findMembership,
   findTenantOwnedAlone,
+  type Invitation,
   insertMembership,
   listMembershipsIn,
   acceptMembership as markAccepted,
@@ -22,10 +28,12 @@ import { EVERYWHERE, scopeOf, type TenantPlace } from '@quartermaster/db/tenancy
 import { requireUserCaller } from '../access/authorise.ts';
 import { existingPlace } from '../access/places.ts';
 import { isSelf, scopesAt } from '../access/principal.ts';
+import { earlierEnd, requireSource, type Source } from '../access/source.ts';
 import { type Change, write } from '../audit-events/write.ts';
 import { ApiError, whenTaken } from '../errors.ts';
 import { requireTenant } from '../tenants/service.ts';
 import type { CallerContext } from '../trpc.ts';
+import { inviterMayInvite } from './inviter.ts';
 
 type Member = { tenant_id: string; user_id: string };
 type Which = { sub_tenant_id?: string | null | undefined };
@@ -45,15 +53,15 @@ export async function createMembership(
     const place = await existingPlace(ctx, trx, { tenantId, subTenantId: body.subTenantId });
     requireHeld(ctx, place, body.role);
     const { email, role } = body;
+    const invitation = invitationOf(await requireSource(ctx, trx, now), now);
     const invited = await insertUser(trx, invitedUser(email), now);
     const account = await findAccountByEmail(trx, email);
     if (!account) throw new Error('a user who was there, or was made, is not');
-    const membership = await insertMembership(
-      trx,
-      place,
-      { userId: account.id, email, role, acceptedAt: null },
-      now,
-    ).catch(whenTaken('membership_exists', 'The email has a membership there already: change the role of that one.'));
+    await removeUnacceptable(trx, place, account.id, now);
+    const values = { userId: account.id, email, role, acceptedAt: null, invitation };
+    const membership = await insertMembership(trx, place, values, now).catch(
+      whenTaken('membership_exists', 'The email has a membership there already: change the role of that one.'),
+    );
     if (invited) record({ place: null, target: { type: 'user', id: invited.id }, changed: ['email', 'source'] });
     record({ place, target: targetOf(membership), changed: Object.keys(body) });
     return membership;
@@ -73,8 +81,22 @@ export async function changeMembership(
     requireHeld(ctx, membership, membership.role);
     requireHeld(ctx, membership, role);
     if (membership.role === 'owner') await requireOtherOwner(trx, membership);
-    const updated = await updateMembership(trx, ctx.reach, membership, role, now);
+    // Whoever changes an invitation offers it from now on.
+    const isPending = membership.status === 'pending';
+    const invitation = isPending
+      ? invitationOf(await requireSource(ctx, trx, now), now, membership.expiresAt)
+      : undefined;
+    const updated = await updateMembership(
+      trx,
+      ctx.reach,
+      membership,
+      { role, ...(invitation && { invitation }) },
+      now,
+    );
     if (!updated) throw notFound();
+    if (!isPending && losesSessions(membership.role, role)) {
+      await revokeSessionsOf(trx, scopeOf(membership), `user:${membership.userId}`, now);
+    }
     record({ place: membership, target: targetOf(membership), changed: ['role'] });
     return updated;
   });
@@ -87,19 +109,30 @@ export async function removeMembership(ctx: CallerContext, path: Member, query: 
     const membership = await requireOwnOrMembership(ctx, trx, path, query);
     if (!own) requireHeld(ctx, membership, membership.role);
     await requireOtherOwner(trx, membership);
-    const scope = scopeOf(membership);
-    // A pending one has opened none: those that the user has there are another's.
-    if (membership.status === 'active') await revokeSessionsOf(trx, scope, `user:${membership.userId}`, now);
-    await deleteMembership(trx, scope, membership);
-    record({ place: membership, target: targetOf(membership) });
+    await endMembership(trx, record, membership, now);
     return membership;
   });
+}
+
+/** Deletes a membership, and ends the gateway sessions that the user has there. The caller has checked the rights. */
+export async function endMembership(
+  trx: Database,
+  record: (change: Change) => void,
+  membership: Membership,
+  now: Date,
+): Promise<void> {
+  const scope = scopeOf(membership);
+  // A pending one has opened none: those that the user has there are another's.
+  if (membership.status === 'active') await revokeSessionsOf(trx, scope, `user:${membership.userId}`, now);
+  await deleteMembership(trx, scope, membership);
+  record({ place: membership, target: targetOf(membership) });
 }
 
 /** From now on the user holds the role. */
 export async function acceptMembership(ctx: CallerContext, tenantId: string, query: Which): Promise<Membership> {
   return write(ctx, async (trx, record, now) => {
     const membership = await requirePendingMembership(ctx, trx, tenantId, query);
+    if (membership.status === 'pending') await requireAcceptable(trx, membership, now);
     const accepted = await markAccepted(trx, scopeOf(membership), membership, now);
     if (!accepted) throw new ApiError('membership_accepted', 'You accepted this membership before.');
     record({ place: membership, target: targetOf(membership), changed: ['acceptedAt', 'status'] });
@@ -183,9 +216,47 @@ function ownSubTenant(ctx: CallerContext, tenantId: string): string | null {
   return own.size === 1 ? (only ?? null) : null;
 }
 
+/** @param until when an invitation expires that is offered anew */
+function invitationOf(source: Source, now: Date, until: string | null = null): Invitation {
+  const latest = until ?? new Date(now.getTime() + INVITATION_DAYS * 24 * 3600 * 1000).toISOString();
+  return { invitedBy: source.principal, invitedByKey: source.keyId, expiresAt: earlierEnd(latest, source.endsAt) };
+}
+
+/** @throws 409 for an invitation that expired, or whose inviter could not offer it any more */
+async function requireAcceptable(trx: Database, membership: Membership, now: Date): Promise<void> {
+  if (isExpired(membership, now)) {
+    throw new ApiError('invitation_expired', `The invitation expired at ${membership.expiresAt}: ask for another one.`);
+  }
+  if (await inviterMayInvite(trx, membership, now)) return;
+  throw new ApiError('invitation_void', 'The inviter lost the rights to invite here: ask for another invitation.');
+}
+
+/** Removes an invitation that its user can no longer accept, so that another one can be made. */
+async function removeUnacceptable(trx: Database, place: TenantPlace, userId: string, now: Date): Promise<void> {
+  const former = await findMembership(trx, EVERYWHERE, place, userId);
+  if (former?.status !== 'pending') return;
+  if (!isExpired(former, now) && (await inviterMayInvite(trx, former, now))) return;
+  await deleteMembership(trx, scopeOf(former), former);
+}
+
+function isExpired({ expiresAt }: Membership, now: Date): boolean {
+  return expiresAt !== null && expiresAt <= now.toISOString();
+}
+
+/** Whether a role no longer allows what a user's open sessions were opened with. */
+function losesSessions(before: Role, after: Role): boolean {
+  const needed: readonly Scope[] = ['gateway_sessions:write', 'gateway_sessions:impersonate'];
+  return needed.some((scope) => holdsScopes(ROLE_SCOPES[before], [scope]) && !holdsScopes(ROLE_SCOPES[after], [scope]));
+}
+
+/** Whether the caller holds as much as a role gives at a place. */
+export function holdsRole(ctx: CallerContext, place: TenantPlace, role: Role): boolean {
+  return holdsScopes(scopesAt(ctx.principal, place), ROLE_SCOPES[role]);
+}
+
 /** Nobody gives or takes a role beyond their own. @throws 403 */
 function requireHeld(ctx: CallerContext, place: TenantPlace, role: Role): void {
-  if (holdsScopes(scopesAt(ctx.principal, place), ROLE_SCOPES[role])) return;
+  if (holdsRole(ctx, place, role)) return;
   throw new ApiError('grant_exceeds_own', `The role ${role} reaches further than what you hold here.`);
 }
 

@@ -5,6 +5,7 @@ import { openRotations } from '../credentials/expiry.ts';
 import { removeUnusedGrants } from '../gateway-sessions/unused-grants.ts';
 import { removeExpiredKeys } from '../idempotency/expiry.ts';
 import { syncSchedule } from '../inventory-sync/schedule.ts';
+import { removeExpiredInvitations } from '../memberships/expiry.ts';
 import { removeUnclaimedUsers } from '../onboarding/service.ts';
 import { eraseFormer } from '../provider-credentials/service.ts';
 import { removePastWindows } from '../rate-limits/shared-points.ts';
@@ -23,10 +24,11 @@ const SEAL_MS = 500;
 /** Also done at every start. */
 const HOURLY: Record<string, (services: Services) => Promise<unknown>> = {
   'making the days of spans': makeDays,
-  'removing unclaimed users': removeUnclaimedUsers,
   'removing old traces': removeOldTraces,
   'erasing former secrets': eraseFormer,
   'removing expired idempotency keys': removeExpiredKeys,
+  'removing expired invitations': removeExpiredInvitations,
+  'removing unclaimed users': removeUnclaimedUsers,
   'looking for expiring credentials': openRotations,
   'removing unused grants of sessions': removeUnusedGrants,
   // Last: what the others removed leaves the files of the database.

@@ -1,5 +1,6 @@
 import { acceptMembership } from '@quartermaster/contracts/memberships.ts';
 import { beforeAll, expect, test } from 'vitest';
+import { removeExpiredInvitations } from '../../src/memberships/expiry.ts';
 import {
   acceptPath,
   accountWithKey,
@@ -12,6 +13,8 @@ import {
 import type { Answered, Body, Credential } from '../support/server.ts';
 import { auditOf, checkCoverageAfterAll, type Endpoints, expectProblem, serverFor } from './harness.ts';
 import { idsOf } from './lists.ts';
+
+const DAY_MS = 24 * 3_600_000;
 
 let server: Endpoints;
 beforeAll(async () => {
@@ -46,6 +49,7 @@ test('accept_membership gives the role, once, to the user whom it was offered', 
   const { body: accepted } = await accept({ tenantId }, user);
   expect(accepted).toEqual({
     ...offered,
+    expiresAt: null,
     status: 'active',
     acceptedAt: accepted.updatedAt,
     updatedAt: accepted.updatedAt,
@@ -122,8 +126,9 @@ test('an offer answers alike for an email that is registered and one that is not
   const said = [];
   for (const email of [known, unknown]) {
     const answered = await server.call('POST', membersOf(tenantId), { as, body: { email, role: 'viewer' } });
-    const { userId, createdAt, updatedAt, ...rest } = answered.body;
+    const { userId, createdAt, updatedAt, expiresAt, ...rest } = answered.body;
     expect(updatedAt).toBe(createdAt);
+    expect(Date.parse(expiresAt) - Date.parse(createdAt)).toBe(14 * DAY_MS);
     const { items } = await server.ok('GET', `/v1/audit-events?target_id=${userId}`, { as });
     const events = items.map(({ operation, actor, target, changedFields }: Body) => [
       operation,
@@ -264,4 +269,81 @@ test('who is a platform administrator adds members no otherwise, and their own m
   const body = { email: user.email, role: 'viewer' };
   expect(await server.ok('POST', membersOf('default'), { as, body })).toMatchObject({ status: 'pending' });
   expect((await accept({ tenantId: 'default' }, user)).body).toMatchObject({ status: 'active' });
+});
+
+test('regression: an invitation expires after 14 days, is removed then, and can be made again', async () => {
+  const { tenantId, as } = await newTenant();
+  const { id, email, token } = await registeredUser(server);
+  const invite = () => server.call('POST', membersOf(tenantId), { as, body: { email, role: 'viewer' } });
+  // Not by the clock: bearer tokens would expire as well.
+  const expire = () =>
+    server.services.db
+      .updateTable('memberships')
+      .set({ expires_at: server.services.now().toISOString() })
+      .where('user_id', '=', id)
+      .execute();
+  const { body: offered } = await invite();
+  expect(Date.parse(offered.expiresAt) - Date.parse(offered.createdAt)).toBe(14 * DAY_MS);
+  expectProblem(await invite(), 409, 'membership_exists');
+  await expire();
+  expectProblem(await accept({ tenantId }, { token }), 409, 'invitation_expired');
+  expect((await invite()).status).toBe(200);
+  await expire();
+  expect(await removeExpiredInvitations(server.services)).toBe(1);
+  expect((await server.ok('GET', `${membersOf(tenantId)}?status=pending`, { as })).items).toEqual([]);
+  const [event] = await auditOf(server, { operation: 'remove_expired_invitation', target_id: id });
+  expect(event).toMatchObject({ tenantId, actor: { type: 'system' } });
+  await invite();
+  expect((await accept({ tenantId }, { token })).body).toMatchObject({ status: 'active', expiresAt: null });
+});
+
+test('regression: an invitation admits nobody once its inviter was removed, disabled or lost the rights', async () => {
+  const { tenantId, as } = await newTenant();
+  const losses: Record<string, (id: string) => Promise<Answered>> = {
+    removed: (id) => server.call('DELETE', `${membersOf(tenantId)}/${id}`, { as }),
+    demoted: (id) => server.call('PUT', `${membersOf(tenantId)}/${id}`, { as, body: { role: 'operator' } }),
+    disabled: (id) => server.call('POST', `/v1/users/${id}/disable`, { as }),
+    deleted: (id) => server.call('DELETE', `/v1/users/${id}`, { as }),
+  };
+  for (const [loss, lose] of Object.entries(losses)) {
+    const inviter = await memberWithToken(server, { tenantId }, 'admin');
+    const { email, token } = await registeredUser(server);
+    const body = { email, role: 'admin' };
+    await server.ok('POST', membersOf(tenantId), { as: { token: inviter.token }, body });
+    expect((await lose(inviter.id)).status, loss).toBe(200);
+    expectProblem(await accept({ tenantId }, { token }), 409, 'invitation_void');
+    // Somebody else can invite again, and so answer for it.
+    await server.ok('POST', membersOf(tenantId), { as, body });
+    expect((await accept({ tenantId }, { token })).status, loss).toBe(200);
+  }
+});
+
+test('regression: an invitation ends with the API key that made it', async () => {
+  const { tenantId, as } = await newTenant();
+  const account = await accountWithKey(server, { tenantId });
+  const { email, token } = await registeredUser(server);
+  await server.ok('POST', membersOf(tenantId), { as: { key: account.key }, body: { email, role: 'viewer' } });
+  await server.ok('DELETE', `/v1/service-accounts/${account.id}/keys/${account.keyId}`, { as });
+  expectProblem(await accept({ tenantId }, { token }), 409, 'invitation_expired');
+});
+
+test('who changes the role of an invitation answers for it from then on', async () => {
+  const { tenantId, as } = await newTenant();
+  const inviter = await memberWithToken(server, { tenantId }, 'admin');
+  const { id, email, token } = await registeredUser(server);
+  const body = { email, role: 'viewer' };
+  await server.ok('POST', membersOf(tenantId), { as: { token: inviter.token }, body });
+  await server.ok('PUT', `${membersOf(tenantId)}/${id}`, { as, body: { role: 'owner' } });
+  await server.ok('DELETE', `${membersOf(tenantId)}/${inviter.id}`, { as });
+  expect((await accept({ tenantId }, { token })).body).toMatchObject({ role: 'owner', status: 'active' });
+});
+
+test('a member who loses the right to open sessions loses the open ones', async () => {
+  const { tenantId, as } = await newTenant();
+  const { id, token } = await memberWithToken(server, { tenantId }, 'operator');
+  const gateway = await server.ok('POST', '/v1/gateways', { as, body: { name: 'edge' } });
+  const path = `/v1/gateways/${gateway.id}/sessions`;
+  const session = await server.ok('POST', path, { as: { token } });
+  await server.ok('PUT', `${membersOf(tenantId)}/${id}`, { as, body: { role: 'viewer' } });
+  expect(await server.ok('GET', `${path}/${session.id}`, { as })).toMatchObject({ revokedReason: 'principal_ended' });
 });

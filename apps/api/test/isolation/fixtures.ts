@@ -34,6 +34,8 @@ const declared = { provider: 'declared', kind: 'model', name: 'model-1' };
 export const FIXTURES: Record<string, Fixture> = {
   create_service_account: { body: () => ({ name: 'account' }) },
   create_service_account_key: { body: () => ({ scopes: ['credentials:write'] }) },
+  list_derived_access: { query: () => ({ source: 'user:usr_none' }) },
+  revoke_derived_access: { body: () => ({ source: 'user:usr_none', kinds: ['api_key'] }) },
   create_provider: { body: () => ({ name: unique('provider'), kind: 'llm' }) },
   sync_provider_inventory: {
     async prepare(server, { provider_id }) {

@@ -31,6 +31,14 @@ const subject: IdField['makers'] = {
   }),
 };
 
+const keyThatMadeOne: IdField['makers'] = {
+  async key(server) {
+    const { id, key, keyId } = await accountWithKey(server, OWNER);
+    await server.ok('POST', `/v1/service-accounts/${id}/keys`, { as: { key }, body: { scopes: ['*'] } });
+    return { id: `api_key:${keyId}` };
+  },
+};
+
 /** By the field's name, or by `operation.field` where the same name means something else there. */
 export const ID_FIELDS: Record<string, IdField> = {
   providerIds: { makers: declaredProvider },
@@ -92,6 +100,8 @@ export const ID_FIELDS: Record<string, IdField> = {
       },
     },
   },
+  'list_derived_access.source': { makers: keyThatMadeOne },
+  'revoke_derived_access.source': { makers: keyThatMadeOne },
   subject_id: { makers: { observation: async (server) => ({ id: await ownersId(server, 'observation_id') }) } },
   assignee: {
     makers: {

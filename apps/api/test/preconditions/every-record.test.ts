@@ -34,6 +34,7 @@ const UNCONDITIONAL = [
   'create_service_account_key',
   'create_tenant',
   'register_user',
+  'revoke_derived_access',
   'sync_provider_inventory',
 ];
 

@@ -3,7 +3,7 @@ import type { Scope } from '@quartermaster/contracts/scopes.ts';
 import { type Expression, type Selectable, type SqlBool, sql } from 'kysely';
 import type { Database } from '../database.ts';
 import { inStretch, listRows, type Stretch } from '../listing.ts';
-import { contains, folded, type Page, type PageRequest, placeColumns, timesOf, within } from '../queries.ts';
+import { contains, folded, type Page, type PageRequest, placeColumns, placeOf, timesOf, within } from '../queries.ts';
 import { statement } from '../statement.ts';
 import type { Tables } from '../tables.ts';
 import type { TenantPlace, TenantScope } from '../tenancy.ts';
@@ -80,15 +80,41 @@ export async function findKeyOfAccount(
   return row && toCredential(row, now);
 }
 
-/** The end of a key that works: not revoked, not expired, and of an active account. Never cached. */
+/** A key of any account, revoked ones included. */
+export async function findKey(
+  db: Database,
+  scope: TenantScope,
+  keyId: string,
+  now: Date,
+): Promise<Credential | undefined> {
+  const row = await db
+    .selectFrom('credentials')
+    .selectAll()
+    .where('id', '=', keyId)
+    .where('kind', '=', 'api_key')
+    .where(within(scope))
+    .executeTakeFirst();
+  return row && toCredential(row, now);
+}
+
+/** A key that works, and what it gives. */
+export type KeyInForce = TenantPlace & { expiresAt: string | null; scopes: Scope[]; platformAdministrator: boolean };
+
+/** A key that works: not revoked, not expired, and of an active account. Never cached. */
 export async function findKeyInForce(
   db: Database,
   scope: TenantScope,
   keyId: string,
   now: Date,
-): Promise<{ expiresAt: string | null } | undefined> {
+): Promise<KeyInForce | undefined> {
   const [row] = await keyInForce(db, { scope, keyId, time: now.toISOString() });
-  return row && { expiresAt: row.expires_at };
+  if (!row) return undefined;
+  return {
+    ...placeOf(row),
+    expiresAt: row.expires_at,
+    scopes: JSON.parse(row.scopes) as Scope[],
+    platformAdministrator: row.platform_administrator === 1,
+  };
 }
 
 const keyInForce = statement((db, { scope, keyId, time }: { scope: TenantScope; keyId: string; time: string }) =>
@@ -97,7 +123,8 @@ const keyInForce = statement((db, { scope, keyId, time }: { scope: TenantScope; 
     .innerJoin('service_accounts as account', (join) =>
       join.onRef('account.tenant_id', '=', 'credential.tenant_id').onRef('account.id', '=', 'credential.owner_id'),
     )
-    .select('credential.expires_at')
+    .select(['credential.expires_at', 'credential.scopes'])
+    .select(['account.tenant_id', 'account.sub_tenant_id', 'account.platform_administrator'])
     .where('credential.id', '=', keyId)
     .where('credential.kind', '=', 'api_key')
     .where('credential.revoked_at', 'is', null)

@@ -205,6 +205,24 @@ export async function revokeSessionsOf(
   return Number(result.numUpdatedRows);
 }
 
+/** Ends one active session, found before. Answers whether it was active. */
+export async function endSession(
+  db: Database,
+  scope: TenantScope,
+  { tenantId, id }: { tenantId: string; id: string },
+  now: Date,
+): Promise<boolean> {
+  const result = await db
+    .updateTable('gateway_sessions')
+    .set(revoked(now, 'revoked'))
+    .where('tenant_id', '=', tenantId)
+    .where('id', '=', id)
+    .where(hasStatus('active', now))
+    .where(within(scope))
+    .executeTakeFirst();
+  return result.numUpdatedRows > 0n;
+}
+
 /** Ends the active sessions that a key opened. Answers how many there were. */
 export async function revokeSessionsOfKey(db: Database, scope: TenantScope, keyId: string, now: Date): Promise<number> {
   const result = await db

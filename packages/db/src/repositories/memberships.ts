@@ -11,7 +11,14 @@ import type { TenantPlace, TenantScope } from '../tenancy.ts';
 export type UserView = { scope: TenantScope; self: string | null };
 
 /** `acceptedAt` null: it waits for its user. */
-export type NewMembership = Pick<Membership, 'userId' | 'email' | 'role' | 'acceptedAt'>;
+export type NewMembership = Pick<Membership, 'userId' | 'email' | 'role' | 'acceptedAt'> & { invitation?: Invitation };
+
+/** Who offers a membership, and until when it can be accepted. */
+export type Invitation = Inviter & { expiresAt: string };
+
+/** `invitedBy`: `user:<id>` or `service_account:<tenant>/<id>`; `invitedByKey`: the API key that it was done with. */
+export type Inviter = { invitedBy: string; invitedByKey: string | null };
+
 export type MembershipFilter = { role?: string | null | undefined; status?: string | null | undefined };
 
 type Row = Selectable<Tables['memberships']>;
@@ -171,12 +178,13 @@ export async function insertMembership(
   membership: NewMembership,
   now: Date,
 ): Promise<Membership> {
-  const { userId, email, role, acceptedAt } = membership;
+  const { userId, email, role, acceptedAt, invitation } = membership;
   const row = await db
     .insertInto('memberships')
     .values({
       ...placeColumns(place),
       ...{ user_id: userId, email, role, accepted_at: acceptedAt },
+      ...(invitation && invitationColumns(invitation)),
       created_at: now.toISOString(),
       updated_at: now.toISOString(),
     })
@@ -185,18 +193,18 @@ export async function insertMembership(
   return toMembership(row);
 }
 
-/** Changes the role of one membership, found before. */
+/** Changes the role of one membership, found before; of a pending one the inviter as well. */
 export async function updateMembership(
   db: Database,
   scope: TenantScope,
   membership: Membership,
-  role: Membership['role'],
+  { role, invitation }: { role: Membership['role']; invitation?: Invitation },
   now: Date,
 ): Promise<Membership | undefined> {
   const { tenant_id, sub_tenant_id } = placeColumns(membership);
   const row = await db
     .updateTable('memberships')
-    .set({ role, updated_at: now.toISOString() })
+    .set({ role, ...(invitation && invitationColumns(invitation)), updated_at: now.toISOString() })
     .where('tenant_id', '=', tenant_id)
     .where('sub_tenant_id', '=', sub_tenant_id)
     .where('user_id', '=', membership.userId)
@@ -216,7 +224,7 @@ export async function acceptMembership(
   const { tenant_id, sub_tenant_id } = placeColumns(membership);
   const row = await db
     .updateTable('memberships')
-    .set({ accepted_at: now.toISOString(), updated_at: now.toISOString() })
+    .set({ accepted_at: now.toISOString(), expires_at: null, updated_at: now.toISOString() })
     .where('tenant_id', '=', tenant_id)
     .where('sub_tenant_id', '=', sub_tenant_id)
     .where('user_id', '=', membership.userId)
@@ -225,6 +233,44 @@ export async function acceptMembership(
     .returningAll()
     .executeTakeFirst();
   return row && toMembership(row);
+}
+
+/** Who offered a membership; undefined where that was not recorded, before inviters were. */
+export async function findInviter(
+  db: Database,
+  scope: TenantScope,
+  membership: TenantPlace & Pick<Membership, 'userId'>,
+): Promise<Inviter | undefined> {
+  const { tenant_id, sub_tenant_id } = placeColumns(membership);
+  const row = await db
+    .selectFrom('memberships')
+    .select(['invited_by', 'invited_by_key'])
+    .where('tenant_id', '=', tenant_id)
+    .where('sub_tenant_id', '=', sub_tenant_id)
+    .where('user_id', '=', membership.userId)
+    .where(within(scope))
+    .executeTakeFirst();
+  if (!row || row.invited_by === null) return undefined;
+  return { invitedBy: row.invited_by, invitedByKey: row.invited_by_key };
+}
+
+/** Invitations that expired before `now`, at most `limit`. */
+export async function listExpiredInvitations(
+  db: Database,
+  scope: TenantScope,
+  limit: number,
+  now: Date,
+): Promise<Membership[]> {
+  const rows = await db
+    .selectFrom('memberships')
+    .selectAll()
+    .where('expires_at', '<=', now.toISOString())
+    .where('accepted_at', 'is', null)
+    .where(within(scope))
+    .orderBy('expires_at')
+    .limit(limit)
+    .execute();
+  return rows.map(toMembership);
 }
 
 /** Has the pending invitations that a key made expire at `end`, unless they expire earlier. */
@@ -299,13 +345,17 @@ export async function findTenantOwnedAlone(
   return row?.tenant_id;
 }
 
+function invitationColumns({ invitedBy, invitedByKey, expiresAt }: Invitation) {
+  return { invited_by: invitedBy, invited_by_key: invitedByKey, expires_at: expiresAt };
+}
+
 function hasStatus(status: string): Expression<SqlBool> {
   if (status === 'pending') return sql<SqlBool>`accepted_at is null`;
   return status === 'active' ? sql<SqlBool>`accepted_at is not null` : sql<SqlBool>`1 = 0`;
 }
 
-function toMembership(row: Row): Membership {
-  const { user_id: userId, email, role, accepted_at: acceptedAt } = row;
+export function toMembership(row: Row): Membership {
+  const { user_id: userId, email, role, accepted_at: acceptedAt, expires_at: expiresAt } = row;
   const status = acceptedAt === null ? 'pending' : 'active';
-  return { userId, ...placeOf(row), email, role, status, acceptedAt, ...timesOf(row) };
+  return { userId, ...placeOf(row), email, role, status, acceptedAt, expiresAt, ...timesOf(row) };
 }

@@ -1,0 +1,21 @@
+import { deleteMembership, listExpiredInvitations } from '@quartermaster/db/repositories/memberships.ts';
+import { EVERYWHERE, scopeOf } from '@quartermaster/db/tenancy.ts';
+import { writeAsSystem } from '../audit-events/write.ts';
+import { removeInBatches } from '../remove-in-batches.ts';
+import type { Services } from '../services.ts';
+
+const BATCH_SIZE = 100;
+
+/** Removes invitations that can no longer be accepted. Answers how many there were. */
+export function removeExpiredInvitations(services: Pick<Services, 'db' | 'now'>): Promise<number> {
+  return removeInBatches(BATCH_SIZE, (most) =>
+    writeAsSystem(services, 'remove_expired_invitation', async (trx, record, now) => {
+      const expired = await listExpiredInvitations(trx, EVERYWHERE, most, now);
+      for (const membership of expired) {
+        await deleteMembership(trx, scopeOf(membership), membership);
+        record({ place: membership, target: { type: 'membership', id: membership.userId } });
+      }
+      return expired.length;
+    }),
+  );
+}

@@ -1,0 +1,239 @@
+import * as contract from '@quartermaster/contracts/derived-access.ts';
+import type { Scope } from '@quartermaster/contracts/scopes.ts';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { acceptPath, accountWithKey, memberWithToken, type Person, registeredUser, unique } from '../support/people.ts';
+import type { Body, Credential } from '../support/server.ts';
+import { auditOf, checkCoverageAfterAll, type Endpoints, expectInvalid, expectProblem, serverFor } from './harness.ts';
+
+let server: Endpoints;
+beforeAll(async () => {
+  server = await serverFor(contract);
+});
+checkCoverageAfterAll(() => server);
+
+const ALL = ['api_key', 'gateway_session', 'invitation', 'membership'];
+
+type Tenant = { tenantId: string; as: { key: string }; ada: Person; asAda: { token: string }; gateway: string };
+
+/** A tenant with an owner's key, a gateway, and an administrator Ada. */
+async function tenant(): Promise<Tenant> {
+  const tenantId = unique('derived');
+  const { key } = await accountWithKey(server, { tenantId });
+  const ada = await memberWithToken(server, { tenantId }, 'admin');
+  const { id } = await server.ok('POST', '/v1/gateways', { as: { key }, body: { name: 'edge' } });
+  return { tenantId, as: { key }, ada, asAda: { token: ada.token }, gateway: `/v1/gateways/${id}/sessions` };
+}
+
+/** A key of a new account, made by a caller. */
+async function keyBy(as: Credential, tenantId: string, scopes: Scope[] = ['credentials:write']): Promise<Body> {
+  const { id } = await server.ok('POST', '/v1/service-accounts', { as, body: { name: unique('bot'), tenantId } });
+  const created = await server.ok('POST', `/v1/service-accounts/${id}/keys`, { as, body: { scopes } });
+  return { ...created, keys: `/v1/service-accounts/${id}/keys`, as: { key: created.key } };
+}
+
+async function invite(as: Credential, tenantId: string): Promise<Person> {
+  const person = await registeredUser(server);
+  const body = { email: person.email, role: 'viewer' };
+  await server.ok('POST', `/v1/tenants/${tenantId}/memberships`, { as, body });
+  return person;
+}
+
+async function derived(source: string, as: Credential, limit = 100): Promise<Body[]> {
+  const found: Body[] = [];
+  let cursor: string | null = null;
+  do {
+    const next: string = cursor === null ? '' : `&cursor=${cursor}`;
+    const page: Body = await server.ok('GET', `/v1/derived-access?source=${source}&limit=${limit}${next}`, { as });
+    expect(page.items.length).toBeLessThanOrEqual(limit);
+    found.push(...page.items);
+    cursor = page.nextCursor;
+  } while (cursor !== null);
+  return found;
+}
+
+const revoke = (as: Credential, body: object) => server.call('POST', '/v1/derived-access/revoke', { as, body });
+const namesOf = (items: readonly Body[]) => items.map(({ kind, id }) => `${kind} ${id}`);
+const works = async (as: Credential) => (await server.call('GET', '/v1/providers', { as })).status !== 401;
+
+test('list_derived_access shows the keys, sessions, invitations and memberships of a user, and of the keys in turn', async () => {
+  const { tenantId, as, ada, asAda, gateway } = await tenant();
+  const scopes: Scope[] = ['credentials:write', 'service_accounts:write', 'gateway_sessions:write'];
+  const first = await keyBy(asAda, tenantId, scopes);
+  const second = await keyBy(first.as, tenantId, scopes);
+  const own = await server.ok('POST', gateway, { as: asAda });
+  const byKey = await server.ok('POST', gateway, { as: second.as });
+  const invited = await invite(asAda, tenantId);
+  const joined = await invite(asAda, tenantId);
+  await server.ok('POST', acceptPath({ tenantId }), { as: { token: joined.token } });
+  await keyBy(as, tenantId);
+  const wanted = [
+    ...[`api_key ${second.id}`, `api_key ${first.id}`],
+    ...[`gateway_session ${byKey.id}`, `gateway_session ${own.id}`],
+    ...[`invitation ${invited.id}`, `membership ${joined.id}`],
+  ];
+  for (const limit of [1, 2, 3, 100]) expect(namesOf(await derived(`user:${ada.id}`, as, limit))).toEqual(wanted);
+  const items = await derived(`user:${ada.id}`, as);
+  const place = { tenantId, subTenantId: null, isSuccessor: false };
+  expect(items[0]).toMatchObject({
+    ...place,
+    grantedByKey: first.id,
+    holder: `service_account:${tenantId}/${second.ownerId}`,
+  });
+  expect(items[2]).toMatchObject({
+    ...place,
+    grantedByKey: second.id,
+    gatewayId: byKey.gatewayId,
+    expiresAt: byKey.expiresAt,
+  });
+  expect(items[4]).toMatchObject({
+    ...place,
+    grantedBy: `user:${ada.id}`,
+    grantedByKey: null,
+    holder: `user:${invited.id}`,
+  });
+  const ofKey = await derived(`api_key:${first.id}`, as);
+  expect(namesOf(ofKey)).toEqual([`api_key ${second.id}`, `gateway_session ${byKey.id}`]);
+  const account = `service_account:${tenantId}/${first.ownerId}`;
+  expect(namesOf(await derived(account, as))).toEqual(namesOf(ofKey));
+  // What a rotation replaced is left out, and what it made stays.
+  await server.ok('DELETE', `${first.keys}/${first.id}`, { as });
+  expect(namesOf(await derived(`user:${ada.id}`, as))).toEqual(wanted.filter((name) => !name.includes(first.id)));
+});
+
+test('a key that somebody else rotated is shown as a successor, and is revoked on demand alone', async () => {
+  const { tenantId, as, ada, asAda } = await tenant();
+  const key = await keyBy(asAda, tenantId);
+  const successor = await server.ok('POST', `${key.keys}/${key.id}/rotate`, { as, body: { overlapSeconds: 0 } });
+  expect(await derived(`user:${ada.id}`, as)).toMatchObject([{ id: successor.id, isSuccessor: true }]);
+  const body = { source: `user:${ada.id}`, kinds: ['api_key'] };
+  expect((await revoke(as, body)).body.revoked.api_key).toBe(0);
+  expect(await works({ key: successor.key })).toBe(true);
+  expect((await revoke(as, { ...body, includeSuccessors: true })).body.revoked.api_key).toBe(1);
+  expect(await works({ key: successor.key })).toBe(false);
+});
+
+test('regression: what a removed administrator made is shown and ended in one call, by kind', async () => {
+  const { tenantId, as, ada, asAda, gateway } = await tenant();
+  const scopes: Scope[] = ['credentials:write', 'service_accounts:write', 'gateway_sessions:write'];
+  const first = await keyBy(asAda, tenantId, scopes);
+  const second = await keyBy(first.as, tenantId, scopes);
+  const session = await server.ok('POST', gateway, { as: second.as });
+  const invited = await invite(asAda, tenantId);
+  const joined = await invite(asAda, tenantId);
+  await server.ok('POST', acceptPath({ tenantId }), { as: { token: joined.token } });
+  await server.ok('DELETE', `/v1/tenants/${tenantId}/memberships/${ada.id}`, { as });
+  expect(await works(second.as)).toBe(true);
+  const source = `user:${ada.id}`;
+  const keys = await revoke(as, { source, kinds: ['api_key', 'invitation'] });
+  expect(keys.body).toEqual({
+    revoked: { api_key: 2, gateway_session: 0, invitation: 1, membership: 0 },
+    skipped: 0,
+    isComplete: true,
+  });
+  expect([await works(first.as), await works(second.as)]).toEqual([false, false]);
+  const ended = await server.ok('GET', `${gateway}/${session.id}`, { as });
+  expect(ended).toMatchObject({ status: 'revoked', revokedReason: 'key_ended' });
+  const accepted = await server.call('POST', acceptPath({ tenantId }), { as: { token: invited.token } });
+  expectProblem(accepted, 404, 'membership_not_found');
+  expect(namesOf(await derived(source, as))).toEqual([`membership ${joined.id}`]);
+  const events = await auditOf(server, { operation: 'revoke_derived_access', tenant_id: tenantId });
+  expect(events.map(({ target }) => target.id).toSorted()).toEqual([first.id, second.id, invited.id].toSorted());
+  expect((await revoke(as, { source, kinds: ALL })).body.revoked.membership).toBe(1);
+  expect(await derived(source, as)).toEqual([]);
+});
+
+test('regression: a leaked key and all that it made end in one call', async () => {
+  const { tenantId, as } = await tenant();
+  const leaked = await keyBy(as, tenantId, ['credentials:write', 'service_accounts:write']);
+  let last = leaked;
+  const chain: Body[] = [];
+  for (let depth = 0; depth < 12; depth += 1) {
+    last = await keyBy(last.as, tenantId, ['credentials:write', 'service_accounts:write']);
+    chain.push(last);
+  }
+  const body = { source: `api_key:${leaked.id}`, kinds: ['api_key'], includeSource: true };
+  expect((await revoke(as, body)).body).toMatchObject({ revoked: { api_key: 13 }, isComplete: true });
+  for (const { as: key } of [leaked, ...chain]) expect(await works(key)).toBe(false);
+  expectProblem(await revoke(as, body), 404, 'key_not_found');
+});
+
+test('more records than one call revokes are revoked by repeating it', async () => {
+  const { as, ada, asAda, gateway } = await tenant();
+  const { id } = await server.ok('POST', gateway, { as: asAda });
+  const { db } = server.services;
+  const session = await db.selectFrom('gateway_sessions').selectAll().where('id', '=', id).executeTakeFirstOrThrow();
+  const more = Array.from({ length: 600 }, (_, index) => ({ ...session, id: `${id}_${index}` }));
+  for (const half of [more.slice(0, 300), more.slice(300)])
+    await db.insertInto('gateway_sessions').values(half).execute();
+  const body = { source: `user:${ada.id}`, kinds: ['gateway_session'] };
+  expect((await revoke(as, body)).body).toMatchObject({ revoked: { gateway_session: 500 }, isComplete: false });
+  expect((await revoke(as, body)).body).toMatchObject({ revoked: { gateway_session: 101 }, isComplete: true });
+  expect(await derived(`user:${ada.id}`, as)).toEqual([]);
+});
+
+describe('what is out of reach', () => {
+  test('is neither shown nor revoked: other tenants, and kinds that the caller holds no scope of', async () => {
+    const { tenantId, as, ada, asAda, gateway } = await tenant();
+    const key = await keyBy(asAda, tenantId);
+    const session = await server.ok('POST', gateway, { as: asAda });
+    const source = `user:${ada.id}`;
+    const stranger = await tenant();
+    expect(await derived(source, stranger.as)).toEqual([]);
+    expect((await revoke(stranger.as, { source, kinds: ALL })).body.revoked).toMatchObject({
+      api_key: 0,
+      gateway_session: 0,
+    });
+    const narrow = await accountWithKey(server, { tenantId }, ['credentials:read', 'credentials:write']);
+    expect(namesOf(await derived(source, narrow))).toEqual([`api_key ${key.id}`]);
+    expectProblem(await revoke(narrow, { source, kinds: ['gateway_session'] }), 403, 'scope_missing');
+    expectProblem(await revoke(narrow, { source, kinds: ['membership'] }), 403, 'scope_missing');
+    const east = await accountWithKey(server, { tenantId, subTenantId: 'east' });
+    expect(await derived(source, east)).toEqual([]);
+    expect((await revoke(east, { source, kinds: ALL })).body.revoked.api_key).toBe(0);
+    expect(namesOf(await derived(source, as))).toEqual([`api_key ${key.id}`, `gateway_session ${session.id}`]);
+    const foreign = { source: `api_key:${key.id}`, kinds: ALL, includeSource: true };
+    expectProblem(await revoke(stranger.as, foreign), 404, 'key_not_found');
+  });
+
+  test('memberships beyond the caller’s role and the last owner are skipped', async () => {
+    const { tenantId, as, asAda } = await tenant();
+    const owner = await keyBy(server.admin, tenantId, ['*']);
+    const joined = await registeredUser(server);
+    const body = { email: joined.email, role: 'owner' };
+    await server.ok('POST', `/v1/tenants/${tenantId}/memberships`, { as: owner.as, body });
+    await server.ok('POST', acceptPath({ tenantId }), { as: { token: joined.token } });
+    const source = `api_key:${owner.id}`;
+    for (const caller of [asAda, as]) {
+      expect((await revoke(caller, { source, kinds: ['membership'] })).body).toEqual({
+        revoked: { api_key: 0, gateway_session: 0, invitation: 0, membership: 0 },
+        skipped: 1,
+        isComplete: true,
+      });
+    }
+  });
+
+  test('keys of platform administrators’ accounts are for platform administrators', async () => {
+    const { tenantId, as } = await tenant();
+    const root = { id: unique('root'), name: 'root', tenantId, platformAdministrator: true };
+    await server.ok('POST', '/v1/service-accounts', { as: server.admin, body: root });
+    const keys = `/v1/service-accounts/${root.id}/keys`;
+    const first = await server.ok('POST', keys, { as: server.admin, body: { scopes: ['*'] } });
+    const second = await server.ok('POST', keys, { as: { key: first.key }, body: { scopes: ['*'] } });
+    const body = { source: `api_key:${first.id}`, kinds: ['api_key'] };
+    expect((await revoke(as, body)).body.revoked.api_key).toBe(0);
+    expectProblem(await revoke(as, { ...body, includeSource: true }), 403, 'platform_administrator_required');
+    const asAdmin = await revoke(server.admin, { ...body, includeSource: true });
+    expect(asAdmin.body.revoked.api_key).toBe(2);
+    expect(await works({ key: second.key })).toBe(false);
+  });
+
+  test('a source is a user, service account or key; only a key can be revoked with what it made', async () => {
+    const { as, ada } = await tenant();
+    for (const source of ['ada', 'user:', 'service_account:bot', 'key:1']) {
+      const listed = await server.call('GET', `/v1/derived-access?source=${source}`, { as });
+      expectInvalid(listed, { loc: ['query', 'source'], type: 'string_pattern_mismatch' });
+    }
+    const answered = await revoke(as, { source: `user:${ada.id}`, kinds: ALL, includeSource: true });
+    expectInvalid(answered, { loc: ['body', 'includeSource'], type: 'value_error' });
+  });
+});
