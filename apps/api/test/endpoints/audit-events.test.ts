@@ -72,7 +72,8 @@ test('a user acts by bearer token, and their first sign-in is an event of its ow
   const { id, token } = await memberWithToken(server, { tenantId: 'user-1' }, 'admin');
   await server.ok('POST', '/v1/gateways', { as: { token }, body: { name: 'edge' } });
   const operations: string[] = (await auditOf(server, { actor_id: id })).map((event) => event.operation);
-  expect(operations.toSorted()).toEqual(['accept_membership', 'create_gateway', 'link_identity']);
+  const expected = ['accept_membership', 'create_gateway', 'link_identity', 'update_my_profile'];
+  expect(operations.toSorted()).toEqual(expected);
   const [made] = await auditOf(server, { actor_id: id, operation: 'create_gateway' });
   const [linked] = await auditOf(server, { actor_id: id, operation: 'link_identity' });
   const actor = { actor: { type: 'user', id }, scheme: 'bearer', keyId: null };
