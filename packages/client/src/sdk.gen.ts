@@ -3,7 +3,7 @@
 
 import { client } from './client.gen.ts';
 import type { Client, ClientMeta, Options as Options2, RequestResult, TDataShape } from './client/index.ts';
-import type { AcceptMembershipData, AcceptMembershipErrors, AcceptMembershipResponses, ApplyProviderRecommendationsData, ApplyProviderRecommendationsErrors, ApplyProviderRecommendationsResponses, CancelOperatorTaskData, CancelOperatorTaskErrors, CancelOperatorTaskResponses, ClaimOperatorTaskData, ClaimOperatorTaskErrors, ClaimOperatorTaskResponses, CompleteOperatorTaskData, CompleteOperatorTaskErrors, CompleteOperatorTaskResponses, CreateGatewayData, CreateGatewayErrors, CreateGatewayResponses, CreateGatewaySessionData, CreateGatewaySessionErrors, CreateGatewaySessionResponses, CreateInventoryItemData, CreateInventoryItemErrors, CreateInventoryItemResponses, CreateManifestData, CreateManifestErrors, CreateManifestResponses, CreateMembershipData, CreateMembershipErrors, CreateMembershipResponses, CreateOrganizationData, CreateOrganizationErrors, CreateOrganizationResponses, CreateProviderData, CreateProviderErrors, CreateProviderResponses, CreateServiceAccountData, CreateServiceAccountErrors, CreateServiceAccountKeyData, CreateServiceAccountKeyErrors, CreateServiceAccountKeyResponses, CreateServiceAccountResponses, CreateTenantData, CreateTenantErrors, CreateTenantResponses, DeleteGatewayData, DeleteGatewayErrors, DeleteGatewayResponses, DeleteInventoryItemData, DeleteInventoryItemErrors, DeleteInventoryItemResponses, DeleteManifestData, DeleteManifestErrors, DeleteManifestResponses, DeleteMembershipData, DeleteMembershipErrors, DeleteMembershipResponses, DeleteProviderCredentialData, DeleteProviderCredentialErrors, DeleteProviderCredentialResponses, DeleteProviderData, DeleteProviderErrors, DeleteProviderResponses, DeleteServiceAccountData, DeleteServiceAccountErrors, DeleteServiceAccountResponses, DeleteUserData, DeleteUserErrors, DeleteUserResponses, DisableServiceAccountData, DisableServiceAccountErrors, DisableServiceAccountResponses, DisableUserData, DisableUserErrors, DisableUserResponses, DismissRecommendationData, DismissRecommendationErrors, DismissRecommendationResponses, EnableServiceAccountData, EnableServiceAccountErrors, EnableServiceAccountResponses, EnableUserData, EnableUserErrors, EnableUserResponses, GetGatewayData, GetGatewayErrors, GetGatewayResponses, GetGatewaySessionData, GetGatewaySessionErrors, GetGatewaySessionResponses, GetManifestData, GetManifestErrors, GetManifestResponses, GetManifestSchemaData, GetManifestSchemaErrors, GetManifestSchemaResponses, GetOperatorTaskData, GetOperatorTaskErrors, GetOperatorTaskResponses, GetProviderData, GetProviderErrors, GetProviderInventoryData, GetProviderInventoryErrors, GetProviderInventoryResponses, GetProviderResponses, GetServiceAccountData, GetServiceAccountErrors, GetServiceAccountResponses, GetTenantData, GetTenantErrors, GetTenantResponses, GetUserData, GetUserErrors, GetUserResponses, IngestTracesData, IngestTracesErrors, IngestTracesResponses, IntrospectGatewaySessionData, IntrospectGatewaySessionErrors, IntrospectGatewaySessionResponses, ListAuditEventsData, ListAuditEventsErrors, ListAuditEventsResponses, ListDerivedAccessData, ListDerivedAccessErrors, ListDerivedAccessResponses, ListGatewaysData, ListGatewaysErrors, ListGatewaySessionGrantsData, ListGatewaySessionGrantsErrors, ListGatewaySessionGrantsResponses, ListGatewaySessionsData, ListGatewaySessionsErrors, ListGatewaySessionsResponses, ListGatewaysResponses, ListManifestsData, ListManifestsErrors, ListManifestsResponses, ListMembershipsData, ListMembershipsErrors, ListMembershipsResponses, ListOperatorTasksData, ListOperatorTasksErrors, ListOperatorTasksResponses, ListProviderRecommendationsData, ListProviderRecommendationsErrors, ListProviderRecommendationsResponses, ListProviderRuntimeObservationsData, ListProviderRuntimeObservationsErrors, ListProviderRuntimeObservationsResponses, ListProvidersData, ListProvidersErrors, ListProvidersResponses, ListRuntimeObservationsData, ListRuntimeObservationsErrors, ListRuntimeObservationsResponses, ListServiceAccountKeysData, ListServiceAccountKeysErrors, ListServiceAccountKeysResponses, ListTenantsData, ListTenantsErrors, ListTenantsResponses, ListTracesData, ListTracesErrors, ListTraceSpansData, ListTraceSpansErrors, ListTraceSpansResponses, ListTracesResponses, ListUsersData, ListUsersErrors, ListUsersResponses, PutProviderCredentialData, PutProviderCredentialErrors, PutProviderCredentialResponses, RegisterUserData, RegisterUserErrors, RegisterUserResponses, ReviewRuntimeObservationData, ReviewRuntimeObservationErrors, ReviewRuntimeObservationResponses, RevokeDerivedAccessData, RevokeDerivedAccessErrors, RevokeDerivedAccessResponses, RevokeGatewaySessionData, RevokeGatewaySessionErrors, RevokeGatewaySessionResponses, RevokeServiceAccountKeyData, RevokeServiceAccountKeyErrors, RevokeServiceAccountKeyResponses, RotateServiceAccountKeyData, RotateServiceAccountKeyErrors, RotateServiceAccountKeyResponses, SearchCredentialsData, SearchCredentialsErrors, SearchCredentialsResponses, SearchServiceAccountsData, SearchServiceAccountsErrors, SearchServiceAccountsResponses, SyncProviderInventoryData, SyncProviderInventoryErrors, SyncProviderInventoryResponses, UndoRecommendationData, UndoRecommendationErrors, UndoRecommendationResponses, UpdateGatewayData, UpdateGatewayErrors, UpdateGatewayResponses, UpdateInventoryItemData, UpdateInventoryItemErrors, UpdateInventoryItemResponses, UpdateMembershipData, UpdateMembershipErrors, UpdateMembershipResponses, UpdateMyProfileData, UpdateMyProfileErrors, UpdateMyProfileResponses, UpdateProviderData, UpdateProviderErrors, UpdateProviderResponses, UpdateRuntimeObservationData, UpdateRuntimeObservationErrors, UpdateRuntimeObservationResponses, UpdateServiceAccountData, UpdateServiceAccountErrors, UpdateServiceAccountResponses, UpdateTenantData, UpdateTenantErrors, UpdateTenantResponses, VerifyAuditEventsData, VerifyAuditEventsErrors, VerifyAuditEventsResponses } from './types.gen.ts';
+import type { AcceptMembershipData, AcceptMembershipErrors, AcceptMembershipResponses, ApplyProviderRecommendationsData, ApplyProviderRecommendationsErrors, ApplyProviderRecommendationsResponses, CancelOperatorTaskData, CancelOperatorTaskErrors, CancelOperatorTaskResponses, ClaimOperatorTaskData, ClaimOperatorTaskErrors, ClaimOperatorTaskResponses, CompleteOperatorTaskData, CompleteOperatorTaskErrors, CompleteOperatorTaskResponses, CreateGatewayData, CreateGatewayErrors, CreateGatewayResponses, CreateGatewaySessionData, CreateGatewaySessionErrors, CreateGatewaySessionResponses, CreateInventoryItemData, CreateInventoryItemErrors, CreateInventoryItemResponses, CreateManifestData, CreateManifestErrors, CreateManifestResponses, CreateMembershipData, CreateMembershipErrors, CreateMembershipResponses, CreateOrganizationData, CreateOrganizationErrors, CreateOrganizationResponses, CreateProviderData, CreateProviderErrors, CreateProviderResponses, CreateServiceAccountData, CreateServiceAccountErrors, CreateServiceAccountKeyData, CreateServiceAccountKeyErrors, CreateServiceAccountKeyResponses, CreateServiceAccountResponses, CreateTenantData, CreateTenantErrors, CreateTenantResponses, DeleteGatewayData, DeleteGatewayErrors, DeleteGatewayResponses, DeleteInventoryItemData, DeleteInventoryItemErrors, DeleteInventoryItemResponses, DeleteManifestData, DeleteManifestErrors, DeleteManifestResponses, DeleteMembershipData, DeleteMembershipErrors, DeleteMembershipResponses, DeleteProviderCredentialData, DeleteProviderCredentialErrors, DeleteProviderCredentialResponses, DeleteProviderData, DeleteProviderErrors, DeleteProviderResponses, DeleteServiceAccountData, DeleteServiceAccountErrors, DeleteServiceAccountResponses, DeleteUserData, DeleteUserErrors, DeleteUserResponses, DisableServiceAccountData, DisableServiceAccountErrors, DisableServiceAccountResponses, DisableUserData, DisableUserErrors, DisableUserResponses, DismissRecommendationData, DismissRecommendationErrors, DismissRecommendationResponses, EnableServiceAccountData, EnableServiceAccountErrors, EnableServiceAccountResponses, EnableUserData, EnableUserErrors, EnableUserResponses, GetGatewayData, GetGatewayErrors, GetGatewayResponses, GetGatewaySessionData, GetGatewaySessionErrors, GetGatewaySessionResponses, GetManifestData, GetManifestErrors, GetManifestResponses, GetManifestSchemaData, GetManifestSchemaErrors, GetManifestSchemaResponses, GetOperatorTaskData, GetOperatorTaskErrors, GetOperatorTaskResponses, GetProviderData, GetProviderErrors, GetProviderInventoryData, GetProviderInventoryErrors, GetProviderInventoryResponses, GetProviderResponses, GetServiceAccountData, GetServiceAccountErrors, GetServiceAccountResponses, GetTenantData, GetTenantErrors, GetTenantResponses, GetTenantUsageData, GetTenantUsageErrors, GetTenantUsageResponses, GetUserData, GetUserErrors, GetUserResponses, IngestTracesData, IngestTracesErrors, IngestTracesResponses, IntrospectGatewaySessionData, IntrospectGatewaySessionErrors, IntrospectGatewaySessionResponses, ListAuditEventsData, ListAuditEventsErrors, ListAuditEventsResponses, ListDerivedAccessData, ListDerivedAccessErrors, ListDerivedAccessResponses, ListGatewaysData, ListGatewaysErrors, ListGatewaySessionGrantsData, ListGatewaySessionGrantsErrors, ListGatewaySessionGrantsResponses, ListGatewaySessionsData, ListGatewaySessionsErrors, ListGatewaySessionsResponses, ListGatewaysResponses, ListManifestsData, ListManifestsErrors, ListManifestsResponses, ListMembershipsData, ListMembershipsErrors, ListMembershipsResponses, ListOperatorTasksData, ListOperatorTasksErrors, ListOperatorTasksResponses, ListProviderRecommendationsData, ListProviderRecommendationsErrors, ListProviderRecommendationsResponses, ListProviderRuntimeObservationsData, ListProviderRuntimeObservationsErrors, ListProviderRuntimeObservationsResponses, ListProvidersData, ListProvidersErrors, ListProvidersResponses, ListRuntimeObservationsData, ListRuntimeObservationsErrors, ListRuntimeObservationsResponses, ListServiceAccountKeysData, ListServiceAccountKeysErrors, ListServiceAccountKeysResponses, ListTenantsData, ListTenantsErrors, ListTenantsResponses, ListTracesData, ListTracesErrors, ListTraceSpansData, ListTraceSpansErrors, ListTraceSpansResponses, ListTracesResponses, ListUsersData, ListUsersErrors, ListUsersResponses, PutProviderCredentialData, PutProviderCredentialErrors, PutProviderCredentialResponses, RegisterUserData, RegisterUserErrors, RegisterUserResponses, ReviewRuntimeObservationData, ReviewRuntimeObservationErrors, ReviewRuntimeObservationResponses, RevokeDerivedAccessData, RevokeDerivedAccessErrors, RevokeDerivedAccessResponses, RevokeGatewaySessionData, RevokeGatewaySessionErrors, RevokeGatewaySessionResponses, RevokeServiceAccountKeyData, RevokeServiceAccountKeyErrors, RevokeServiceAccountKeyResponses, RotateServiceAccountKeyData, RotateServiceAccountKeyErrors, RotateServiceAccountKeyResponses, SearchCredentialsData, SearchCredentialsErrors, SearchCredentialsResponses, SearchServiceAccountsData, SearchServiceAccountsErrors, SearchServiceAccountsResponses, SyncProviderInventoryData, SyncProviderInventoryErrors, SyncProviderInventoryResponses, UndoRecommendationData, UndoRecommendationErrors, UndoRecommendationResponses, UpdateGatewayData, UpdateGatewayErrors, UpdateGatewayResponses, UpdateInventoryItemData, UpdateInventoryItemErrors, UpdateInventoryItemResponses, UpdateMembershipData, UpdateMembershipErrors, UpdateMembershipResponses, UpdateMyProfileData, UpdateMyProfileErrors, UpdateMyProfileResponses, UpdateProviderData, UpdateProviderErrors, UpdateProviderResponses, UpdateRuntimeObservationData, UpdateRuntimeObservationErrors, UpdateRuntimeObservationResponses, UpdateServiceAccountData, UpdateServiceAccountErrors, UpdateServiceAccountResponses, UpdateTenantData, UpdateTenantErrors, UpdateTenantLimitsData, UpdateTenantLimitsErrors, UpdateTenantLimitsResponses, UpdateTenantResponses, VerifyAuditEventsData, VerifyAuditEventsErrors, VerifyAuditEventsResponses } from './types.gen.ts';
 
 export type Options<TData extends TDataShape = TDataShape, ThrowOnError extends boolean = boolean, TResponse = unknown> = Options2<TData, ThrowOnError, TResponse> & {
     /**
@@ -21,6 +21,8 @@ export type Options<TData extends TDataShape = TDataShape, ThrowOnError extends 
 
 /**
  * List audit events
+ *
+ * Lists who did what, newest first. Use it to find out who changed a record, or why a call was refused. Refusals with the same actor, operation and reason are one event for each minute: `count` says how many there were.
  */
 export const listAuditEvents = <ThrowOnError extends boolean = false>(options?: Options<ListAuditEventsData, ThrowOnError>): RequestResult<ListAuditEventsResponses, ListAuditEventsErrors, ThrowOnError> => (options?.client ?? client).get<ListAuditEventsResponses, ListAuditEventsErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -42,7 +44,7 @@ export const verifyAuditEvents = <ThrowOnError extends boolean = false>(options?
 /**
  * Search credentials
  *
- * API keys, provider secrets and, for platform administrators, the service's signing keys: metadata only.
+ * API keys, provider secrets and, for platform administrators, the service's signing keys: metadata only. Unknown query parameters are ignored.
  */
 export const searchCredentials = <ThrowOnError extends boolean = false>(options?: Options<SearchCredentialsData, ThrowOnError>): RequestResult<SearchCredentialsResponses, SearchCredentialsErrors, ThrowOnError> => (options?.client ?? client).post<SearchCredentialsResponses, SearchCredentialsErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -82,6 +84,8 @@ export const revokeDerivedAccess = <ThrowOnError extends boolean = false>(option
 
 /**
  * List gateways
+ *
+ * Lists the gateways in the caller's reach, newest first. Deleted gateways are listed with `status=deleted` only.
  */
 export const listGateways = <ThrowOnError extends boolean = false>(options?: Options<ListGatewaysData, ThrowOnError>): RequestResult<ListGatewaysResponses, ListGatewaysErrors, ThrowOnError> => (options?.client ?? client).get<ListGatewaysResponses, ListGatewaysErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -91,6 +95,8 @@ export const listGateways = <ThrowOnError extends boolean = false>(options?: Opt
 
 /**
  * Create a gateway
+ *
+ * Creates a gateway: the place where agents pass through, with the providers that they may reach there. Its name must be free in its tenant and sub-tenant (409). A provider or manifest that it may not use is refused like one that does not exist (422).
  */
 export const createGateway = <ThrowOnError extends boolean = false>(options: Options<CreateGatewayData, ThrowOnError>): RequestResult<CreateGatewayResponses, CreateGatewayErrors, ThrowOnError> => (options.client ?? client).post<CreateGatewayResponses, CreateGatewayErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -105,7 +111,7 @@ export const createGateway = <ThrowOnError extends boolean = false>(options: Opt
 /**
  * Delete a gateway
  *
- * Its sessions end at once.
+ * Deletes the gateway and ends its sessions at once. The record stays, with the status `deleted`.
  */
 export const deleteGateway = <ThrowOnError extends boolean = false>(options: Options<DeleteGatewayData, ThrowOnError>): RequestResult<DeleteGatewayResponses, DeleteGatewayErrors, ThrowOnError> => (options.client ?? client).delete<DeleteGatewayResponses, DeleteGatewayErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -115,6 +121,8 @@ export const deleteGateway = <ThrowOnError extends boolean = false>(options: Opt
 
 /**
  * Get a gateway
+ *
+ * Answers one gateway. A gateway that is deleted or out of the caller's reach is 404.
  */
 export const getGateway = <ThrowOnError extends boolean = false>(options: Options<GetGatewayData, ThrowOnError>): RequestResult<GetGatewayResponses, GetGatewayErrors, ThrowOnError> => (options.client ?? client).get<GetGatewayResponses, GetGatewayErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -124,6 +132,8 @@ export const getGateway = <ThrowOnError extends boolean = false>(options: Option
 
 /**
  * Update a gateway
+ *
+ * Changes the fields that the body names, and keeps the others. Disabling a gateway ends its sessions at once. A body without a change writes nothing.
  */
 export const updateGateway = <ThrowOnError extends boolean = false>(options: Options<UpdateGatewayData, ThrowOnError>): RequestResult<UpdateGatewayResponses, UpdateGatewayErrors, ThrowOnError> => (options.client ?? client).put<UpdateGatewayResponses, UpdateGatewayErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -138,7 +148,7 @@ export const updateGateway = <ThrowOnError extends boolean = false>(options: Opt
 /**
  * List the sessions of a gateway
  *
- * Without their grants. `grantsDigest` tells which sessions grant the same.
+ * Lists the sessions of one gateway, newest first: active, expired and revoked ones, without their grants. `grantsDigest` tells which sessions grant the same.
  */
 export const listGatewaySessions = <ThrowOnError extends boolean = false>(options: Options<ListGatewaySessionsData, ThrowOnError>): RequestResult<ListGatewaySessionsResponses, ListGatewaySessionsErrors, ThrowOnError> => (options.client ?? client).get<ListGatewaySessionsResponses, ListGatewaySessionsErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -149,7 +159,7 @@ export const listGatewaySessions = <ThrowOnError extends boolean = false>(option
 /**
  * Open a gateway session
  *
- * Answers the one token that gateways verify with the keys of `/.well-known/jwks.json`. It carries the grants; beyond 4 KiB of them, their digest. Granted is what the providers' inventories have, but for blocked and retired items, and what the gateway's manifest allows of that: `allow`, or of an agent's manifest what it `declares`. A subject has at most 1,000 open sessions at a gateway (`QM_MAX_OPEN_SESSIONS`): beyond it, 409 `session_limit_reached` until one ends.
+ * Answers the one token that gateways verify with the keys of `/.well-known/jwks.json`. It carries the grants; beyond 4 KiB of them, their digest. Granted is what the providers' inventories have, but for blocked and retired items, and what the gateway's manifest allows of that: `allow`, or of an agent's manifest what it `declares`. A subject has at most 1,000 open sessions at a gateway (`QM_MAX_OPEN_SESSIONS`): beyond it, 409 `session_limit_reached` until one ends. Unknown query parameters are ignored.
  */
 export const createGatewaySession = <ThrowOnError extends boolean = false>(options: Options<CreateGatewaySessionData, ThrowOnError>): RequestResult<CreateGatewaySessionResponses, CreateGatewaySessionErrors, ThrowOnError> => (options.client ?? client).post<CreateGatewaySessionResponses, CreateGatewaySessionErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -189,6 +199,8 @@ export const revokeGatewaySession = <ThrowOnError extends boolean = false>(optio
 
 /**
  * Get a gateway session
+ *
+ * Answers one session, active or ended, without its token: only the answer that opened the session has that.
  */
 export const getGatewaySession = <ThrowOnError extends boolean = false>(options: Options<GetGatewaySessionData, ThrowOnError>): RequestResult<GetGatewaySessionResponses, GetGatewaySessionErrors, ThrowOnError> => (options.client ?? client).get<GetGatewaySessionResponses, GetGatewaySessionErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -209,6 +221,8 @@ export const listGatewaySessionGrants = <ThrowOnError extends boolean = false>(o
 
 /**
  * List manifests
+ *
+ * Lists manifests, newest first. Each published version is a record of its own: `status=active` lists the newest versions only. Deleted manifests are listed with `status=deleted` only. Unknown query parameters are ignored.
  */
 export const listManifests = <ThrowOnError extends boolean = false>(options?: Options<ListManifestsData, ThrowOnError>): RequestResult<ListManifestsResponses, ListManifestsErrors, ThrowOnError> => (options?.client ?? client).get<ListManifestsResponses, ListManifestsErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -245,7 +259,7 @@ export const getManifestSchema = <ThrowOnError extends boolean = false>(options:
 /**
  * Delete a manifest
  *
- * Soft: the record stays, as deleted. Not while an active gateway uses it (409).
+ * Soft: the record stays, as deleted. Not while an active gateway uses it (409). Unknown query parameters are ignored.
  */
 export const deleteManifest = <ThrowOnError extends boolean = false>(options: Options<DeleteManifestData, ThrowOnError>): RequestResult<DeleteManifestResponses, DeleteManifestErrors, ThrowOnError> => (options.client ?? client).delete<DeleteManifestResponses, DeleteManifestErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -255,6 +269,8 @@ export const deleteManifest = <ThrowOnError extends boolean = false>(options: Op
 
 /**
  * Get a manifest
+ *
+ * Answers one version of a manifest, active or superseded. A manifest that is deleted or out of the caller's reach is 404.
  */
 export const getManifest = <ThrowOnError extends boolean = false>(options: Options<GetManifestData, ThrowOnError>): RequestResult<GetManifestResponses, GetManifestErrors, ThrowOnError> => (options.client ?? client).get<GetManifestResponses, GetManifestErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -276,7 +292,7 @@ export const acceptMembership = <ThrowOnError extends boolean = false>(options: 
 /**
  * Update your own profile
  *
- * With a bearer token the user, with an API key its service account. Needs no scope.
+ * With a bearer token the user, with an API key its service account. Needs no scope. Unknown query parameters are ignored.
  */
 export const updateMyProfile = <ThrowOnError extends boolean = false>(options: Options<UpdateMyProfileData, ThrowOnError>): RequestResult<UpdateMyProfileResponses, UpdateMyProfileErrors, ThrowOnError> => (options.client ?? client).put<UpdateMyProfileResponses, UpdateMyProfileErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -291,7 +307,7 @@ export const updateMyProfile = <ThrowOnError extends boolean = false>(options: O
 /**
  * Create your organization
  *
- * The first-run step of a user, with a bearer token: makes a tenant, and the caller its owner. For who has accepted no membership, and never made one, not even one that they left since; what is pending does not stand in the way. An id is unique among all tenants, in any case: that one is taken is said, also of a tenant out of reach. Rate-limited by user. 403 `self_service_off` where the service is configured so.
+ * The first-run step of a user, with a bearer token: makes a tenant, and the caller its owner. For who has accepted no membership, and never made one, not even one that they left since; what is pending does not stand in the way. The answer says which id the tenant got: only platform administrators choose a whole id. Rate-limited by user. 403 `self_service_off` where the service is configured so.
  */
 export const createOrganization = <ThrowOnError extends boolean = false>(options: Options<CreateOrganizationData, ThrowOnError>): RequestResult<CreateOrganizationResponses, CreateOrganizationErrors, ThrowOnError> => (options.client ?? client).post<CreateOrganizationResponses, CreateOrganizationErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -306,7 +322,7 @@ export const createOrganization = <ThrowOnError extends boolean = false>(options
 /**
  * Register a user
  *
- * Creates the user record only. An email that is known answers like a new one, and its record stays as it is. What is said of terms and marketing counts once the owner of the email signs in. Who never signs in is removed after 30 days. Rate-limited by address.
+ * Creates the user record only. An email that is known answers like a new one, and its record stays as it is. Anybody can register any email, so nothing of this counts for its owner: the first sign-in clears name, terms, marketing consent and metadata, and the owner says them with `PUT /v1/me/profile`. Who never signs in is removed after 30 days. Rate-limited by address. Unknown query parameters are ignored.
  */
 export const registerUser = <ThrowOnError extends boolean = false>(options: Options<RegisterUserData, ThrowOnError>): RequestResult<RegisterUserResponses, RegisterUserErrors, ThrowOnError> => (options.client ?? client).post<RegisterUserResponses, RegisterUserErrors, ThrowOnError>({
     url: '/v1/onboarding/register',
@@ -319,6 +335,8 @@ export const registerUser = <ThrowOnError extends boolean = false>(options: Opti
 
 /**
  * List operator tasks
+ *
+ * Lists the tasks for people, newest first, open and ended ones. Use `status=open` for those that nobody works on yet. Unknown query parameters are ignored.
  */
 export const listOperatorTasks = <ThrowOnError extends boolean = false>(options?: Options<ListOperatorTasksData, ThrowOnError>): RequestResult<ListOperatorTasksResponses, ListOperatorTasksErrors, ThrowOnError> => (options?.client ?? client).get<ListOperatorTasksResponses, ListOperatorTasksErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -328,6 +346,8 @@ export const listOperatorTasks = <ThrowOnError extends boolean = false>(options?
 
 /**
  * Get an operator task
+ *
+ * Answers one task, open or ended. Use it to see who works on it, until when, and how it ended.
  */
 export const getOperatorTask = <ThrowOnError extends boolean = false>(options: Options<GetOperatorTaskData, ThrowOnError>): RequestResult<GetOperatorTaskResponses, GetOperatorTaskErrors, ThrowOnError> => (options.client ?? client).get<GetOperatorTaskResponses, GetOperatorTaskErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -382,6 +402,8 @@ export const completeOperatorTask = <ThrowOnError extends boolean = false>(optio
 
 /**
  * List providers
+ *
+ * Lists the providers in the caller's reach, newest first: declared ones, and those that were only seen in traffic (`discovered`). Deleted providers are listed with `status=deleted` only. Unknown query parameters are ignored.
  */
 export const listProviders = <ThrowOnError extends boolean = false>(options?: Options<ListProvidersData, ThrowOnError>): RequestResult<ListProvidersResponses, ListProvidersErrors, ThrowOnError> => (options?.client ?? client).get<ListProvidersResponses, ListProvidersErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -391,6 +413,8 @@ export const listProviders = <ThrowOnError extends boolean = false>(options?: Op
 
 /**
  * Declare a provider
+ *
+ * Declares something that agents may call. Traffic to the host of its `baseUrl` counts as traffic of this provider. Its name must be free in its tenant and sub-tenant (409).
  */
 export const createProvider = <ThrowOnError extends boolean = false>(options: Options<CreateProviderData, ThrowOnError>): RequestResult<CreateProviderResponses, CreateProviderErrors, ThrowOnError> => (options.client ?? client).post<CreateProviderResponses, CreateProviderErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -415,6 +439,8 @@ export const deleteProvider = <ThrowOnError extends boolean = false>(options: Op
 
 /**
  * Get a provider
+ *
+ * Answers one provider. A provider that is deleted or out of the caller's reach is 404.
  */
 export const getProvider = <ThrowOnError extends boolean = false>(options: Options<GetProviderData, ThrowOnError>): RequestResult<GetProviderResponses, GetProviderErrors, ThrowOnError> => (options.client ?? client).get<GetProviderResponses, GetProviderErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -424,6 +450,8 @@ export const getProvider = <ThrowOnError extends boolean = false>(options: Optio
 
 /**
  * Update a provider
+ *
+ * Changes the fields that the body names, and keeps the others. `status: active` adopts a provider that was discovered in traffic. A new `baseUrl` may detach the credential, as the field says. Unknown query parameters are ignored.
  */
 export const updateProvider = <ThrowOnError extends boolean = false>(options: Options<UpdateProviderData, ThrowOnError>): RequestResult<UpdateProviderResponses, UpdateProviderErrors, ThrowOnError> => (options.client ?? client).put<UpdateProviderResponses, UpdateProviderErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -449,7 +477,7 @@ export const deleteProviderCredential = <ThrowOnError extends boolean = false>(o
 /**
  * Set the credential of a provider
  *
- * The one that it replaces is revoked, and its secret erased.
+ * The one that it replaces is revoked, and its secret erased. The credential is bound to the base URL that the provider has now: it is sent to this origin and below this path alone. A change of the base URL to an address outside of it revokes the credential.
  */
 export const putProviderCredential = <ThrowOnError extends boolean = false>(options: Options<PutProviderCredentialData, ThrowOnError>): RequestResult<PutProviderCredentialResponses, PutProviderCredentialErrors, ThrowOnError> => (options.client ?? client).put<PutProviderCredentialResponses, PutProviderCredentialErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -463,6 +491,8 @@ export const putProviderCredential = <ThrowOnError extends boolean = false>(opti
 
 /**
  * Get the inventory of a provider
+ *
+ * Lists what the provider offers, one page at a time, as it was synced or declared. `syncedAt` says when the last sync was. Unknown query parameters are ignored.
  */
 export const getProviderInventory = <ThrowOnError extends boolean = false>(options: Options<GetProviderInventoryData, ThrowOnError>): RequestResult<GetProviderInventoryResponses, GetProviderInventoryErrors, ThrowOnError> => (options.client ?? client).get<GetProviderInventoryResponses, GetProviderInventoryErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -472,6 +502,8 @@ export const getProviderInventory = <ThrowOnError extends boolean = false>(optio
 
 /**
  * Declare an inventory item
+ *
+ * Declares a model, tool or other item of the provider, without a sync. Use it where the provider cannot be synced. The provider may have one item of each kind and name (409).
  */
 export const createInventoryItem = <ThrowOnError extends boolean = false>(options: Options<CreateInventoryItemData, ThrowOnError>): RequestResult<CreateInventoryItemResponses, CreateInventoryItemErrors, ThrowOnError> => (options.client ?? client).post<CreateInventoryItemResponses, CreateInventoryItemErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -496,6 +528,8 @@ export const deleteInventoryItem = <ThrowOnError extends boolean = false>(option
 
 /**
  * Update an inventory item
+ *
+ * Changes the fields that the body names, and keeps the others. Blocking an item revokes the active sessions that grant it.
  */
 export const updateInventoryItem = <ThrowOnError extends boolean = false>(options: Options<UpdateInventoryItemData, ThrowOnError>): RequestResult<UpdateInventoryItemResponses, UpdateInventoryItemErrors, ThrowOnError> => (options.client ?? client).put<UpdateInventoryItemResponses, UpdateInventoryItemErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -510,7 +544,7 @@ export const updateInventoryItem = <ThrowOnError extends boolean = false>(option
 /**
  * List the runtime observations of a provider
  *
- * Newest first, by when they were first received: `firstSeenAt` may still move back when late spans come in.
+ * Newest first, by when they were first received: `firstSeenAt` may still move back when late spans come in. Unknown query parameters are ignored.
  */
 export const listProviderRuntimeObservations = <ThrowOnError extends boolean = false>(options: Options<ListProviderRuntimeObservationsData, ThrowOnError>): RequestResult<ListProviderRuntimeObservationsResponses, ListProviderRuntimeObservationsErrors, ThrowOnError> => (options.client ?? client).get<ListProviderRuntimeObservationsResponses, ListProviderRuntimeObservationsErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -520,6 +554,8 @@ export const listProviderRuntimeObservations = <ThrowOnError extends boolean = f
 
 /**
  * List the recommendations for a provider
+ *
+ * Lists the recommendations for one provider, newest first: open, applied, dismissed and superseded ones. Read it before you apply them, to see what would change.
  */
 export const listProviderRecommendations = <ThrowOnError extends boolean = false>(options: Options<ListProviderRecommendationsData, ThrowOnError>): RequestResult<ListProviderRecommendationsResponses, ListProviderRecommendationsErrors, ThrowOnError> => (options.client ?? client).get<ListProviderRecommendationsResponses, ListProviderRecommendationsErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -530,7 +566,7 @@ export const listProviderRecommendations = <ThrowOnError extends boolean = false
 /**
  * Apply recommendations for a provider
  *
- * All of it or nothing, in one transaction; again changes nothing. `{}` means every open one, at most 1,000 at a time, except those that widen what agents may use (`register_item`, `adopt_provider`, `accept_drift`) while nobody has approved what they rest on.
+ * All of it or nothing, in one transaction; again changes nothing. `{}` means every open one, at most 1,000 at a time, except those that widen what agents may use (`register_item`, `adopt_provider`, `accept_drift`) while nobody has approved what they rest on. Unknown query parameters are ignored.
  */
 export const applyProviderRecommendations = <ThrowOnError extends boolean = false>(options: Options<ApplyProviderRecommendationsData, ThrowOnError>): RequestResult<ApplyProviderRecommendationsResponses, ApplyProviderRecommendationsErrors, ThrowOnError> => (options.client ?? client).post<ApplyProviderRecommendationsResponses, ApplyProviderRecommendationsErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -581,6 +617,8 @@ export const undoRecommendation = <ThrowOnError extends boolean = false>(options
 
 /**
  * List runtime observations
+ *
+ * Lists what agents were seen to use, at all providers in the caller's reach, newest first by when it was first received. Use `unknown=true&status=open` for what nobody has declared or reviewed.
  */
 export const listRuntimeObservations = <ThrowOnError extends boolean = false>(options?: Options<ListRuntimeObservationsData, ThrowOnError>): RequestResult<ListRuntimeObservationsResponses, ListRuntimeObservationsErrors, ThrowOnError> => (options?.client ?? client).get<ListRuntimeObservationsResponses, ListRuntimeObservationsErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -590,6 +628,8 @@ export const listRuntimeObservations = <ThrowOnError extends boolean = false>(op
 
 /**
  * Update a runtime observation
+ *
+ * Takes a decision back (`open`), marks the observation as dealt with elsewhere (`resolved`), or changes the note of its review. To decide on it, review it instead.
  */
 export const updateRuntimeObservation = <ThrowOnError extends boolean = false>(options: Options<UpdateRuntimeObservationData, ThrowOnError>): RequestResult<UpdateRuntimeObservationResponses, UpdateRuntimeObservationErrors, ThrowOnError> => (options.client ?? client).put<UpdateRuntimeObservationResponses, UpdateRuntimeObservationErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -619,7 +659,7 @@ export const reviewRuntimeObservation = <ThrowOnError extends boolean = false>(o
 /**
  * Create a service account
  *
- * A platform administrator may name a tenant or sub-tenant that does not exist: it is made. A caller who holds the scope for a whole tenant makes sub-tenants of it so.
+ * A platform administrator may name a tenant or sub-tenant that does not exist: it is made. A caller who holds the scope for a whole tenant makes sub-tenants of it so. `alsoCreated` says what was made; `createTenant` says what may be. Unknown query parameters are ignored.
  */
 export const createServiceAccount = <ThrowOnError extends boolean = false>(options: Options<CreateServiceAccountData, ThrowOnError>): RequestResult<CreateServiceAccountResponses, CreateServiceAccountErrors, ThrowOnError> => (options.client ?? client).post<CreateServiceAccountResponses, CreateServiceAccountErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -633,6 +673,8 @@ export const createServiceAccount = <ThrowOnError extends boolean = false>(optio
 
 /**
  * Search service accounts
+ *
+ * Finds accounts by id, name, text, status, metadata or time, newest first. An account must meet all conditions. An empty body finds every account in the caller's reach that is not deleted. Unknown query parameters are ignored.
  */
 export const searchServiceAccounts = <ThrowOnError extends boolean = false>(options?: Options<SearchServiceAccountsData, ThrowOnError>): RequestResult<SearchServiceAccountsResponses, SearchServiceAccountsErrors, ThrowOnError> => (options?.client ?? client).post<SearchServiceAccountsResponses, SearchServiceAccountsErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -657,6 +699,8 @@ export const deleteServiceAccount = <ThrowOnError extends boolean = false>(optio
 
 /**
  * Get a service account
+ *
+ * Answers one account. If accounts in several tenants have this id, name the tenant with `tenant_id`; otherwise the answer is 409. An account that is deleted or out of the caller's reach is 404.
  */
 export const getServiceAccount = <ThrowOnError extends boolean = false>(options: Options<GetServiceAccountData, ThrowOnError>): RequestResult<GetServiceAccountResponses, GetServiceAccountErrors, ThrowOnError> => (options.client ?? client).get<GetServiceAccountResponses, GetServiceAccountErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -666,6 +710,8 @@ export const getServiceAccount = <ThrowOnError extends boolean = false>(options:
 
 /**
  * Update a service account
+ *
+ * Changes the display name, description or metadata, and keeps the fields that the body leaves out. Disabling and enabling an account are operations of their own. Unknown query parameters are ignored.
  */
 export const updateServiceAccount = <ThrowOnError extends boolean = false>(options: Options<UpdateServiceAccountData, ThrowOnError>): RequestResult<UpdateServiceAccountResponses, UpdateServiceAccountErrors, ThrowOnError> => (options.client ?? client).put<UpdateServiceAccountResponses, UpdateServiceAccountErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -680,7 +726,7 @@ export const updateServiceAccount = <ThrowOnError extends boolean = false>(optio
 /**
  * Disable a service account
  *
- * Its keys stop working and its sessions end at once. Again: nothing changes.
+ * Stops the account's keys and ends its sessions at once. Idempotent: repeating the call changes nothing.
  */
 export const disableServiceAccount = <ThrowOnError extends boolean = false>(options: Options<DisableServiceAccountData, ThrowOnError>): RequestResult<DisableServiceAccountResponses, DisableServiceAccountErrors, ThrowOnError> => (options.client ?? client).post<DisableServiceAccountResponses, DisableServiceAccountErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -691,7 +737,7 @@ export const disableServiceAccount = <ThrowOnError extends boolean = false>(opti
 /**
  * Enable a service account
  *
- * Its keys work again; sessions that ended stay ended. Again: nothing changes.
+ * Lets the account's keys work again. Sessions that ended stay ended. Idempotent: repeating the call changes nothing.
  */
 export const enableServiceAccount = <ThrowOnError extends boolean = false>(options: Options<EnableServiceAccountData, ThrowOnError>): RequestResult<EnableServiceAccountResponses, EnableServiceAccountErrors, ThrowOnError> => (options.client ?? client).post<EnableServiceAccountResponses, EnableServiceAccountErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -701,6 +747,8 @@ export const enableServiceAccount = <ThrowOnError extends boolean = false>(optio
 
 /**
  * List the API keys of an account
+ *
+ * Lists the keys of one account, newest first, also expired and revoked ones. It answers metadata only: a key itself is shown once, when it is created.
  */
 export const listServiceAccountKeys = <ThrowOnError extends boolean = false>(options: Options<ListServiceAccountKeysData, ThrowOnError>): RequestResult<ListServiceAccountKeysResponses, ListServiceAccountKeysErrors, ThrowOnError> => (options.client ?? client).get<ListServiceAccountKeysResponses, ListServiceAccountKeysErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -710,6 +758,8 @@ export const listServiceAccountKeys = <ThrowOnError extends boolean = false>(opt
 
 /**
  * Create an API key
+ *
+ * Creates an API key for the account. Only this answer holds the key: store it at once. The key can hold no scope that the caller does not hold (403), and the account must be active (409).
  */
 export const createServiceAccountKey = <ThrowOnError extends boolean = false>(options: Options<CreateServiceAccountKeyData, ThrowOnError>): RequestResult<CreateServiceAccountKeyResponses, CreateServiceAccountKeyErrors, ThrowOnError> => (options.client ?? client).post<CreateServiceAccountKeyResponses, CreateServiceAccountKeyErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -749,6 +799,8 @@ export const rotateServiceAccountKey = <ThrowOnError extends boolean = false>(op
 
 /**
  * List tenants
+ *
+ * Lists the tenants in the caller's reach, newest first. Platform administrators see all tenants.
  */
 export const listTenants = <ThrowOnError extends boolean = false>(options?: Options<ListTenantsData, ThrowOnError>): RequestResult<ListTenantsResponses, ListTenantsErrors, ThrowOnError> => (options?.client ?? client).get<ListTenantsResponses, ListTenantsErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -759,7 +811,7 @@ export const listTenants = <ThrowOnError extends boolean = false>(options?: Opti
 /**
  * Create a tenant
  *
- * Platform administrators only.
+ * Creates a tenant that has no members yet. Only platform administrators may do this. An id that is taken, in any case, is 409.
  */
 export const createTenant = <ThrowOnError extends boolean = false>(options?: Options<CreateTenantData, ThrowOnError>): RequestResult<CreateTenantResponses, CreateTenantErrors, ThrowOnError> => (options?.client ?? client).post<CreateTenantResponses, CreateTenantErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -773,6 +825,8 @@ export const createTenant = <ThrowOnError extends boolean = false>(options?: Opt
 
 /**
  * Get a tenant
+ *
+ * Answers one tenant, with its settings and the ids of its sub-tenants in the caller's reach. A tenant out of reach is 404.
  */
 export const getTenant = <ThrowOnError extends boolean = false>(options: Options<GetTenantData, ThrowOnError>): RequestResult<GetTenantResponses, GetTenantErrors, ThrowOnError> => (options.client ?? client).get<GetTenantResponses, GetTenantErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -783,7 +837,7 @@ export const getTenant = <ThrowOnError extends boolean = false>(options: Options
 /**
  * Update a tenant
  *
- * Needs the scope for the whole tenant.
+ * Changes the display name or the settings, and keeps what the body leaves out. The caller needs the scope for the whole tenant, not for a sub-tenant of it.
  */
 export const updateTenant = <ThrowOnError extends boolean = false>(options: Options<UpdateTenantData, ThrowOnError>): RequestResult<UpdateTenantResponses, UpdateTenantErrors, ThrowOnError> => (options.client ?? client).put<UpdateTenantResponses, UpdateTenantErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -796,7 +850,24 @@ export const updateTenant = <ThrowOnError extends boolean = false>(options: Opti
 });
 
 /**
+ * Set the limits of a tenant
+ *
+ * Platform administrators only. A limit below the current use removes nothing: it refuses what would be added. Other processes apply a change within 5 seconds.
+ */
+export const updateTenantLimits = <ThrowOnError extends boolean = false>(options: Options<UpdateTenantLimitsData, ThrowOnError>): RequestResult<UpdateTenantLimitsResponses, UpdateTenantLimitsErrors, ThrowOnError> => (options.client ?? client).put<UpdateTenantLimitsResponses, UpdateTenantLimitsErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
+    url: '/v1/tenants/{tenant_id}/limits',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
  * List the members of a tenant
+ *
+ * Lists the members of a tenant and of its sub-tenants, newest first. Invitations that were not accepted yet are listed as `pending`.
  */
 export const listMemberships = <ThrowOnError extends boolean = false>(options: Options<ListMembershipsData, ThrowOnError>): RequestResult<ListMembershipsResponses, ListMembershipsErrors, ThrowOnError> => (options.client ?? client).get<ListMembershipsResponses, ListMembershipsErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -832,6 +903,8 @@ export const deleteMembership = <ThrowOnError extends boolean = false>(options: 
 
 /**
  * Change a member's role
+ *
+ * Gives the member another role. The caller cannot give a role that exceeds their own (403), and a tenant keeps at least one owner (409).
  */
 export const updateMembership = <ThrowOnError extends boolean = false>(options: Options<UpdateMembershipData, ThrowOnError>): RequestResult<UpdateMembershipResponses, UpdateMembershipErrors, ThrowOnError> => (options.client ?? client).put<UpdateMembershipResponses, UpdateMembershipErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -844,7 +917,20 @@ export const updateMembership = <ThrowOnError extends boolean = false>(options: 
 });
 
 /**
+ * Get the limits and the usage of a tenant
+ *
+ * Shows how much of each limit the tenant uses now. Use it to see why a write was refused with `tenant_limit_reached`. Needs the scope for the whole tenant.
+ */
+export const getTenantUsage = <ThrowOnError extends boolean = false>(options: Options<GetTenantUsageData, ThrowOnError>): RequestResult<GetTenantUsageResponses, GetTenantUsageErrors, ThrowOnError> => (options.client ?? client).get<GetTenantUsageResponses, GetTenantUsageErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
+    url: '/v1/tenants/{tenant_id}/usage',
+    ...options
+});
+
+/**
  * List traces
+ *
+ * Lists traces, newest first: for each its root span, service, times and counts. Use it to find the trace whose spans you want to read.
  */
 export const listTraces = <ThrowOnError extends boolean = false>(options?: Options<ListTracesData, ThrowOnError>): RequestResult<ListTracesResponses, ListTracesErrors, ThrowOnError> => (options?.client ?? client).get<ListTracesResponses, ListTracesErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -870,7 +956,7 @@ export const ingestTraces = <ThrowOnError extends boolean = false>(options: Opti
 /**
  * List the spans of a trace
  *
- * By start time. 404 where nothing in reach has the trace.
+ * By start time. 404 where nothing in reach has the trace. Unknown query parameters are ignored.
  */
 export const listTraceSpans = <ThrowOnError extends boolean = false>(options: Options<ListTraceSpansData, ThrowOnError>): RequestResult<ListTraceSpansResponses, ListTraceSpansErrors, ThrowOnError> => (options.client ?? client).get<ListTraceSpansResponses, ListTraceSpansErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -892,7 +978,7 @@ export const listUsers = <ThrowOnError extends boolean = false>(options?: Option
 /**
  * Delete a user
  *
- * By themselves, by a platform administrator, or by an administrator who reaches all memberships that they accepted. Ends memberships and sessions and erases personal data. The email may register again, as a new user.
+ * By themselves, also before they accept the terms, by a platform administrator, or by an administrator who reaches all memberships that they accepted. Ends memberships and sessions and erases personal data. The email may register again, as a new user. Unknown query parameters are ignored.
  */
 export const deleteUser = <ThrowOnError extends boolean = false>(options: Options<DeleteUserData, ThrowOnError>): RequestResult<DeleteUserResponses, DeleteUserErrors, ThrowOnError> => (options.client ?? client).delete<DeleteUserResponses, DeleteUserErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -903,7 +989,7 @@ export const deleteUser = <ThrowOnError extends boolean = false>(options: Option
 /**
  * Get a user
  *
- * Yourself, without any scope; or a member of a tenant in your reach, who accepted the membership.
+ * Yourself, without any scope; or a member of a tenant in your reach, who accepted the membership. Unknown query parameters are ignored.
  */
 export const getUser = <ThrowOnError extends boolean = false>(options: Options<GetUserData, ThrowOnError>): RequestResult<GetUserResponses, GetUserErrors, ThrowOnError> => (options.client ?? client).get<GetUserResponses, GetUserErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -914,7 +1000,7 @@ export const getUser = <ThrowOnError extends boolean = false>(options: Options<G
 /**
  * Disable a user
  *
- * Their sessions end at once. Needs reach of all memberships that they accepted. Again: nothing changes.
+ * Ends the user's sessions at once and refuses their further calls. The caller must reach all memberships that the user has accepted. Idempotent: repeating the call changes nothing.
  */
 export const disableUser = <ThrowOnError extends boolean = false>(options: Options<DisableUserData, ThrowOnError>): RequestResult<DisableUserResponses, DisableUserErrors, ThrowOnError> => (options.client ?? client).post<DisableUserResponses, DisableUserErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -925,7 +1011,7 @@ export const disableUser = <ThrowOnError extends boolean = false>(options: Optio
 /**
  * Enable a user
  *
- * Again: nothing changes.
+ * Lets a disabled user work again, with the memberships that they had. Idempotent: repeating the call changes nothing.
  */
 export const enableUser = <ThrowOnError extends boolean = false>(options: Options<EnableUserData, ThrowOnError>): RequestResult<EnableUserResponses, EnableUserErrors, ThrowOnError> => (options.client ?? client).post<EnableUserResponses, EnableUserErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],

@@ -5,6 +5,11 @@ export type ClientOptions = {
     baseUrl: 'http://127.0.0.1:8080' | (string & {});
 };
 
+/**
+ * How the operation ended. `denied`: for lack of rights, or because the record does not exist in the reach of the actor.
+ */
+export type AuditOutcome = 'success' | 'failure' | 'denied';
+
 export type SearchCredentialsInput = {
     /**
      * Only records of this tenant. Left out or empty: of everything in reach.
@@ -29,11 +34,11 @@ export type SearchCredentialsInput = {
     /**
      * Only credentials of this kind.
      */
-    kind?: string | null;
+    kind?: CredentialKind | null;
     /**
-     * Only credentials of this status.
+     * Only credentials with this status.
      */
-    status?: string | null;
+    status?: CredentialStatus | null;
     /**
      * Only credentials of this service account or provider.
      */
@@ -59,14 +64,21 @@ export type SearchCredentialsInput = {
      */
     createdBefore?: string | null;
     /**
-     * How many at the most: 1 to 100.
+     * The largest number of records to answer: 1 to 100.
      */
     limit?: number;
     /**
-     * The `nextCursor` of the page before, with the same filters. Opaque.
+     * The `nextCursor` of the page before. Send the same filters with it. Opaque.
      */
     cursor?: string | null;
 };
+
+export type CredentialKind = 'api_key' | 'provider_secret' | 'signing_key';
+
+/**
+ * A credential is `expiring` when it works now and ends within 14 days.
+ */
+export type CredentialStatus = 'active' | 'expiring' | 'expired' | 'revoked';
 
 export type RevokeDerivedAccessInput = {
     /**
@@ -86,6 +98,8 @@ export type RevokeDerivedAccessInput = {
      */
     includeSource?: boolean;
 };
+
+export type GatewayStatus = 'active' | 'disabled' | 'deleted';
 
 export type CreateGatewayInput = {
     name: string;
@@ -127,6 +141,8 @@ export type UpdateGatewayInput = {
     sessionTtlSeconds?: number;
 };
 
+export type GatewaySessionStatus = 'active' | 'expired' | 'revoked';
+
 export type CreateGatewaySessionInput = {
     /**
      * Whom the session acts for: the caller, where left out. Another subject needs the scope `gateway_sessions:impersonate` wherever that subject belongs: a sub-tenant cannot act as an account or user of the whole tenant.
@@ -140,9 +156,14 @@ export type CreateGatewaySessionInput = {
      * Only these of the gateway's providers; all, where left out. A session grants at most 10,000 items, and 1 MiB of them as JSON: beyond it, 422.
      */
     providerIds?: Array<string> | null;
-    metadata?: {
-        [key: string]: unknown;
-    } | null;
+    metadata?: Metadata | null;
+};
+
+/**
+ * A free JSON object, at most 16 KiB when serialised. A set value replaces it whole.
+ */
+export type Metadata = {
+    [key: string]: unknown;
 };
 
 export type IntrospectGatewaySessionInput = {
@@ -156,9 +177,16 @@ export type IntrospectGatewaySessionInput = {
     token_type_hint?: string | null;
 };
 
+export type ManifestKind = 'agent' | 'gateway' | 'channel';
+
+/**
+ * The newest version is active.
+ */
+export type ManifestStatus = 'active' | 'superseded' | 'deleted';
+
 export type CreateManifestInput = {
     name: string;
-    kind: 'agent' | 'gateway' | 'channel';
+    kind: ManifestKind;
     spec: ManifestSpecInput;
     /**
      * The tenant of the record. Where it is left out: the caller's one tenant; a caller who has several must name one.
@@ -183,20 +211,7 @@ export type ManifestSpecInput = {
      * What it uses. While the manifest is active, observations of these are not unknown.
      */
     declares?: Array<DeclarationInput>;
-    /**
-     * Where people meet the agents.
-     */
-    channel?: {
-        /**
-         * Such as `slack`, `email` or `web`.
-         */
-        type: string;
-        /**
-         * Where it is: a URL, a room, a mailbox.
-         */
-        address?: string;
-        [key: string]: unknown | string | string | undefined;
-    };
+    channel?: ManifestChannel;
     /**
      * What sessions may use, of what the providers' inventories offer: whatever one of the entries covers. Where left out, all of it; where empty, nothing.
      */
@@ -209,14 +224,31 @@ export type ManifestSpecInput = {
  */
 export type DeclarationInput = {
     /**
-     * The provider's name, in any case, or its id.
+     * The provider's name, in any case, or its id. A name means the provider that has it in the manifest's own tenant or sub-tenant, or in the whole tenant. A provider of a sub-tenant is meant by its id alone in manifests of the whole tenant, and in whatever its gateways run under.
      */
     provider: string;
-    kind: 'model' | 'tool' | 'resource' | 'prompt' | 'agent' | 'channel';
+    kind: InventoryKind;
     /**
      * As agents call it. The variants of a model are one: its case, and the provider in front.
      */
     name: string;
+};
+
+export type InventoryKind = 'model' | 'tool' | 'resource' | 'prompt' | 'agent' | 'channel';
+
+/**
+ * Where people meet the agents.
+ */
+export type ManifestChannel = {
+    /**
+     * Such as `slack`, `email` or `web`.
+     */
+    type: string;
+    /**
+     * Where it is: a URL, a room, a mailbox.
+     */
+    address?: string;
+    [key: string]: unknown | string | string | undefined;
 };
 
 /**
@@ -224,13 +256,13 @@ export type DeclarationInput = {
  */
 export type Allowance = {
     /**
-     * The provider's name, in any case, or its id.
+     * The provider's name, in any case, or its id. A name means the provider that has it in the manifest's own tenant or sub-tenant, or in the whole tenant. A provider of a sub-tenant is meant by its id alone in manifests of the whole tenant, and in whatever its gateways run under.
      */
     provider: string;
     /**
      * Only items of this kind; every kind, where left out.
      */
-    kind?: 'model' | 'tool' | 'resource' | 'prompt' | 'agent' | 'channel';
+    kind?: InventoryKind;
     /**
      * Only items of these names, of a model all variants; all of them, where left out; none, where empty.
      */
@@ -262,9 +294,7 @@ export type UpdateProfileInput = {
      * Users only. Accepted terms cannot be taken back, only accepted anew.
      */
     terms?: TermsInput;
-    metadata?: {
-        [key: string]: unknown;
-    } | null;
+    metadata?: Metadata | null;
 };
 
 export type MarketingConsentInput = {
@@ -279,14 +309,16 @@ export type TermsInput = {
 };
 
 export type CreateOrganizationInput = {
-    organization: {
-        displayName: string;
-        /**
-         * The new tenant's. Made where it is left out.
-         */
-        id?: string | null;
-    };
+    organization: OrganizationInput;
     settings?: TenantSettingsInput;
+};
+
+export type OrganizationInput = {
+    displayName: string;
+    /**
+     * How the id of the new tenant begins, for example `rockets` for `rockets-7k2m9x4p1q`: the service adds `-` and ten random characters, so nobody can take an id that somebody else expects to be free. Left out: the whole id is generated.
+     */
+    id?: string | null;
 };
 
 /**
@@ -295,32 +327,40 @@ export type CreateOrganizationInput = {
 export type TenantSettingsInput = {
     captureContent?: boolean;
     spanRetentionDays?: number | null;
+    auditReads?: boolean;
 };
 
 /**
  * Passwords are never accepted: the identity provider handles credentials.
  */
 export type RegisterInput = {
-    user: {
-        /**
-         * Matched without regard to case.
-         */
-        email: string;
-        displayName?: string | null;
-        /**
-         * Terms that are not mentioned are not accepted.
-         */
-        terms?: TermsInput | null;
-        marketingConsent?: MarketingConsentInput | null;
-    };
+    user: RegistrationUserInput;
     /**
      * Where the registration came from, such as `saas_registration`.
      */
     source?: string | null;
-    metadata?: {
-        [key: string]: unknown;
-    } | null;
+    metadata?: Metadata | null;
 };
+
+export type RegistrationUserInput = {
+    /**
+     * Matched without regard to case.
+     */
+    email: string;
+    displayName?: string | null;
+    /**
+     * Terms that are not mentioned are not accepted.
+     */
+    terms?: TermsInput | null;
+    marketingConsent?: MarketingConsentInput | null;
+};
+
+/**
+ * `claimed`: somebody works on it until the lease ends; then it is open again.
+ */
+export type OperatorTaskStatus = 'open' | 'claimed' | 'running' | 'succeeded' | 'failed' | 'cancelled';
+
+export type OperatorTaskKind = 'review_observation' | 'sync_inventory' | 'rotate_credential' | 'adopt_provider' | 'review_cardinality';
 
 export type CancelOperatorTaskInput = {
     /**
@@ -349,17 +389,22 @@ export type CompleteOperatorTaskInput = {
 
 export type TaskOutcome = 'approved' | 'rejected' | 'ignored' | 'adopted' | 'dismissed' | 'rotated' | 'pruned' | 'acknowledged';
 
+export type ProviderKind = 'llm' | 'mcp' | 'agent_runtime' | 'channel' | 'other';
+
+/**
+ * `discovered`: seen in traffic, but nobody has declared it.
+ */
+export type ProviderStatus = 'discovered' | 'active' | 'disabled' | 'deleted';
+
 export type CreateProviderInput = {
     name: string;
     displayName?: string | null;
     description?: string | null;
-    kind: 'llm' | 'mcp' | 'agent_runtime' | 'channel' | 'other';
+    kind: ProviderKind;
     baseUrl?: string | null;
     status?: 'active' | 'disabled';
     syncIntervalSeconds?: number | null;
-    metadata?: {
-        [key: string]: unknown;
-    } | null;
+    metadata?: Metadata | null;
     /**
      * The tenant of the record. Where it is left out: the caller's one tenant; a caller who has several must name one.
      */
@@ -377,7 +422,7 @@ export type UpdateProviderInput = {
     name?: string;
     displayName?: string | null;
     description?: string | null;
-    kind?: 'llm' | 'mcp' | 'agent_runtime' | 'channel' | 'other';
+    kind?: ProviderKind;
     /**
      * A change of its origin detaches the credential: it is revoked and erased.
      */
@@ -387,9 +432,7 @@ export type UpdateProviderInput = {
      */
     status?: 'active' | 'disabled';
     syncIntervalSeconds?: number | null;
-    metadata?: {
-        [key: string]: unknown;
-    } | null;
+    metadata?: Metadata | null;
 };
 
 export type PutProviderCredentialInput = {
@@ -416,8 +459,10 @@ export type PutProviderCredentialInput = {
     standby?: boolean;
 };
 
+export type InventoryStatus = 'available' | 'missing' | 'retired' | 'blocked';
+
 export type CreateInventoryItemInput = {
-    kind: 'model' | 'tool' | 'resource' | 'prompt' | 'agent' | 'channel';
+    kind: InventoryKind;
     /**
      * As agents call it, without spaces around it, control characters and invisible ones, and not a lone `*`.
      */
@@ -426,9 +471,7 @@ export type CreateInventoryItemInput = {
     description?: string | null;
     status?: 'available' | 'retired' | 'blocked';
     schemaDigest?: string | null;
-    attributes?: {
-        [key: string]: unknown;
-    } | null;
+    attributes?: Metadata | null;
 };
 
 /**
@@ -438,10 +481,12 @@ export type UpdateInventoryItemInput = {
     title?: string | null;
     description?: string | null;
     status?: 'available' | 'retired' | 'blocked';
-    attributes?: {
-        [key: string]: unknown;
-    } | null;
+    attributes?: Metadata | null;
 };
+
+export type RecommendationStatus = 'open' | 'applied' | 'dismissed' | 'superseded';
+
+export type RecommendationKind = 'register_item' | 'retire_item' | 'block_item' | 'adopt_provider' | 'accept_drift' | 'rotate_credential';
 
 export type ApplyRecommendationsInput = {
     /**
@@ -451,7 +496,7 @@ export type ApplyRecommendationsInput = {
     /**
      * Only recommendations of these kinds.
      */
-    kinds?: Array<'register_item' | 'retire_item' | 'block_item' | 'adopt_provider' | 'accept_drift' | 'rotate_credential'> | null;
+    kinds?: Array<RecommendationKind> | null;
     /**
      * Show what would change, and change nothing.
      */
@@ -461,6 +506,8 @@ export type ApplyRecommendationsInput = {
 export type DismissRecommendationInput = {
     reason: string;
 };
+
+export type RuntimeObservationStatus = 'open' | 'approved' | 'rejected' | 'ignored' | 'resolved';
 
 /**
  * Left out keeps, null clears, a value sets.
@@ -480,9 +527,11 @@ export type ReviewRuntimeObservationInput = {
     /**
      * approved: its recommendation may be applied (by `{}` where the reviewer reaches all of the place where the provider stands). rejected: it must not be used; the recommendation is dismissed unless it rests on others too, and the next sighting reopens it with a `block_item`. ignored: it stays as it is, quietly.
      */
-    decision: 'approved' | 'rejected' | 'ignored';
+    decision: ReviewDecision;
     note?: string | null;
 };
+
+export type ReviewDecision = 'approved' | 'rejected' | 'ignored';
 
 export type CreateServiceAccountInput = {
     name: string;
@@ -499,11 +548,13 @@ export type CreateServiceAccountInput = {
      * The sub-tenant of the record; none where it is left out.
      */
     subTenantId?: string | null;
+    /**
+     * `always`: the tenant must be new, so the account joins nobody else (409 `tenant_exists`). `never`: the tenant and sub-tenant must exist (422). `if_missing`, or left out: what is missing is created.
+     */
+    createTenant?: 'if_missing' | 'always' | 'never' | null;
     description?: string | null;
     status?: 'active' | 'disabled';
-    metadata?: {
-        [key: string]: unknown;
-    } | null;
+    metadata?: Metadata | null;
     /**
      * Only platform administrators may set it: keys of such an account count in every tenant.
      */
@@ -532,15 +583,13 @@ export type SearchServiceAccountsInput = {
      */
     query?: string | null;
     /**
-     * Only accounts of this status; deleted ones are shown by it alone.
+     * Only accounts with this status. Deleted accounts are listed with `deleted` only.
      */
-    status?: string | null;
+    status?: ServiceAccountStatus | null;
     /**
      * Only accounts whose metadata has these top-level values, at most 20.
      */
-    metadata?: {
-        [key: string]: unknown;
-    } | null;
+    metadata?: Metadata | null;
     /**
      * Only accounts made after this time.
      */
@@ -550,14 +599,19 @@ export type SearchServiceAccountsInput = {
      */
     createdBefore?: string | null;
     /**
-     * How many at the most: 1 to 100.
+     * The largest number of records to answer: 1 to 100.
      */
     limit?: number;
     /**
-     * The `nextCursor` of the page before, with the same filters. Opaque.
+     * The `nextCursor` of the page before. Send the same filters with it. Opaque.
      */
     cursor?: string | null;
 };
+
+/**
+ * Keys and sessions work only while the account is active.
+ */
+export type ServiceAccountStatus = 'active' | 'disabled' | 'deleted';
 
 /**
  * Left out keeps, null clears, a value sets.
@@ -565,9 +619,7 @@ export type SearchServiceAccountsInput = {
 export type UpdateServiceAccountInput = {
     displayName?: string | null;
     description?: string | null;
-    metadata?: {
-        [key: string]: unknown;
-    } | null;
+    metadata?: Metadata | null;
 };
 
 export type CreateKeyInput = {
@@ -615,6 +667,54 @@ export type UpdateTenantInput = {
     settings?: TenantSettingsInput;
 };
 
+/**
+ * A field that is left out keeps its limit, null restores the default, a value sets the limit.
+ */
+export type TenantLimitsInput = {
+    /**
+     * Requests with the API keys of the tenant in the current minute. Several processes on one database count together.
+     */
+    requestsPerMinute?: number | null;
+    /**
+     * Bytes of spans and manifests, as they are stored. At the limit, spans and manifests are refused; removing traces makes room.
+     */
+    storedBytes?: number | null;
+    /**
+     * Service accounts that are not deleted.
+     */
+    serviceAccounts?: number | null;
+    /**
+     * API keys that are neither revoked nor expired.
+     */
+    apiKeys?: number | null;
+    /**
+     * Providers that are not deleted, discovered ones included.
+     */
+    providers?: number | null;
+    /**
+     * Inventory items of all providers. A sync that would exceed the limit fails and changes nothing.
+     */
+    inventoryItems?: number | null;
+    /**
+     * Gateways that are not deleted.
+     */
+    gateways?: number | null;
+    /**
+     * Gateway sessions that are active.
+     */
+    openSessions?: number | null;
+};
+
+/**
+ * A named set of scopes within one tenant or sub-tenant.
+ */
+export type Role = 'owner' | 'admin' | 'operator' | 'viewer';
+
+/**
+ * `pending`: the user has not accepted it. Until then it grants nothing, and the tenant sees nothing of the user.
+ */
+export type MembershipStatus = 'pending' | 'active';
+
 export type CreateMembershipInput = {
     /**
      * Anybody's: the answer does not tell whether it is registered.
@@ -631,16 +731,16 @@ export type CreateMembershipInput = {
 };
 
 /**
- * A named set of scopes within one tenant or sub-tenant.
- */
-export type Role = 'owner' | 'admin' | 'operator' | 'viewer';
-
-/**
  * Left out keeps, a value sets.
  */
 export type UpdateMembershipInput = {
     role?: Role;
 };
+
+/**
+ * `pending_terms`: may only accept the terms. `pending_identity`: has never signed in.
+ */
+export type UserStatus = 'pending_terms' | 'pending_identity' | 'active' | 'disabled' | 'deleted';
 
 /**
  * One page of a list.
@@ -666,17 +766,7 @@ export type AuditEvent = {
      * The sub-tenant that the record belongs to; null where it belongs to the tenant as a whole.
      */
     subTenantId: string | null;
-    /**
-     * Who did it. `anonymous` registers; `system` is the service itself.
-     */
-    actor: {
-        type: 'service_account' | 'user' | 'anonymous' | 'system';
-        id: string | null;
-        /**
-         * A service account's own tenant: its id is unique there only.
-         */
-        tenantId: string | null;
-    };
+    actor: AuditActor;
     /**
      * How the actor proved who they are.
      */
@@ -686,14 +776,11 @@ export type AuditEvent = {
      */
     keyId: string | null;
     /**
-     * The operationId.
+     * The operationId, or what the service itself did. `further_refusals` and `further_reads` count the refusals and reads of a tenant beyond 1,000 different ones in a minute.
      */
     operation: string;
-    target: {
-        type: string;
-        id: string;
-    } | null;
-    outcome: 'success' | 'failure' | 'denied';
+    target: AuditTarget | null;
+    outcome: AuditOutcome;
     /**
      * The `code` of a refusal.
      */
@@ -703,19 +790,48 @@ export type AuditEvent = {
      */
     changedFields: Array<string>;
     /**
-     * 1; for refusals how many of one actor, operation and reason there were in that minute.
+     * 1; for refusals how many of one actor, operation and reason there were in that minute, for reads how many of one actor, operation and target.
      */
     count: number;
+    /**
+     * The service's own id of the request; empty where the service acted by itself.
+     */
     requestId: string;
     /**
-     * RFC 3339, UTC, milliseconds.
+     * The id that the caller sent in X-Request-Id; absent where they sent none. It may name several requests.
      */
-    createdAt: string;
+    callerRequestId?: string;
+    createdAt: Timestamp;
     /**
      * The same: events do not change.
      */
-    updatedAt: string;
+    updatedAt: Timestamp;
 };
+
+/**
+ * Who did it. `anonymous` registers; `system` is the service itself.
+ */
+export type AuditActor = {
+    type: 'service_account' | 'user' | 'anonymous' | 'system';
+    id: string | null;
+    /**
+     * A service account's own tenant: its id is unique there only.
+     */
+    tenantId: string | null;
+};
+
+/**
+ * The record that it was done to.
+ */
+export type AuditTarget = {
+    type: string;
+    id: string;
+};
+
+/**
+ * RFC 3339, UTC, milliseconds.
+ */
+export type Timestamp = string;
 
 /**
  * A refusal, as RFC 9457 describes it.
@@ -744,7 +860,7 @@ export type Problem = {
     /**
      * The stable reason, for programs.
      */
-    code: 'credentials_ambiguous' | 'request_malformed' | 'credentials_missing' | 'credentials_invalid' | 'scope_missing' | 'tenant_forbidden' | 'self_service_off' | 'user_required' | 'platform_administrator_required' | 'grant_exceeds_own' | 'registration_required' | 'email_unverified' | 'identity_conflict' | 'terms_required' | 'user_disabled' | 'user_out_of_reach' | 'ingest_tenant_ambiguous' | 'route_not_found' | 'audit_event_not_found' | 'gateway_not_found' | 'gateway_session_not_found' | 'inventory_item_not_found' | 'key_not_found' | 'manifest_not_found' | 'membership_not_found' | 'operator_task_not_found' | 'provider_not_found' | 'provider_credential_not_found' | 'recommendation_not_found' | 'runtime_observation_not_found' | 'service_account_not_found' | 'tenant_not_found' | 'trace_not_found' | 'user_not_found' | 'method_not_allowed' | 'ambiguous_id' | 'id_taken' | 'name_taken' | 'gateway_not_active' | 'key_not_active' | 'last_owner' | 'manifest_in_use' | 'idempotency_answer_unreadable' | 'idempotency_key_in_use' | 'invitation_expired' | 'invitation_void' | 'membership_accepted' | 'membership_exists' | 'operator_task_claimed' | 'operator_task_not_open' | 'operator_task_not_done' | 'organization_exists' | 'provider_in_use' | 'provider_not_syncable' | 'sync_running' | 'recommendation_not_open' | 'recommendation_not_applied' | 'recommendation_built_on' | 'session_limit_reached' | 'service_account_not_active' | 'user_not_active' | 'precondition_failed' | 'body_too_large' | 'media_type_unsupported' | 'rate_limited' | 'internal_error' | 'sync_failed' | 'database_unavailable' | 'service_unavailable' | 'outcome_unknown' | 'identity_provider_unavailable';
+    code: 'credentials_ambiguous' | 'request_malformed' | 'credentials_missing' | 'credentials_invalid' | 'scope_missing' | 'tenant_forbidden' | 'self_service_off' | 'user_required' | 'platform_administrator_required' | 'grant_exceeds_own' | 'registration_required' | 'email_unverified' | 'identity_conflict' | 'terms_required' | 'user_disabled' | 'user_out_of_reach' | 'ingest_tenant_ambiguous' | 'route_not_found' | 'audit_event_not_found' | 'gateway_not_found' | 'gateway_session_not_found' | 'inventory_item_not_found' | 'key_not_found' | 'manifest_not_found' | 'membership_not_found' | 'operator_task_not_found' | 'provider_not_found' | 'provider_credential_not_found' | 'recommendation_not_found' | 'runtime_observation_not_found' | 'service_account_not_found' | 'tenant_not_found' | 'trace_not_found' | 'user_not_found' | 'method_not_allowed' | 'ambiguous_id' | 'id_taken' | 'name_taken' | 'gateway_not_active' | 'key_not_active' | 'last_owner' | 'manifest_in_use' | 'idempotency_answer_unreadable' | 'idempotency_key_in_use' | 'invitation_expired' | 'invitation_void' | 'membership_accepted' | 'membership_exists' | 'operator_task_claimed' | 'operator_task_not_open' | 'operator_task_not_done' | 'organization_exists' | 'provider_in_use' | 'provider_not_syncable' | 'sync_running' | 'recommendation_not_open' | 'recommendation_not_applied' | 'recommendation_built_on' | 'session_limit_reached' | 'service_account_not_active' | 'tenant_exists' | 'tenant_limit_reached' | 'user_not_active' | 'precondition_failed' | 'body_too_large' | 'media_type_unsupported' | 'rate_limited' | 'internal_error' | 'sync_failed' | 'database_unavailable' | 'service_unavailable' | 'outcome_unknown' | 'identity_provider_unavailable';
     /**
      * The scope that is missing (403 `scope_missing`).
      */
@@ -806,7 +922,7 @@ export type AuditVerification = {
     /**
      * When that head was signed, in whole seconds, as it says itself (`iat`). Null where there is none, or what stands there is no head.
      */
-    sealedAt: string | null;
+    sealedAt: Timestamp | null;
     /**
      * Events that wait to be sealed, usually for less than a second; counted up to 10,000.
      */
@@ -836,7 +952,8 @@ export type AuditFault = {
     /**
      * `changed`: the event is not as it was sealed.
      * `removed`: the event, or its link, is gone.
-     * `inserted`: the event was never sealed, and does not wait to be; or its link stands where the chain has none.
+     * `inserted`: the event is in no chain, and does not wait to be sealed; or a link stands where the chain has none.
+     * `forged`: the event is in no chain, and the service did not write it as it is: its MAC is missing or wrong.
      * `swapped`: two rows stand in each other's place; each of them is named.
      * `tail_removed`: the chain ends before a head that was signed, or that this server has seen.
      * `recomputed`: the chain has another hash than the one that was signed, or that this server has seen.
@@ -845,7 +962,7 @@ export type AuditFault = {
      * `head_forged`: a head that was not signed by this service, or not for this place.
      * `head_unverifiable`: the newest head was signed by a key that QM_SECRET_KEY does not open.
      */
-    kind: 'changed' | 'removed' | 'inserted' | 'swapped' | 'tail_removed' | 'recomputed' | 'link_changed' | 'unsigned' | 'head_forged' | 'head_unverifiable';
+    kind: 'changed' | 'removed' | 'inserted' | 'forged' | 'swapped' | 'tail_removed' | 'recomputed' | 'link_changed' | 'unsigned' | 'head_forged' | 'head_unverifiable';
     /**
      * Where in the chain, from 1 on; null where the fault is in no place of it.
      */
@@ -884,7 +1001,7 @@ export type Credential = {
      * The sub-tenant that the record belongs to; null where it belongs to the tenant as a whole.
      */
     subTenantId: string | null;
-    kind: 'api_key' | 'provider_secret' | 'signing_key';
+    kind: CredentialKind;
     name: string | null;
     ownerType: 'service_account' | 'provider' | 'platform';
     /**
@@ -899,15 +1016,12 @@ export type Credential = {
      * What an API key may do. Empty for other kinds.
      */
     scopes: Array<Scope>;
-    /**
-     * An active one that ends within 14 days is expiring.
-     */
-    status: 'active' | 'expiring' | 'expired' | 'revoked';
-    expiresAt: string | null;
+    status: CredentialStatus;
+    expiresAt: Timestamp | null;
     /**
      * To the minute.
      */
-    lastUsedAt: string | null;
+    lastUsedAt: Timestamp | null;
     /**
      * `user:<id>` or `service_account:<tenant>/<id>`; null where the service made it.
      */
@@ -916,7 +1030,7 @@ export type Credential = {
      * The id of the API key that made this key. Null where a user or the service made it.
      */
     createdByKey: string | null;
-    revokedAt: string | null;
+    revokedAt: Timestamp | null;
     /**
      * How many keys this one followed.
      */
@@ -929,14 +1043,8 @@ export type Credential = {
      * The request header that a provider's secret goes in. null for other kinds.
      */
     header: string | null;
-    /**
-     * RFC 3339, UTC, milliseconds.
-     */
-    createdAt: string;
-    /**
-     * RFC 3339, UTC, milliseconds.
-     */
-    updatedAt: string;
+    createdAt: Timestamp;
+    updatedAt: Timestamp;
 };
 
 /**
@@ -987,23 +1095,15 @@ export type DerivedAccess = {
      * Whether it derives from the source only through a rotation by somebody else: a key that replaced a derived key, or what was made with such a key.
      */
     isSuccessor: boolean;
-    expiresAt: string | null;
-    /**
-     * RFC 3339, UTC, milliseconds.
-     */
-    createdAt: string;
+    expiresAt: Timestamp | null;
+    createdAt: Timestamp;
 };
 
 /**
  * How many records of each kind were revoked.
  */
 export type RevokedDerivedAccess = {
-    revoked: {
-        api_key: number;
-        gateway_session: number;
-        invitation: number;
-        membership: number;
-    };
+    revoked: RevokedCounts;
     /**
      * Memberships and invitations of a role beyond your own, and those of the last owner of a tenant.
      */
@@ -1012,6 +1112,16 @@ export type RevokedDerivedAccess = {
      * False: there is more. Repeat the call.
      */
     isComplete: boolean;
+};
+
+/**
+ * How many records of each kind were revoked.
+ */
+export type RevokedCounts = {
+    api_key: number;
+    gateway_session: number;
+    invitation: number;
+    membership: number;
 };
 
 /**
@@ -1044,7 +1154,7 @@ export type Gateway = {
     name: string;
     displayName: string | null;
     url: string | null;
-    status: 'active' | 'disabled' | 'deleted';
+    status: GatewayStatus;
     /**
      * The providers that agents may reach through it, of its tenant; a sub-tenant's gateway has none of other sub-tenants.
      */
@@ -1057,14 +1167,8 @@ export type Gateway = {
      * How long its sessions last, unless they ask for less; never more.
      */
     sessionTtlSeconds: number;
-    /**
-     * RFC 3339, UTC, milliseconds.
-     */
-    createdAt: string;
-    /**
-     * RFC 3339, UTC, milliseconds.
-     */
-    updatedAt: string;
+    createdAt: Timestamp;
+    updatedAt: Timestamp;
 };
 
 /**
@@ -1100,16 +1204,13 @@ export type GatewaySessionSummary = {
      * Who opened it for the subject, where that was somebody else.
      */
     actor: string | null;
-    status: 'active' | 'expired' | 'revoked';
-    /**
-     * RFC 3339, UTC, milliseconds.
-     */
-    issuedAt: string;
+    status: GatewaySessionStatus;
+    issuedAt: Timestamp;
     /**
      * Never later than the end of the API key that opened the session. Earlier than in the token where that key was rotated since: introspection tells.
      */
-    expiresAt: string;
-    revokedAt: string | null;
+    expiresAt: Timestamp;
+    revokedAt: Timestamp | null;
     /**
      * Why it was revoked. gateway_ended: the gateway was disabled or deleted. principal_ended: its subject, or who opened it, lost access. key_ended: the API key that opened it was revoked, or rotated without an overlap. item_blocked: something that it grants was blocked. Null for a session that is not revoked.
      */
@@ -1123,20 +1224,9 @@ export type GatewaySessionSummary = {
      * How many items the session grants.
      */
     grantedItems: number;
-    /**
-     * A free JSON object, at most 16 KiB when serialised. A set value replaces it whole.
-     */
-    metadata: {
-        [key: string]: unknown;
-    };
-    /**
-     * RFC 3339, UTC, milliseconds.
-     */
-    createdAt: string;
-    /**
-     * RFC 3339, UTC, milliseconds.
-     */
-    updatedAt: string;
+    metadata: Metadata;
+    createdAt: Timestamp;
+    updatedAt: Timestamp;
 };
 
 /**
@@ -1161,16 +1251,13 @@ export type CreatedGatewaySession = {
      * Who opened it for the subject, where that was somebody else.
      */
     actor: string | null;
-    status: 'active' | 'expired' | 'revoked';
-    /**
-     * RFC 3339, UTC, milliseconds.
-     */
-    issuedAt: string;
+    status: GatewaySessionStatus;
+    issuedAt: Timestamp;
     /**
      * Never later than the end of the API key that opened the session. Earlier than in the token where that key was rotated since: introspection tells.
      */
-    expiresAt: string;
-    revokedAt: string | null;
+    expiresAt: Timestamp;
+    revokedAt: Timestamp | null;
     /**
      * Why it was revoked. gateway_ended: the gateway was disabled or deleted. principal_ended: its subject, or who opened it, lost access. key_ended: the API key that opened it was revoked, or rotated without an overlap. item_blocked: something that it grants was blocked. Null for a session that is not revoked.
      */
@@ -1184,20 +1271,9 @@ export type CreatedGatewaySession = {
      * How many items the session grants.
      */
     grantedItems: number;
-    /**
-     * A free JSON object, at most 16 KiB when serialised. A set value replaces it whole.
-     */
-    metadata: {
-        [key: string]: unknown;
-    };
-    /**
-     * RFC 3339, UTC, milliseconds.
-     */
-    createdAt: string;
-    /**
-     * RFC 3339, UTC, milliseconds.
-     */
-    updatedAt: string;
+    metadata: Metadata;
+    createdAt: Timestamp;
+    updatedAt: Timestamp;
     grants: Array<Grant>;
     /**
      * A JWT (ES256, typ `qm-session+jwt`, aud the gateway) that gateways verify offline. Shown this once.
@@ -1212,10 +1288,12 @@ export type CreatedGatewaySession = {
 export type Grant = {
     providerId: string;
     providerName: string;
-    items: Array<{
-        kind: 'model' | 'tool' | 'resource' | 'prompt' | 'agent' | 'channel';
-        name: string;
-    }>;
+    items: Array<GrantedItem>;
+};
+
+export type GrantedItem = {
+    kind: InventoryKind;
+    name: string;
 };
 
 /**
@@ -1261,26 +1339,23 @@ export type ActiveGatewaySession = {
     tenant_id: string;
     sub_tenant_id?: string;
     /**
-     * Who opened the session for the subject, where that was somebody else (RFC 8693).
+     * Who opened the session for the subject, if that was somebody else (RFC 8693).
      */
-    act?: {
-        /**
-         * `user:<id>` or `service_account:<tenant>/<id>`.
-         */
-        sub: string;
-    };
+    act?: TokenActor;
     gateway_id: string;
     session_id: string;
     /**
      * What the session was granted and is allowed still: never more than its token says.
      */
     grants: Array<Grant>;
+    metadata: Metadata;
+};
+
+export type TokenActor = {
     /**
-     * A free JSON object, at most 16 KiB when serialised. A set value replaces it whole.
+     * `user:<id>` or `service_account:<tenant>/<id>`.
      */
-    metadata: {
-        [key: string]: unknown;
-    };
+    sub: string;
 };
 
 /**
@@ -1305,16 +1380,13 @@ export type GatewaySession = {
      * Who opened it for the subject, where that was somebody else.
      */
     actor: string | null;
-    status: 'active' | 'expired' | 'revoked';
-    /**
-     * RFC 3339, UTC, milliseconds.
-     */
-    issuedAt: string;
+    status: GatewaySessionStatus;
+    issuedAt: Timestamp;
     /**
      * Never later than the end of the API key that opened the session. Earlier than in the token where that key was rotated since: introspection tells.
      */
-    expiresAt: string;
-    revokedAt: string | null;
+    expiresAt: Timestamp;
+    revokedAt: Timestamp | null;
     /**
      * Why it was revoked. gateway_ended: the gateway was disabled or deleted. principal_ended: its subject, or who opened it, lost access. key_ended: the API key that opened it was revoked, or rotated without an overlap. item_blocked: something that it grants was blocked. Null for a session that is not revoked.
      */
@@ -1328,20 +1400,9 @@ export type GatewaySession = {
      * How many items the session grants.
      */
     grantedItems: number;
-    /**
-     * A free JSON object, at most 16 KiB when serialised. A set value replaces it whole.
-     */
-    metadata: {
-        [key: string]: unknown;
-    };
-    /**
-     * RFC 3339, UTC, milliseconds.
-     */
-    createdAt: string;
-    /**
-     * RFC 3339, UTC, milliseconds.
-     */
-    updatedAt: string;
+    metadata: Metadata;
+    createdAt: Timestamp;
+    updatedAt: Timestamp;
     grants: Array<Grant>;
 };
 
@@ -1362,7 +1423,7 @@ export type SessionGrantPage = {
 export type SessionGrant = {
     providerId: string;
     providerName: string;
-    kind: 'model' | 'tool' | 'resource' | 'prompt' | 'agent' | 'channel';
+    kind: InventoryKind;
     name: string;
 };
 
@@ -1391,15 +1452,12 @@ export type Manifest = {
      */
     subTenantId: string | null;
     name: string;
-    kind: 'agent' | 'gateway' | 'channel';
+    kind: ManifestKind;
     /**
      * 1 for the first of its name and kind in its tenant and sub-tenant.
      */
     version: number;
-    /**
-     * The newest version is active.
-     */
-    status: 'active' | 'superseded' | 'deleted';
+    status: ManifestStatus;
     /**
      * `sha256:` and the digest of the RFC 8785 form of `spec`.
      */
@@ -1409,14 +1467,8 @@ export type Manifest = {
      * `user:<id>` or `service_account:<tenant>/<id>`.
      */
     createdBy: string;
-    /**
-     * RFC 3339, UTC, milliseconds.
-     */
-    createdAt: string;
-    /**
-     * RFC 3339, UTC, milliseconds.
-     */
-    updatedAt: string;
+    createdAt: Timestamp;
+    updatedAt: Timestamp;
 };
 
 /**
@@ -1435,10 +1487,10 @@ export type ManifestSpec = {
  */
 export type Declaration = {
     /**
-     * The provider's name, in any case, or its id.
+     * The provider's name, in any case, or its id. A name means the provider that has it in the manifest's own tenant or sub-tenant, or in the whole tenant. A provider of a sub-tenant is meant by its id alone in manifests of the whole tenant, and in whatever its gateways run under.
      */
     provider: string;
-    kind: 'model' | 'tool' | 'resource' | 'prompt' | 'agent' | 'channel';
+    kind: InventoryKind;
     /**
      * As agents call it. The variants of a model are one: its case, and the provider in front.
      */
@@ -1483,23 +1535,14 @@ export type Membership = {
      */
     email: string;
     role: Role;
-    /**
-     * pending: it waits for its user to accept, and until then gives nothing and shows nobody anything of them.
-     */
-    status: 'pending' | 'active';
-    acceptedAt: string | null;
+    status: MembershipStatus;
+    acceptedAt: Timestamp | null;
     /**
      * When a pending membership can no longer be accepted: after 14 days, or earlier with the API key that offered it. Null once it is accepted.
      */
-    expiresAt: string | null;
-    /**
-     * RFC 3339, UTC, milliseconds.
-     */
-    createdAt: string;
-    /**
-     * RFC 3339, UTC, milliseconds.
-     */
-    updatedAt: string;
+    expiresAt: Timestamp | null;
+    createdAt: Timestamp;
+    updatedAt: Timestamp;
 };
 
 export type Profile = User | ServiceAccount;
@@ -1513,29 +1556,14 @@ export type User = {
      * Null once the user is deleted.
      */
     email: string | null;
-    displayName: string | null;
     /**
-     * pending_terms: may do nothing but accept the terms. pending_identity: never signed in.
+     * Until the first sign-in, what the registration said.
      */
-    status: 'pending_terms' | 'pending_identity' | 'active' | 'disabled' | 'deleted';
+    displayName: string | null;
+    status: UserStatus;
     platformAdministrator: boolean;
-    terms: {
-        termsVersion: string | null;
-        privacyVersion: string | null;
-        /**
-         * What a registration says counts from the first sign-in, which proves the email; before that: false.
-         */
-        accepted: boolean;
-        acceptedAt: string | null;
-    };
-    marketingConsent: {
-        /**
-         * What a registration says counts from the first sign-in; before that: false.
-         */
-        optedIn: boolean;
-        consentVersion: string | null;
-        changedAt: string | null;
-    };
+    terms: UserTerms;
+    marketingConsent: UserMarketingConsent;
     /**
      * Where the registration came from; `invitation` for invited users.
      */
@@ -1543,41 +1571,51 @@ export type User = {
     /**
      * Those in the caller's reach; all of them to the user, who is shown here what waits to be accepted: the hundred that were offered last.
      */
-    memberships: Array<{
-        /**
-         * The tenant that the record belongs to.
-         */
-        tenantId: string;
-        /**
-         * The sub-tenant that the record belongs to; null where it belongs to the tenant as a whole.
-         */
-        subTenantId: string | null;
-        role: Role;
-        /**
-         * pending: it waits for its user to accept, and until then gives nothing and shows nobody anything of them.
-         */
-        status: 'pending' | 'active';
-    }>;
+    memberships: Array<UserMembership>;
     locale: string | null;
     timeZone: string | null;
     /**
-     * A free JSON object, at most 16 KiB when serialised. A set value replaces it whole.
+     * A free JSON object. Until the first sign-in, what the registration said.
      */
-    metadata: {
-        [key: string]: unknown;
-    };
+    metadata: Metadata;
     /**
      * To the minute.
      */
-    lastSeenAt: string | null;
+    lastSeenAt: Timestamp | null;
+    createdAt: Timestamp;
+    updatedAt: Timestamp;
+};
+
+export type UserTerms = {
+    termsVersion: string | null;
+    privacyVersion: string | null;
     /**
-     * RFC 3339, UTC, milliseconds.
+     * Whether the user accepted them while signed in. A registration does not count, since anybody can register any email.
      */
-    createdAt: string;
+    accepted: boolean;
+    acceptedAt: Timestamp | null;
+};
+
+export type UserMarketingConsent = {
     /**
-     * RFC 3339, UTC, milliseconds.
+     * What the user chose while signed in; a registration does not count.
      */
-    updatedAt: string;
+    optedIn: boolean;
+    consentVersion: string | null;
+    changedAt: Timestamp | null;
+};
+
+export type UserMembership = {
+    /**
+     * The tenant that the record belongs to.
+     */
+    tenantId: string;
+    /**
+     * The sub-tenant that the record belongs to; null where it belongs to the tenant as a whole.
+     */
+    subTenantId: string | null;
+    role: Role;
+    status: MembershipStatus;
 };
 
 /**
@@ -1602,24 +1640,16 @@ export type ServiceAccount = {
     name: string;
     displayName: string | null;
     description: string | null;
-    /**
-     * Keys and sessions of an account that is not active do not work.
-     */
-    status: 'active' | 'disabled' | 'deleted';
+    status: ServiceAccountStatus;
     /**
      * Whether its keys count in every tenant.
      */
     platformAdministrator: boolean;
-    /**
-     * A free JSON object, at most 16 KiB when serialised. A set value replaces it whole.
-     */
-    metadata: {
-        [key: string]: unknown;
-    };
+    metadata: Metadata;
     /**
      * When one of its keys was last used, to the minute.
      */
-    lastUsedAt: string | null;
+    lastUsedAt: Timestamp | null;
     /**
      * All its keys, ended ones included.
      */
@@ -1631,15 +1661,9 @@ export type ServiceAccount = {
     /**
      * When the first of its working keys expires.
      */
-    soonestKeyExpiryAt: string | null;
-    /**
-     * RFC 3339, UTC, milliseconds.
-     */
-    createdAt: string;
-    /**
-     * RFC 3339, UTC, milliseconds.
-     */
-    updatedAt: string;
+    soonestKeyExpiryAt: Timestamp | null;
+    createdAt: Timestamp;
+    updatedAt: Timestamp;
 };
 
 /**
@@ -1661,17 +1685,15 @@ export type Tenant = {
     displayName: string | null;
     settings: TenantSettings;
     /**
+     * Whether a user created it for themselves (`create_organization`), and not a platform administrator.
+     */
+    selfService: boolean;
+    /**
      * Its sub-tenants in the caller's reach, the first thousand.
      */
     subTenantIds: Array<string>;
-    /**
-     * RFC 3339, UTC, milliseconds.
-     */
-    createdAt: string;
-    /**
-     * RFC 3339, UTC, milliseconds.
-     */
-    updatedAt: string;
+    createdAt: Timestamp;
+    updatedAt: Timestamp;
 };
 
 export type TenantSettings = {
@@ -1683,30 +1705,37 @@ export type TenantSettings = {
      * After how many days without a new span a trace is removed; null: never.
      */
     spanRetentionDays: number | null;
+    /**
+     * Whether the audit records who read traces, spans and the metadata of credentials. Reads of one caller, operation and record within a minute are one event with a count.
+     */
+    auditReads: boolean;
 };
 
 export type Registration = {
-    user: {
-        id: string;
-        email: string;
-        displayName: string | null;
-    };
-    registration: {
-        /**
-         * What is still missing: the terms, or a first sign-in.
-         */
-        status: 'pending_terms' | 'pending_identity';
-        /**
-         * RFC 3339, UTC, milliseconds.
-         */
-        receivedAt: string;
-    };
+    user: RegisteredUser;
+    registration: RegistrationProgress;
     /**
-     * Where to sign in; null where no identity provider is configured.
+     * Where to sign in. Null if no identity provider is configured.
      */
-    signIn: {
-        issuer: string;
-    } | null;
+    signIn: SignIn | null;
+};
+
+export type RegisteredUser = {
+    id: string;
+    email: string;
+    displayName: string | null;
+};
+
+export type RegistrationProgress = {
+    /**
+     * `pending_terms`: the terms were not accepted here. `pending_identity`: they were. Either way the first sign-in comes next, and then the terms.
+     */
+    status: 'pending_terms' | 'pending_identity';
+    receivedAt: Timestamp;
+};
+
+export type SignIn = {
+    issuer: string;
 };
 
 /**
@@ -1733,53 +1762,51 @@ export type OperatorTask = {
      * The sub-tenant that the record belongs to; null where it belongs to the tenant as a whole.
      */
     subTenantId: string | null;
-    kind: 'review_observation' | 'sync_inventory' | 'rotate_credential' | 'adopt_provider' | 'review_cardinality';
-    /**
-     * claimed: somebody has it, until the lease is over; then it is open again.
-     */
-    status: 'open' | 'claimed' | 'running' | 'succeeded' | 'failed' | 'cancelled';
+    kind: OperatorTaskKind;
+    status: OperatorTaskStatus;
     title: string;
-    /**
-     * What it is about. One open task for each subject and kind.
-     */
-    subject: {
-        type: 'runtime_observation' | 'provider' | 'credential' | 'tenant';
-        id: string;
-    };
+    subject: TaskSubject;
     /**
      * Who has it, or ended it: `user:<id>` or `service_account:<tenant>/<id>`. Of a task that ended because its subject needed it no more, who had it.
      */
     assignee: string | null;
     priority: 'low' | 'normal' | 'high';
-    dueAt: string | null;
+    dueAt: Timestamp | null;
     /**
      * Until when a claim, or a run, holds; then anybody may take it.
      */
-    leaseExpiresAt: string | null;
+    leaseExpiresAt: Timestamp | null;
     attempts: number;
     lastError: string | null;
     /**
      * How far a running task is.
      */
-    progress: {
-        phase: string;
-        done: number;
-        total: number | null;
-    } | null;
+    progress: TaskProgress | null;
     /**
      * What completing it decided. Null where it ended otherwise: it was cancelled, or its subject needed it no more.
      */
     outcome: TaskOutcome | null;
     note: string | null;
-    completedAt: string | null;
-    /**
-     * RFC 3339, UTC, milliseconds.
-     */
-    createdAt: string;
-    /**
-     * RFC 3339, UTC, milliseconds.
-     */
-    updatedAt: string;
+    completedAt: Timestamp | null;
+    createdAt: Timestamp;
+    updatedAt: Timestamp;
+};
+
+/**
+ * The record that a task is about. Each has one open task of each kind.
+ */
+export type TaskSubject = {
+    type: 'runtime_observation' | 'provider' | 'credential' | 'tenant';
+    id: string;
+};
+
+/**
+ * How far a running task is.
+ */
+export type TaskProgress = {
+    phase: string;
+    done: number;
+    total: number | null;
 };
 
 /**
@@ -1812,32 +1839,18 @@ export type Provider = {
     name: string;
     displayName: string | null;
     description: string | null;
-    kind: 'llm' | 'mcp' | 'agent_runtime' | 'channel' | 'other';
+    kind: ProviderKind;
     baseUrl: string | null;
-    /**
-     * `discovered`: first seen in traffic, declared by nobody.
-     */
-    status: 'discovered' | 'active' | 'disabled' | 'deleted';
+    status: ProviderStatus;
     /**
      * How the last sync went; unknown before the first.
      */
     health: 'unknown' | 'healthy' | 'failing';
-    inventorySyncedAt: string | null;
+    inventorySyncedAt: Timestamp | null;
     syncIntervalSeconds: number | null;
-    /**
-     * A free JSON object, at most 16 KiB when serialised. A set value replaces it whole.
-     */
-    metadata: {
-        [key: string]: unknown;
-    };
-    /**
-     * RFC 3339, UTC, milliseconds.
-     */
-    createdAt: string;
-    /**
-     * RFC 3339, UTC, milliseconds.
-     */
-    updatedAt: string;
+    metadata: Metadata;
+    createdAt: Timestamp;
+    updatedAt: Timestamp;
 };
 
 export type Inventory = {
@@ -1845,7 +1858,7 @@ export type Inventory = {
     /**
      * When the inventory was last synced; null: never.
      */
-    syncedAt: string | null;
+    syncedAt: Timestamp | null;
     items: Array<InventoryItem>;
     /**
      * Hand it in as `cursor` for the next page; null on the last.
@@ -1867,7 +1880,7 @@ export type InventoryItem = {
      * The sub-tenant that the record belongs to; null where it belongs to the tenant as a whole.
      */
     subTenantId: string | null;
-    kind: 'model' | 'tool' | 'resource' | 'prompt' | 'agent' | 'channel';
+    kind: InventoryKind;
     /**
      * Unique for its kind at the provider, as agents call it. Models are one in any case, and with or without the provider in front (`openai/gpt-5`).
      */
@@ -1877,38 +1890,21 @@ export type InventoryItem = {
     /**
      * available: may be used. missing: gone from the last sync. retired: no longer declared. blocked: must not be used.
      */
-    status: 'available' | 'missing' | 'retired' | 'blocked';
+    status: InventoryStatus;
     source: 'sync' | 'manifest' | 'recommendation' | 'manual';
     /**
      * `sha256:` and the digest of the item's definition, where it has one.
      */
     schemaDigest: string | null;
-    /**
-     * A free JSON object, at most 16 KiB when serialised. A set value replaces it whole.
-     */
-    attributes: {
-        [key: string]: unknown;
-    };
+    attributes: Metadata;
     /**
      * What the last sync found it changed to. Everything else here stays as it was accepted until somebody accepts the change.
      */
     drift: Drift | null;
-    /**
-     * RFC 3339, UTC, milliseconds.
-     */
-    firstSeenAt: string;
-    /**
-     * RFC 3339, UTC, milliseconds.
-     */
-    lastSeenAt: string;
-    /**
-     * RFC 3339, UTC, milliseconds.
-     */
-    createdAt: string;
-    /**
-     * RFC 3339, UTC, milliseconds.
-     */
-    updatedAt: string;
+    firstSeenAt: Timestamp;
+    lastSeenAt: Timestamp;
+    createdAt: Timestamp;
+    updatedAt: Timestamp;
 };
 
 /**
@@ -1921,16 +1917,8 @@ export type Drift = {
     schemaDigest: string | null;
     title: string | null;
     description: string | null;
-    /**
-     * A free JSON object, at most 16 KiB when serialised. A set value replaces it whole.
-     */
-    attributes: {
-        [key: string]: unknown;
-    };
-    /**
-     * RFC 3339, UTC, milliseconds.
-     */
-    detectedAt: string;
+    attributes: Metadata;
+    detectedAt: Timestamp;
 };
 
 /**
@@ -1958,104 +1946,96 @@ export type RuntimeObservation = {
      */
     subTenantId: string | null;
     providerId: string;
-    kind: 'model' | 'tool' | 'resource' | 'prompt' | 'agent' | 'channel';
+    kind: InventoryKind;
     name: string;
     /**
      * Whether no inventory item and no active manifest declares it.
      */
     unknown: boolean;
-    status: 'open' | 'approved' | 'rejected' | 'ignored' | 'resolved';
+    status: RuntimeObservationStatus;
     /**
      * In how many spans it was seen; 0: a sync alone reported it.
      */
     occurrences: number;
-    /**
-     * RFC 3339, UTC, milliseconds.
-     */
-    firstSeenAt: string;
-    /**
-     * RFC 3339, UTC, milliseconds.
-     */
-    lastSeenAt: string;
+    firstSeenAt: Timestamp;
+    lastSeenAt: Timestamp;
     lastTraceId: string | null;
     lastSpanId: string | null;
-    /**
-     * What the observation rests on.
-     */
-    evidence: {
-        /**
-         * Who used it: `service.name`, the first ten.
-         */
-        serviceNames: Array<string>;
-        /**
-         * Where the calls went: `server.address`, the first ten.
-         */
-        serverAddresses: Array<string>;
-        /**
-         * What was done: `gen_ai.operation.name` or the MCP method.
-         */
-        operations: Array<string>;
-        /**
-         * The service accounts and users that sent the spans, the last ten to come.
-         */
-        accounts: Array<string>;
-        /**
-         * How its name was written: variants of one model are one observation. The first ten.
-         */
-        names: Array<string>;
-        /**
-         * How many of the spans ended in an error.
-         */
-        errors: number;
-    };
-    /**
-     * How much it matters, and why.
-     */
-    risk: {
-        level: 'low' | 'medium' | 'high';
-        factors: Array<{
-            /**
-             * `rejected_again`: high: somebody rejected it, and it was seen again since. `blocked_item`: high: the inventory blocks it, and it is used all the same. `drift`: high: the provider changed its definition since it was accepted. `unknown_provider`: high: nobody declared its provider. `foreign_address`: high: calls went to an address that is not the provider's. `unknown_item`: medium: no inventory item and no active manifest declares it. `first_use`: medium: an account used the provider for the first time within the last week, others did before. `call_errors`: low: calls ended in an error.
-             */
-            factor: 'rejected_again' | 'blocked_item' | 'drift' | 'unknown_provider' | 'foreign_address' | 'unknown_item' | 'first_use' | 'call_errors';
-            reason: string;
-        }>;
-    };
+    evidence: ObservationEvidence;
+    risk: ObservationRisk;
     /**
      * The inventory item that declares it.
      */
     inventoryItemId: string | null;
-    review: {
-        decision: 'approved' | 'rejected' | 'ignored';
-        note: string | null;
-        /**
-         * `user:<id>` or `service_account:<tenant>/<id>`.
-         */
-        reviewedBy: string;
-        /**
-         * RFC 3339, UTC, milliseconds.
-         */
-        reviewedAt: string;
-    } | null;
+    review: ObservationReview | null;
     /**
-     * How its definition changed under those who use it, until that is accepted or undone.
+     * How the provider changed its definition. Null once the change is accepted or undone.
      */
-    drift: {
-        before: Definition;
-        after: Definition;
-        /**
-         * RFC 3339, UTC, milliseconds.
-         */
-        detectedAt: string;
-    } | null;
+    drift: ObservationDrift | null;
+    createdAt: Timestamp;
+    updatedAt: Timestamp;
+};
+
+/**
+ * What the observation rests on.
+ */
+export type ObservationEvidence = {
     /**
-     * RFC 3339, UTC, milliseconds.
+     * Who used it: `service.name`, the first ten.
      */
-    createdAt: string;
+    serviceNames: Array<string>;
     /**
-     * RFC 3339, UTC, milliseconds.
+     * Where the calls went: `server.address`, the first ten.
      */
-    updatedAt: string;
+    serverAddresses: Array<string>;
+    /**
+     * What was done: `gen_ai.operation.name` or the MCP method.
+     */
+    operations: Array<string>;
+    /**
+     * The service accounts and users that sent the spans, the last ten to come.
+     */
+    accounts: Array<string>;
+    /**
+     * How its name was written: variants of one model are one observation. The first ten.
+     */
+    names: Array<string>;
+    /**
+     * How many of the spans ended in an error.
+     */
+    errors: number;
+};
+
+/**
+ * How much it matters, and why.
+ */
+export type ObservationRisk = {
+    level: 'low' | 'medium' | 'high';
+    factors: Array<ObservationRiskFactor>;
+};
+
+export type ObservationRiskFactor = {
+    /**
+     * `rejected_again`: high: somebody rejected it, and it was seen again since. `blocked_item`: high: the inventory blocks it, and it is used all the same. `drift`: high: the provider changed its definition since it was accepted. `unknown_provider`: high: nobody declared its provider. `foreign_address`: high: calls went to an address that is not the provider's. `unknown_item`: medium: no inventory item and no active manifest declares it. `first_use`: medium: an account used the provider for the first time within the last week, others did before. `call_errors`: low: calls ended in an error.
+     */
+    factor: 'rejected_again' | 'blocked_item' | 'drift' | 'unknown_provider' | 'foreign_address' | 'unknown_item' | 'first_use' | 'call_errors';
+    reason: string;
+};
+
+export type ObservationReview = {
+    decision: ReviewDecision;
+    note: string | null;
+    /**
+     * `user:<id>` or `service_account:<tenant>/<id>`.
+     */
+    reviewedBy: string;
+    reviewedAt: Timestamp;
+};
+
+export type ObservationDrift = {
+    before: Definition;
+    after: Definition;
+    detectedAt: Timestamp;
 };
 
 /**
@@ -2068,12 +2048,7 @@ export type Definition = {
     schemaDigest: string | null;
     title: string | null;
     description: string | null;
-    /**
-     * A free JSON object, at most 16 KiB when serialised. A set value replaces it whole.
-     */
-    attributes: {
-        [key: string]: unknown;
-    };
+    attributes: Metadata;
 };
 
 /**
@@ -2101,8 +2076,8 @@ export type Recommendation = {
      */
     subTenantId: string | null;
     providerId: string;
-    kind: 'register_item' | 'retire_item' | 'block_item' | 'adopt_provider' | 'accept_drift' | 'rotate_credential';
-    status: 'open' | 'applied' | 'dismissed' | 'superseded';
+    kind: RecommendationKind;
+    status: RecommendationStatus;
     /**
      * Why, in words.
      */
@@ -2111,57 +2086,60 @@ export type Recommendation = {
      * The observations that it rests on, the first hundred.
      */
     observationIds: Array<string>;
-    /**
-     * What applying it changes.
-     */
-    change: {
-        target: {
-            type: 'inventory_item' | 'provider' | 'credential';
-            /**
-             * Null for what is to be made.
-             */
-            id: string | null;
-        };
-        /**
-         * The fields as they are; null: nothing there yet.
-         */
-        before: {
-            [key: string]: unknown;
-        } | null;
-        /**
-         * The fields as they will be; null: nothing left.
-         */
-        after: {
-            [key: string]: unknown;
-        } | null;
-    };
+    change: RecommendedChange;
     /**
      * `user:<id>` or `service_account:<tenant>/<id>`.
      */
     appliedBy: string | null;
-    appliedAt: string | null;
+    appliedAt: Timestamp | null;
     /**
-     * Who dismissed it, and why. Null also where a review did.
+     * Who dismissed it, and why. Also null if a review dismissed it.
      */
-    dismissal: {
-        reason: string;
-        /**
-         * `user:<id>` or `service_account:<tenant>/<id>`.
-         */
-        dismissedBy: string;
-        /**
-         * RFC 3339, UTC, milliseconds.
-         */
-        dismissedAt: string;
-    } | null;
+    dismissal: RecommendationDismissal | null;
+    createdAt: Timestamp;
+    updatedAt: Timestamp;
+};
+
+/**
+ * What applying a recommendation changes.
+ */
+export type RecommendedChange = {
+    target: ChangeTarget;
     /**
-     * RFC 3339, UTC, milliseconds.
+     * The fields as they are; null: nothing there yet.
      */
-    createdAt: string;
+    before: RecordFields | null;
     /**
-     * RFC 3339, UTC, milliseconds.
+     * The fields as they will be; null: nothing left.
      */
-    updatedAt: string;
+    after: RecordFields | null;
+};
+
+/**
+ * The record that a recommendation changes.
+ */
+export type ChangeTarget = {
+    type: 'inventory_item' | 'provider' | 'credential';
+    /**
+     * Null for a record that does not exist yet.
+     */
+    id: string | null;
+};
+
+/**
+ * Some fields of a record, by name.
+ */
+export type RecordFields = {
+    [key: string]: unknown;
+};
+
+export type RecommendationDismissal = {
+    reason: string;
+    /**
+     * `user:<id>` or `service_account:<tenant>/<id>`.
+     */
+    dismissedBy: string;
+    dismissedAt: Timestamp;
 };
 
 export type AppliedRecommendations = {
@@ -2171,21 +2149,25 @@ export type AppliedRecommendations = {
      * What was changed, or under `dryRun` would be.
      */
     applied: Array<Recommendation>;
-    skipped: Array<{
-        id: string;
-        /**
-         * needs_review: it would widen what agents may use, and nobody reviewed what it rests on; or it would block for a whole tenant what a reviewer of one sub-tenant rejected. needs_successor: no secret is stored that could follow (`PUT .../credential` with `standby`). undone: somebody applied and undid it; it is applied by name alone from then on. not_open: also where another one of this call settled it.
-         */
-        reason: 'needs_review' | 'needs_successor' | 'undone' | 'not_found' | 'not_open' | 'not_of_kind';
-    }>;
+    skipped: Array<SkippedRecommendation>;
     /**
      * The running sessions that held what is blocked now: they are revoked, and stay so. The first thousand.
      */
-    revokedSessions: Array<{
-        id: string;
-        gatewayId: string;
-        subject: string;
-    }>;
+    revokedSessions: Array<RevokedSession>;
+};
+
+export type SkippedRecommendation = {
+    id: string;
+    /**
+     * needs_review: it would widen what agents may use, and nobody reviewed what it rests on; or it would block for a whole tenant what a reviewer of one sub-tenant rejected. needs_successor: no secret is stored that could follow (`PUT .../credential` with `standby`). undone: somebody applied and undid it; it is applied by name alone from then on. not_open: also where another one of this call settled it.
+     */
+    reason: 'needs_review' | 'needs_successor' | 'undone' | 'not_found' | 'not_open' | 'not_of_kind';
+};
+
+export type RevokedSession = {
+    id: string;
+    gatewayId: string;
+    subject: string;
 };
 
 /**
@@ -2213,11 +2195,7 @@ export type InventorySync = {
     /**
      * What was listed and could not be taken over: the first 100.
      */
-    errors: Array<{
-        kind: 'model' | 'tool' | 'resource' | 'prompt' | 'agent' | 'channel';
-        name: string;
-        reason: string;
-    }>;
+    errors: Array<InventorySyncError>;
     /**
      * How many there were in all.
      */
@@ -2227,10 +2205,68 @@ export type InventorySync = {
      * How often the provider was asked, until it answered.
      */
     attempts: number;
+    syncedAt: Timestamp;
+};
+
+/**
+ * An item that was listed and could not be taken over.
+ */
+export type InventorySyncError = {
+    kind: InventoryKind;
+    name: string;
+    reason: string;
+};
+
+/**
+ * A service account, and what was created for it.
+ */
+export type CreatedServiceAccount = {
     /**
-     * RFC 3339, UTC, milliseconds.
+     * Unique in its tenant.
      */
-    syncedAt: string;
+    id: string;
+    /**
+     * The tenant that the record belongs to.
+     */
+    tenantId: string;
+    /**
+     * The sub-tenant that the record belongs to; null where it belongs to the tenant as a whole.
+     */
+    subTenantId: string | null;
+    /**
+     * Names may repeat.
+     */
+    name: string;
+    displayName: string | null;
+    description: string | null;
+    status: ServiceAccountStatus;
+    /**
+     * Whether its keys count in every tenant.
+     */
+    platformAdministrator: boolean;
+    metadata: Metadata;
+    /**
+     * When one of its keys was last used, to the minute.
+     */
+    lastUsedAt: Timestamp | null;
+    /**
+     * All its keys, ended ones included.
+     */
+    keyCount: number;
+    /**
+     * Its keys that work now.
+     */
+    activeKeyCount: number;
+    /**
+     * When the first of its working keys expires.
+     */
+    soonestKeyExpiryAt: Timestamp | null;
+    createdAt: Timestamp;
+    updatedAt: Timestamp;
+    /**
+     * What did not exist before, and was created for the account. Empty where the account joined what was there.
+     */
+    alsoCreated: Array<'tenant' | 'sub_tenant'>;
 };
 
 /**
@@ -2268,7 +2304,7 @@ export type CreatedKey = {
      * The sub-tenant that the record belongs to; null where it belongs to the tenant as a whole.
      */
     subTenantId: string | null;
-    kind: 'api_key' | 'provider_secret' | 'signing_key';
+    kind: CredentialKind;
     name: string | null;
     ownerType: 'service_account' | 'provider' | 'platform';
     /**
@@ -2283,15 +2319,12 @@ export type CreatedKey = {
      * What an API key may do. Empty for other kinds.
      */
     scopes: Array<Scope>;
-    /**
-     * An active one that ends within 14 days is expiring.
-     */
-    status: 'active' | 'expiring' | 'expired' | 'revoked';
-    expiresAt: string | null;
+    status: CredentialStatus;
+    expiresAt: Timestamp | null;
     /**
      * To the minute.
      */
-    lastUsedAt: string | null;
+    lastUsedAt: Timestamp | null;
     /**
      * `user:<id>` or `service_account:<tenant>/<id>`; null where the service made it.
      */
@@ -2300,7 +2333,7 @@ export type CreatedKey = {
      * The id of the API key that made this key. Null where a user or the service made it.
      */
     createdByKey: string | null;
-    revokedAt: string | null;
+    revokedAt: Timestamp | null;
     /**
      * How many keys this one followed.
      */
@@ -2313,14 +2346,8 @@ export type CreatedKey = {
      * The request header that a provider's secret goes in. null for other kinds.
      */
     header: string | null;
-    /**
-     * RFC 3339, UTC, milliseconds.
-     */
-    createdAt: string;
-    /**
-     * RFC 3339, UTC, milliseconds.
-     */
-    updatedAt: string;
+    createdAt: Timestamp;
+    updatedAt: Timestamp;
     /**
      * The API key: `qm_<key id>_<secret><checksum>`. Shown this once; only its digest is kept.
      */
@@ -2336,6 +2363,63 @@ export type TenantPage = {
      * Hand it in as `cursor` for the next page; null on the last. Filters look at many records: a page may be short, even empty, though there are more.
      */
     nextCursor: string | null;
+};
+
+/**
+ * The limits of a tenant with their use.
+ */
+export type TenantUsage = {
+    tenantId: string;
+    /**
+     * Requests with the API keys of the tenant in the current minute. Several processes on one database count together.
+     */
+    requestsPerMinute: TenantQuota;
+    /**
+     * Bytes of spans and manifests, as they are stored. At the limit, spans and manifests are refused; removing traces makes room.
+     */
+    storedBytes: TenantQuota;
+    /**
+     * Service accounts that are not deleted.
+     */
+    serviceAccounts: TenantQuota;
+    /**
+     * API keys that are neither revoked nor expired.
+     */
+    apiKeys: TenantQuota;
+    /**
+     * Providers that are not deleted, discovered ones included.
+     */
+    providers: TenantQuota;
+    /**
+     * Inventory items of all providers. A sync that would exceed the limit fails and changes nothing.
+     */
+    inventoryItems: TenantQuota;
+    /**
+     * Gateways that are not deleted.
+     */
+    gateways: TenantQuota;
+    /**
+     * Gateway sessions that are active.
+     */
+    openSessions: TenantQuota;
+};
+
+/**
+ * How much of a resource a tenant uses, and how much it may use.
+ */
+export type TenantQuota = {
+    /**
+     * What is used now. A value far beyond the limit may be shown as less than it is.
+     */
+    used: number;
+    /**
+     * The most that is allowed.
+     */
+    limit: number;
+    /**
+     * Whether the limit is the default, and not one that was set for this tenant.
+     */
+    isDefault: boolean;
 };
 
 /**
@@ -2375,37 +2459,38 @@ export type Trace = {
      */
     rootName: string | null;
     serviceName: string | null;
-    /**
-     * RFC 3339, UTC, nanoseconds.
-     */
-    startTime: string;
-    /**
-     * RFC 3339, UTC, nanoseconds.
-     */
-    endTime: string;
+    startTime: NanoTimestamp;
+    endTime: NanoTimestamp;
     spanCount: number;
     errorCount: number;
     /**
      * When its first span came in.
      */
-    createdAt: string;
+    createdAt: Timestamp;
     /**
      * When its last span came in.
      */
-    updatedAt: string;
+    updatedAt: Timestamp;
 };
+
+/**
+ * RFC 3339, UTC, nanoseconds.
+ */
+export type NanoTimestamp = string;
 
 export type ExportTraceServiceResponse = {
     /**
-     * Only where spans were refused; the others are stored.
+     * Only if spans were refused; the others are stored.
      */
-    partialSuccess?: {
-        /**
-         * How many spans were refused: an int64, in JSON a string.
-         */
-        rejectedSpans: string;
-        errorMessage: string;
-    };
+    partialSuccess?: ExportTracePartialSuccess;
+};
+
+export type ExportTracePartialSuccess = {
+    /**
+     * How many spans were refused: an int64, in JSON a string.
+     */
+    rejectedSpans: string;
+    errorMessage: string;
 };
 
 /**
@@ -2456,75 +2541,82 @@ export type Span = {
     subTenantId: string | null;
     name: string;
     kind: 'unspecified' | 'internal' | 'server' | 'client' | 'producer' | 'consumer';
-    /**
-     * RFC 3339, UTC, nanoseconds.
-     */
-    startTime: string;
-    /**
-     * RFC 3339, UTC, nanoseconds.
-     */
-    endTime: string;
+    startTime: NanoTimestamp;
+    endTime: NanoTimestamp;
     durationMs: number;
-    status: {
-        code: 'unset' | 'ok' | 'error';
-        message: string | null;
-    };
+    status: SpanStatus;
     serviceName: string | null;
-    scope: {
-        name: string;
-        version: string | null;
-        attributes: {
-            [key: string]: unknown;
-        };
-    };
-    resource: {
-        [key: string]: unknown;
-    };
-    attributes: {
-        [key: string]: unknown;
-    };
-    events: Array<{
-        name: string;
-        /**
-         * RFC 3339, UTC, nanoseconds.
-         */
-        time: string;
-        attributes: {
-            [key: string]: unknown;
-        };
-    }>;
-    links: Array<{
-        traceId: string;
-        spanId: string;
-        attributes: {
-            [key: string]: unknown;
-        };
-    }>;
+    scope: InstrumentationScope;
+    resource: Attributes;
+    attributes: Attributes;
+    events: Array<SpanEvent>;
+    links: Array<SpanLink>;
     /**
-     * What the span says in OpenTelemetry's GenAI conventions; null where it says nothing.
+     * What the span says in OpenTelemetry's GenAI conventions. Null if it says nothing.
      */
-    genAi: {
-        operation: string | null;
-        provider: string | null;
-        model: string | null;
-        agent: string | null;
-        tool: string | null;
-        conversationId: string | null;
-        inputTokens: number | null;
-        outputTokens: number | null;
-    } | null;
+    genAi: SpanGenAi | null;
     /**
      * When it came in.
      */
-    createdAt: string;
+    createdAt: Timestamp;
     /**
      * The same: spans do not change.
      */
-    updatedAt: string;
+    updatedAt: Timestamp;
     /**
      * The account that sent it: `user:<id>` or `service_account:<tenant>/<id>`.
      */
     receivedFrom: string;
+};
+
+export type SpanStatus = {
+    code: 'unset' | 'ok' | 'error';
+    message: string | null;
+};
+
+/**
+ * The library that made the span.
+ */
+export type InstrumentationScope = {
+    name: string;
+    version: string | null;
+    attributes: Attributes;
+};
+
+/**
+ * Attributes in the sense of OpenTelemetry: values by name.
+ */
+export type Attributes = {
+    [key: string]: unknown;
+};
+
+export type SpanEvent = {
+    name: string;
+    time: NanoTimestamp;
+    attributes: Attributes;
+};
+
+/**
+ * A reference to another span.
+ */
+export type SpanLink = {
+    traceId: string;
+    spanId: string;
+    attributes: Attributes;
+};
+
+/**
+ * What a span says in OpenTelemetry's GenAI conventions.
+ */
+export type SpanGenAi = {
+    operation: string | null;
+    provider: string | null;
+    model: string | null;
+    agent: string | null;
+    tool: string | null;
+    conversationId: string | null;
+    inputTokens: number | null;
+    outputTokens: number | null;
 };
 
 /**
@@ -2537,6 +2629,126 @@ export type UserPage = {
      */
     nextCursor: string | null;
 };
+
+/**
+ * Only records of this tenant. Left out or empty: of everything in reach.
+ */
+export type TenantFilter = string | null;
+
+/**
+ * Only records of this sub-tenant. Left out or empty: of everything in reach.
+ */
+export type SubTenantFilter = string | null;
+
+/**
+ * The largest number of records to answer: 1 to 100.
+ */
+export type Limit = number;
+
+/**
+ * The `nextCursor` of the page before. Send the same filters with it. Opaque.
+ */
+export type Cursor = string | null;
+
+/**
+ * Names this very request: sent again with the same key by the same caller within 24 hours, it is answered as it was the first time, and done once. 422 for a key that was used for another request, 409 while the first one is in flight. Refusals are not kept. 1 to 255 characters of printable ASCII; a UUID will do.
+ */
+export type IdempotencyKey = string;
+
+/**
+ * The gateway's id.
+ */
+export type GatewayId = string;
+
+/**
+ * The answer is 304 if the record has one of these entity tags.
+ */
+export type IfNoneMatch = string;
+
+/**
+ * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
+ */
+export type IfMatch = string;
+
+/**
+ * The session's id.
+ */
+export type SessionId = string;
+
+/**
+ * The manifest's id.
+ */
+export type ManifestId = string;
+
+/**
+ * The tenant's id.
+ */
+export type TenantId = string;
+
+/**
+ * The task's id.
+ */
+export type TaskId = string;
+
+/**
+ * The provider's id.
+ */
+export type ProviderId = string;
+
+/**
+ * The item's id.
+ */
+export type ItemId = string;
+
+/**
+ * true: only observations that no inventory item and no active manifest declares. false: only declared ones.
+ */
+export type UnknownFilter = boolean | null;
+
+/**
+ * Names this very request: sent again with the same key by the same caller within 24 hours, it is answered as it was the first time. Where the service ended between the effect and the answer, it is done again, a minute later at the earliest. 422 for a key that was used for another request, 409 while the first one is in flight. 1 to 255 characters of printable ASCII; a UUID will do.
+ */
+export type IdempotencyKeyOfSync = string;
+
+/**
+ * The recommendation's id.
+ */
+export type RecommendationId = string;
+
+/**
+ * The observation's id.
+ */
+export type ObservationId = string;
+
+/**
+ * The account's id.
+ */
+export type ServiceAccountId = string;
+
+/**
+ * The tenant of the account. Needed if accounts in several tenants have this id.
+ */
+export type AccountTenant = string | null;
+
+/**
+ * The sub-tenant of the account.
+ */
+export type AccountSubTenant = string | null;
+
+/**
+ * The key's id.
+ */
+export type KeyId = string;
+
+/**
+ * The user's id.
+ */
+export type UserId = string;
+
+/**
+ * The membership in this sub-tenant. Left out or empty: the one in the whole tenant, or in the one sub-tenant that the caller is bound to.
+ */
+export type MembershipSubTenant = string | null;
 
 export type ListAuditEventsData = {
     body?: never;
@@ -2563,9 +2775,9 @@ export type ListAuditEventsData = {
          */
         target_id?: string | null;
         /**
-         * Only events of this outcome.
+         * Only events with this outcome.
          */
-        outcome?: string | null;
+        outcome?: AuditOutcome | null;
         /**
          * Only events after this time.
          */
@@ -2575,11 +2787,11 @@ export type ListAuditEventsData = {
          */
         created_before?: string | null;
         /**
-         * How many at the most: 1 to 100.
+         * The largest number of records to answer: 1 to 100.
          */
         limit?: number;
         /**
-         * The `nextCursor` of the page before, with the same filters. Opaque.
+         * The `nextCursor` of the page before. Send the same filters with it. Opaque.
          */
         cursor?: string | null;
     };
@@ -2645,7 +2857,7 @@ export type VerifyAuditEventsData = {
          */
         limit?: number;
         /**
-         * The `nextCursor` of the page before, with the same filters. Opaque.
+         * The `nextCursor` of the page before. Send the same filters with it. Opaque.
          */
         cursor?: string | null;
     };
@@ -2764,11 +2976,11 @@ export type ListDerivedAccessData = {
          */
         source: string;
         /**
-         * How many at the most: 1 to 100.
+         * The largest number of records to answer: 1 to 100.
          */
         limit?: number;
         /**
-         * The `nextCursor` of the page before, with the same filters. Opaque.
+         * The `nextCursor` of the page before. Send the same filters with it. Opaque.
          */
         cursor?: string | null;
     };
@@ -2901,15 +3113,15 @@ export type ListGatewaysData = {
          */
         sub_tenant_id?: string | null;
         /**
-         * Only gateways of this status; deleted ones are shown by it alone.
+         * Only gateways with this status. Deleted gateways are listed with `deleted` only.
          */
-        status?: string | null;
+        status?: GatewayStatus | null;
         /**
-         * How many at the most: 1 to 100.
+         * The largest number of records to answer: 1 to 100.
          */
         limit?: number;
         /**
-         * The `nextCursor` of the page before, with the same filters. Opaque.
+         * The `nextCursor` of the page before. Send the same filters with it. Opaque.
          */
         cursor?: string | null;
     };
@@ -2985,7 +3197,7 @@ export type CreateGatewayErrors = {
      */
     403: Problem;
     /**
-     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `name_taken` (Name taken).
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `tenant_limit_reached` (Limit of the tenant reached), `name_taken` (Name taken).
      */
     409: Problem;
     /**
@@ -3033,7 +3245,7 @@ export type DeleteGatewayData = {
          */
         'Idempotency-Key'?: string;
         /**
-         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
          */
         'If-Match'?: string;
     };
@@ -3105,7 +3317,7 @@ export type GetGatewayData = {
     body?: never;
     headers?: {
         /**
-         * 304 where the record still has one of these entity tags.
+         * The answer is 304 if the record has one of these entity tags.
          */
         'If-None-Match'?: string;
     };
@@ -3173,7 +3385,7 @@ export type UpdateGatewayData = {
          */
         'Idempotency-Key'?: string;
         /**
-         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
          */
         'If-Match'?: string;
     };
@@ -3259,19 +3471,19 @@ export type ListGatewaySessionsData = {
     };
     query?: {
         /**
-         * Only sessions of this status.
+         * Only sessions with this status.
          */
-        status?: string | null;
+        status?: GatewaySessionStatus | null;
         /**
          * Only sessions of this subject.
          */
         subject?: string | null;
         /**
-         * How many at the most: 1 to 100.
+         * The largest number of records to answer: 1 to 100.
          */
         limit?: number;
         /**
-         * The `nextCursor` of the page before, with the same filters. Opaque.
+         * The `nextCursor` of the page before. Send the same filters with it. Opaque.
          */
         cursor?: string | null;
     };
@@ -3360,7 +3572,7 @@ export type CreateGatewaySessionErrors = {
      */
     404: Problem;
     /**
-     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `gateway_not_active` (Gateway not active), `session_limit_reached` (Too many open sessions).
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `tenant_limit_reached` (Limit of the tenant reached), `gateway_not_active` (Gateway not active), `session_limit_reached` (Too many open sessions).
      */
     409: Problem;
     /**
@@ -3474,7 +3686,7 @@ export type RevokeGatewaySessionData = {
          */
         'Idempotency-Key'?: string;
         /**
-         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
          */
         'If-Match'?: string;
     };
@@ -3550,7 +3762,7 @@ export type GetGatewaySessionData = {
     body?: never;
     headers?: {
         /**
-         * 304 where the record still has one of these entity tags.
+         * The answer is 304 if the record has one of these entity tags.
          */
         'If-None-Match'?: string;
     };
@@ -3628,11 +3840,11 @@ export type ListGatewaySessionGrantsData = {
     };
     query?: {
         /**
-         * How many at the most: 1 to 100.
+         * The largest number of records to answer: 1 to 100.
          */
         limit?: number;
         /**
-         * The `nextCursor` of the page before, with the same filters. Opaque.
+         * The `nextCursor` of the page before. Send the same filters with it. Opaque.
          */
         cursor?: string | null;
     };
@@ -3704,17 +3916,17 @@ export type ListManifestsData = {
         /**
          * Only manifests of this kind.
          */
-        kind?: string | null;
+        kind?: ManifestKind | null;
         /**
-         * Only manifests of this status; deleted ones are shown by it alone.
+         * Only manifests with this status. Deleted manifests are listed with `deleted` only.
          */
-        status?: string | null;
+        status?: ManifestStatus | null;
         /**
-         * How many at the most: 1 to 100.
+         * The largest number of records to answer: 1 to 100.
          */
         limit?: number;
         /**
-         * The `nextCursor` of the page before, with the same filters. Opaque.
+         * The `nextCursor` of the page before. Send the same filters with it. Opaque.
          */
         cursor?: string | null;
     };
@@ -3790,7 +4002,7 @@ export type CreateManifestErrors = {
      */
     403: Problem;
     /**
-     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key).
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `tenant_limit_reached` (Limit of the tenant reached).
      */
     409: Problem;
     /**
@@ -3834,7 +4046,7 @@ export type GetManifestSchemaData = {
     body?: never;
     headers?: {
         /**
-         * 304 where the record still has one of these entity tags.
+         * The answer is 304 if the record has one of these entity tags.
          */
         'If-None-Match'?: string;
     };
@@ -3842,7 +4054,7 @@ export type GetManifestSchemaData = {
         /**
          * The kind of manifest.
          */
-        kind: 'agent' | 'gateway' | 'channel';
+        kind: ManifestKind;
     };
     query?: never;
     url: '/v1/manifests/schema/{kind}';
@@ -3902,7 +4114,7 @@ export type DeleteManifestData = {
          */
         'Idempotency-Key'?: string;
         /**
-         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
          */
         'If-Match'?: string;
     };
@@ -3974,7 +4186,7 @@ export type GetManifestData = {
     body?: never;
     headers?: {
         /**
-         * 304 where the record still has one of these entity tags.
+         * The answer is 304 if the record has one of these entity tags.
          */
         'If-None-Match'?: string;
     };
@@ -4042,7 +4254,7 @@ export type AcceptMembershipData = {
          */
         'Idempotency-Key'?: string;
         /**
-         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
          */
         'If-Match'?: string;
     };
@@ -4123,7 +4335,7 @@ export type UpdateMyProfileData = {
          */
         'Idempotency-Key'?: string;
         /**
-         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
          */
         'If-Match'?: string;
     };
@@ -4217,7 +4429,7 @@ export type CreateOrganizationErrors = {
      */
     403: Problem;
     /**
-     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `organization_exists` (Organization exists), `id_taken` (Id taken).
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `organization_exists` (Organization exists).
      */
     409: Problem;
     /**
@@ -4325,13 +4537,13 @@ export type ListOperatorTasksData = {
          */
         sub_tenant_id?: string | null;
         /**
-         * Only tasks of this status. A claim whose lease is over counts as open.
+         * Only tasks with this status. A claimed task whose lease has ended counts as open.
          */
-        status?: string | null;
+        status?: OperatorTaskStatus | null;
         /**
          * Only tasks of this kind.
          */
-        kind?: string | null;
+        kind?: OperatorTaskKind | null;
         /**
          * Only tasks of this assignee.
          */
@@ -4341,11 +4553,11 @@ export type ListOperatorTasksData = {
          */
         subject_id?: string | null;
         /**
-         * How many at the most: 1 to 100.
+         * The largest number of records to answer: 1 to 100.
          */
         limit?: number;
         /**
-         * The `nextCursor` of the page before, with the same filters. Opaque.
+         * The `nextCursor` of the page before. Send the same filters with it. Opaque.
          */
         cursor?: string | null;
     };
@@ -4398,7 +4610,7 @@ export type GetOperatorTaskData = {
     body?: never;
     headers?: {
         /**
-         * 304 where the record still has one of these entity tags.
+         * The answer is 304 if the record has one of these entity tags.
          */
         'If-None-Match'?: string;
     };
@@ -4466,7 +4678,7 @@ export type CancelOperatorTaskData = {
          */
         'Idempotency-Key'?: string;
         /**
-         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
          */
         'If-Match'?: string;
     };
@@ -4550,7 +4762,7 @@ export type ClaimOperatorTaskData = {
          */
         'Idempotency-Key'?: string;
         /**
-         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
          */
         'If-Match'?: string;
     };
@@ -4634,7 +4846,7 @@ export type CompleteOperatorTaskData = {
          */
         'Idempotency-Key'?: string;
         /**
-         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
          */
         'If-Match'?: string;
     };
@@ -4725,21 +4937,21 @@ export type ListProvidersData = {
         /**
          * Only providers of this kind.
          */
-        kind?: string | null;
+        kind?: ProviderKind | null;
         /**
-         * Only providers of this status; deleted ones are shown by it alone.
+         * Only providers with this status. Deleted providers are listed with `deleted` only.
          */
-        status?: string | null;
+        status?: ProviderStatus | null;
         /**
          * Only the provider of this name, in any case.
          */
         name?: string | null;
         /**
-         * How many at the most: 1 to 100.
+         * The largest number of records to answer: 1 to 100.
          */
         limit?: number;
         /**
-         * The `nextCursor` of the page before, with the same filters. Opaque.
+         * The `nextCursor` of the page before. Send the same filters with it. Opaque.
          */
         cursor?: string | null;
     };
@@ -4815,7 +5027,7 @@ export type CreateProviderErrors = {
      */
     403: Problem;
     /**
-     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `name_taken` (Name taken).
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `tenant_limit_reached` (Limit of the tenant reached), `name_taken` (Name taken).
      */
     409: Problem;
     /**
@@ -4863,7 +5075,7 @@ export type DeleteProviderData = {
          */
         'Idempotency-Key'?: string;
         /**
-         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
          */
         'If-Match'?: string;
     };
@@ -4935,7 +5147,7 @@ export type GetProviderData = {
     body?: never;
     headers?: {
         /**
-         * 304 where the record still has one of these entity tags.
+         * The answer is 304 if the record has one of these entity tags.
          */
         'If-None-Match'?: string;
     };
@@ -5003,7 +5215,7 @@ export type UpdateProviderData = {
          */
         'Idempotency-Key'?: string;
         /**
-         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
          */
         'If-Match'?: string;
     };
@@ -5087,7 +5299,7 @@ export type DeleteProviderCredentialData = {
          */
         'Idempotency-Key'?: string;
         /**
-         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
          */
         'If-Match'?: string;
     };
@@ -5163,7 +5375,7 @@ export type PutProviderCredentialData = {
          */
         'Idempotency-Key'?: string;
         /**
-         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
          */
         'If-Match'?: string;
     };
@@ -5251,17 +5463,17 @@ export type GetProviderInventoryData = {
         /**
          * Only items of this kind.
          */
-        kind?: string | null;
+        kind?: InventoryKind | null;
         /**
-         * Only items of this status.
+         * Only items with this status.
          */
-        status?: string | null;
+        status?: InventoryStatus | null;
         /**
-         * How many at the most: 1 to 100.
+         * The largest number of records to answer: 1 to 100.
          */
         limit?: number;
         /**
-         * The `nextCursor` of the page before, with the same filters. Opaque.
+         * The `nextCursor` of the page before. Send the same filters with it. Opaque.
          */
         cursor?: string | null;
     };
@@ -5350,7 +5562,7 @@ export type CreateInventoryItemErrors = {
      */
     404: Problem;
     /**
-     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `name_taken` (Name taken).
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `tenant_limit_reached` (Limit of the tenant reached), `name_taken` (Name taken).
      */
     409: Problem;
     /**
@@ -5398,7 +5610,7 @@ export type DeleteInventoryItemData = {
          */
         'Idempotency-Key'?: string;
         /**
-         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
          */
         'If-Match'?: string;
     };
@@ -5478,7 +5690,7 @@ export type UpdateInventoryItemData = {
          */
         'Idempotency-Key'?: string;
         /**
-         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
          */
         'If-Match'?: string;
     };
@@ -5576,19 +5788,19 @@ export type ListProviderRuntimeObservationsData = {
          */
         sub_tenant_id?: string | null;
         /**
-         * Only declared (false) or undeclared (true) ones.
+         * true: only observations that no inventory item and no active manifest declares. false: only declared ones.
          */
         unknown?: boolean | null;
         /**
-         * Only observations of this status.
+         * Only observations with this status. A status that does not exist matches none.
          */
         status?: string | null;
         /**
-         * How many at the most: 1 to 100.
+         * The largest number of records to answer: 1 to 100.
          */
         limit?: number;
         /**
-         * The `nextCursor` of the page before, with the same filters. Opaque.
+         * The `nextCursor` of the page before. Send the same filters with it. Opaque.
          */
         cursor?: string | null;
     };
@@ -5651,19 +5863,19 @@ export type ListProviderRecommendationsData = {
     };
     query?: {
         /**
-         * Only recommendations of this status.
+         * Only recommendations with this status.
          */
-        status?: string | null;
+        status?: RecommendationStatus | null;
         /**
          * Only recommendations of this kind.
          */
-        kind?: string | null;
+        kind?: RecommendationKind | null;
         /**
-         * How many at the most: 1 to 100.
+         * The largest number of records to answer: 1 to 100.
          */
         limit?: number;
         /**
-         * The `nextCursor` of the page before, with the same filters. Opaque.
+         * The `nextCursor` of the page before. Send the same filters with it. Opaque.
          */
         cursor?: string | null;
     };
@@ -5724,7 +5936,7 @@ export type ApplyProviderRecommendationsData = {
          */
         'Idempotency-Key'?: string;
         /**
-         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
          */
         'If-Match'?: string;
     };
@@ -5880,7 +6092,7 @@ export type DismissRecommendationData = {
          */
         'Idempotency-Key'?: string;
         /**
-         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
          */
         'If-Match'?: string;
     };
@@ -5964,7 +6176,7 @@ export type UndoRecommendationData = {
          */
         'Idempotency-Key'?: string;
         /**
-         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
          */
         'If-Match'?: string;
     };
@@ -6045,13 +6257,13 @@ export type ListRuntimeObservationsData = {
          */
         sub_tenant_id?: string | null;
         /**
-         * Only declared (false) or undeclared (true) ones.
+         * true: only observations that no inventory item and no active manifest declares. false: only declared ones.
          */
         unknown?: boolean | null;
         /**
-         * Only observations of this status.
+         * Only observations with this status.
          */
-        status?: string | null;
+        status?: RuntimeObservationStatus | null;
         /**
          * Only observations at this provider.
          */
@@ -6059,17 +6271,17 @@ export type ListRuntimeObservationsData = {
         /**
          * Only observations of this kind.
          */
-        kind?: string | null;
+        kind?: InventoryKind | null;
         /**
          * Only observations of exactly this name.
          */
         name?: string | null;
         /**
-         * How many at the most: 1 to 100.
+         * The largest number of records to answer: 1 to 100.
          */
         limit?: number;
         /**
-         * The `nextCursor` of the page before, with the same filters. Opaque.
+         * The `nextCursor` of the page before. Send the same filters with it. Opaque.
          */
         cursor?: string | null;
     };
@@ -6126,7 +6338,7 @@ export type UpdateRuntimeObservationData = {
          */
         'Idempotency-Key'?: string;
         /**
-         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
          */
         'If-Match'?: string;
     };
@@ -6210,7 +6422,7 @@ export type ReviewRuntimeObservationData = {
          */
         'Idempotency-Key'?: string;
         /**
-         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
          */
         'If-Match'?: string;
     };
@@ -6313,7 +6525,7 @@ export type CreateServiceAccountErrors = {
      */
     403: Problem;
     /**
-     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `id_taken` (Id taken).
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `tenant_limit_reached` (Limit of the tenant reached), `id_taken` (Id taken), `tenant_exists` (Tenant exists).
      */
     409: Problem;
     /**
@@ -6346,9 +6558,9 @@ export type CreateServiceAccountError = CreateServiceAccountErrors[keyof CreateS
 
 export type CreateServiceAccountResponses = {
     /**
-     * An account for a program. It acts with API keys.
+     * A service account, and what was created for it.
      */
-    200: ServiceAccount;
+    200: CreatedServiceAccount;
 };
 
 export type CreateServiceAccountResponse = CreateServiceAccountResponses[keyof CreateServiceAccountResponses];
@@ -6418,7 +6630,7 @@ export type DeleteServiceAccountData = {
          */
         'Idempotency-Key'?: string;
         /**
-         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
          */
         'If-Match'?: string;
     };
@@ -6430,7 +6642,7 @@ export type DeleteServiceAccountData = {
     };
     query?: {
         /**
-         * The tenant of the account, where its id stands in several.
+         * The tenant of the account. Needed if accounts in several tenants have this id.
          */
         tenant_id?: string | null;
         /**
@@ -6499,7 +6711,7 @@ export type GetServiceAccountData = {
     body?: never;
     headers?: {
         /**
-         * 304 where the record still has one of these entity tags.
+         * The answer is 304 if the record has one of these entity tags.
          */
         'If-None-Match'?: string;
     };
@@ -6511,7 +6723,7 @@ export type GetServiceAccountData = {
     };
     query?: {
         /**
-         * The tenant of the account, where its id stands in several.
+         * The tenant of the account. Needed if accounts in several tenants have this id.
          */
         tenant_id?: string | null;
         /**
@@ -6580,7 +6792,7 @@ export type UpdateServiceAccountData = {
          */
         'Idempotency-Key'?: string;
         /**
-         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
          */
         'If-Match'?: string;
     };
@@ -6592,7 +6804,7 @@ export type UpdateServiceAccountData = {
     };
     query?: {
         /**
-         * The tenant of the account, where its id stands in several.
+         * The tenant of the account. Needed if accounts in several tenants have this id.
          */
         tenant_id?: string | null;
         /**
@@ -6673,7 +6885,7 @@ export type DisableServiceAccountData = {
          */
         'Idempotency-Key'?: string;
         /**
-         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
          */
         'If-Match'?: string;
     };
@@ -6685,7 +6897,7 @@ export type DisableServiceAccountData = {
     };
     query?: {
         /**
-         * The tenant of the account, where its id stands in several.
+         * The tenant of the account. Needed if accounts in several tenants have this id.
          */
         tenant_id?: string | null;
         /**
@@ -6758,7 +6970,7 @@ export type EnableServiceAccountData = {
          */
         'Idempotency-Key'?: string;
         /**
-         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
          */
         'If-Match'?: string;
     };
@@ -6770,7 +6982,7 @@ export type EnableServiceAccountData = {
     };
     query?: {
         /**
-         * The tenant of the account, where its id stands in several.
+         * The tenant of the account. Needed if accounts in several tenants have this id.
          */
         tenant_id?: string | null;
         /**
@@ -6845,7 +7057,7 @@ export type ListServiceAccountKeysData = {
     };
     query?: {
         /**
-         * The tenant of the account, where its id stands in several.
+         * The tenant of the account. Needed if accounts in several tenants have this id.
          */
         tenant_id?: string | null;
         /**
@@ -6853,15 +7065,15 @@ export type ListServiceAccountKeysData = {
          */
         sub_tenant_id?: string | null;
         /**
-         * Only keys of this status.
+         * Only keys with this status.
          */
-        status?: string | null;
+        status?: CredentialStatus | null;
         /**
-         * How many at the most: 1 to 100.
+         * The largest number of records to answer: 1 to 100.
          */
         limit?: number;
         /**
-         * The `nextCursor` of the page before, with the same filters. Opaque.
+         * The `nextCursor` of the page before. Send the same filters with it. Opaque.
          */
         cursor?: string | null;
     };
@@ -6934,7 +7146,7 @@ export type CreateServiceAccountKeyData = {
     };
     query?: {
         /**
-         * The tenant of the account, where its id stands in several.
+         * The tenant of the account. Needed if accounts in several tenants have this id.
          */
         tenant_id?: string | null;
         /**
@@ -6963,7 +7175,7 @@ export type CreateServiceAccountKeyErrors = {
      */
     404: Problem;
     /**
-     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `ambiguous_id` (Id stands in several tenants), `service_account_not_active` (Service account not active).
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `tenant_limit_reached` (Limit of the tenant reached), `ambiguous_id` (Id stands in several tenants), `service_account_not_active` (Service account not active).
      */
     409: Problem;
     /**
@@ -7011,7 +7223,7 @@ export type RevokeServiceAccountKeyData = {
          */
         'Idempotency-Key'?: string;
         /**
-         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
          */
         'If-Match'?: string;
     };
@@ -7027,7 +7239,7 @@ export type RevokeServiceAccountKeyData = {
     };
     query?: {
         /**
-         * The tenant of the account, where its id stands in several.
+         * The tenant of the account. Needed if accounts in several tenants have this id.
          */
         tenant_id?: string | null;
         /**
@@ -7100,7 +7312,7 @@ export type RotateServiceAccountKeyData = {
          */
         'Idempotency-Key'?: string;
         /**
-         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
          */
         'If-Match'?: string;
     };
@@ -7116,7 +7328,7 @@ export type RotateServiceAccountKeyData = {
     };
     query?: {
         /**
-         * The tenant of the account, where its id stands in several.
+         * The tenant of the account. Needed if accounts in several tenants have this id.
          */
         tenant_id?: string | null;
         /**
@@ -7145,7 +7357,7 @@ export type RotateServiceAccountKeyErrors = {
      */
     404: Problem;
     /**
-     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `ambiguous_id` (Id stands in several tenants), `key_not_active` (Key not active), `service_account_not_active` (Service account not active).
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `tenant_limit_reached` (Limit of the tenant reached), `ambiguous_id` (Id stands in several tenants), `key_not_active` (Key not active), `service_account_not_active` (Service account not active).
      */
     409: Problem;
     /**
@@ -7194,11 +7406,11 @@ export type ListTenantsData = {
     path?: never;
     query?: {
         /**
-         * How many at the most: 1 to 100.
+         * The largest number of records to answer: 1 to 100.
          */
         limit?: number;
         /**
-         * The `nextCursor` of the page before, with the same filters. Opaque.
+         * The `nextCursor` of the page before. Send the same filters with it. Opaque.
          */
         cursor?: string | null;
     };
@@ -7318,7 +7530,7 @@ export type GetTenantData = {
     body?: never;
     headers?: {
         /**
-         * 304 where the record still has one of these entity tags.
+         * The answer is 304 if the record has one of these entity tags.
          */
         'If-None-Match'?: string;
     };
@@ -7386,7 +7598,7 @@ export type UpdateTenantData = {
          */
         'Idempotency-Key'?: string;
         /**
-         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
          */
         'If-Match'?: string;
     };
@@ -7462,6 +7674,82 @@ export type UpdateTenantResponses = {
 
 export type UpdateTenantResponse = UpdateTenantResponses[keyof UpdateTenantResponses];
 
+export type UpdateTenantLimitsData = {
+    body: TenantLimitsInput;
+    headers?: {
+        /**
+         * Names this very request: sent again with the same key by the same caller within 24 hours, it is answered as it was the first time, and done once. 422 for a key that was used for another request, 409 while the first one is in flight. Refusals are not kept. 1 to 255 characters of printable ASCII; a UUID will do.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path: {
+        /**
+         * The tenant's id.
+         */
+        tenant_id: string;
+    };
+    query?: never;
+    url: '/v1/tenants/{tenant_id}/limits';
+};
+
+export type UpdateTenantLimitsErrors = {
+    /**
+     * `credentials_ambiguous` (More than one credential).
+     */
+    400: Problem;
+    /**
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid).
+     */
+    401: Problem;
+    /**
+     * `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant out of reach), `platform_administrator_required` (Platform administrator required).
+     */
+    403: Problem;
+    /**
+     * `route_not_found` (No such path), `tenant_not_found` (Tenant not found).
+     */
+    404: Problem;
+    /**
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key).
+     */
+    409: Problem;
+    /**
+     * `body_too_large` (Body too large).
+     */
+    413: Problem;
+    /**
+     * `media_type_unsupported` (Media type not supported).
+     */
+    415: Problem;
+    /**
+     * A value breaks the contract.
+     */
+    422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
+    /**
+     * `internal_error` (Internal error).
+     */
+    500: Problem;
+    /**
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
+     */
+    503: Problem;
+};
+
+export type UpdateTenantLimitsError = UpdateTenantLimitsErrors[keyof UpdateTenantLimitsErrors];
+
+export type UpdateTenantLimitsResponses = {
+    /**
+     * The limits of a tenant with their use.
+     */
+    200: TenantUsage;
+};
+
+export type UpdateTenantLimitsResponse = UpdateTenantLimitsResponses[keyof UpdateTenantLimitsResponses];
+
 export type ListMembershipsData = {
     body?: never;
     path: {
@@ -7476,19 +7764,19 @@ export type ListMembershipsData = {
          */
         sub_tenant_id?: string | null;
         /**
-         * Only memberships of this role.
+         * Only memberships with this role.
          */
-        role?: string | null;
+        role?: Role | null;
         /**
-         * Only memberships of this status.
+         * Only memberships with this status.
          */
-        status?: string | null;
+        status?: MembershipStatus | null;
         /**
-         * How many at the most: 1 to 100.
+         * The largest number of records to answer: 1 to 100.
          */
         limit?: number;
         /**
-         * The `nextCursor` of the page before, with the same filters. Opaque.
+         * The `nextCursor` of the page before. Send the same filters with it. Opaque.
          */
         cursor?: string | null;
     };
@@ -7625,7 +7913,7 @@ export type DeleteMembershipData = {
          */
         'Idempotency-Key'?: string;
         /**
-         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
          */
         'If-Match'?: string;
     };
@@ -7710,7 +7998,7 @@ export type UpdateMembershipData = {
          */
         'Idempotency-Key'?: string;
         /**
-         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
          */
         'If-Match'?: string;
     };
@@ -7795,6 +8083,64 @@ export type UpdateMembershipResponses = {
 
 export type UpdateMembershipResponse = UpdateMembershipResponses[keyof UpdateMembershipResponses];
 
+export type GetTenantUsageData = {
+    body?: never;
+    path: {
+        /**
+         * The tenant's id.
+         */
+        tenant_id: string;
+    };
+    query?: never;
+    url: '/v1/tenants/{tenant_id}/usage';
+};
+
+export type GetTenantUsageErrors = {
+    /**
+     * `credentials_ambiguous` (More than one credential).
+     */
+    400: Problem;
+    /**
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid).
+     */
+    401: Problem;
+    /**
+     * `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant out of reach).
+     */
+    403: Problem;
+    /**
+     * `route_not_found` (No such path), `tenant_not_found` (Tenant not found).
+     */
+    404: Problem;
+    /**
+     * A value breaks the contract.
+     */
+    422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
+    /**
+     * `internal_error` (Internal error).
+     */
+    500: Problem;
+    /**
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
+     */
+    503: Problem;
+};
+
+export type GetTenantUsageError = GetTenantUsageErrors[keyof GetTenantUsageErrors];
+
+export type GetTenantUsageResponses = {
+    /**
+     * The limits of a tenant with their use.
+     */
+    200: TenantUsage;
+};
+
+export type GetTenantUsageResponse = GetTenantUsageResponses[keyof GetTenantUsageResponses];
+
 export type ListTracesData = {
     body?: never;
     path?: never;
@@ -7812,11 +8158,11 @@ export type ListTracesData = {
          */
         service_name?: string | null;
         /**
-         * How many at the most: 1 to 100.
+         * The largest number of records to answer: 1 to 100.
          */
         limit?: number;
         /**
-         * The `nextCursor` of the page before, with the same filters. Opaque.
+         * The `nextCursor` of the page before. Send the same filters with it. Opaque.
          */
         cursor?: string | null;
     };
@@ -7891,6 +8237,10 @@ export type IngestTracesErrors = {
      */
     403: Status;
     /**
+     * `tenant_limit_reached` (Limit of the tenant reached).
+     */
+    409: Status;
+    /**
      * `body_too_large` (Body too large).
      */
     413: Status;
@@ -7945,7 +8295,7 @@ export type ListTraceSpansData = {
          */
         limit?: number;
         /**
-         * The `nextCursor` of the page before, with the same filters. Opaque.
+         * The `nextCursor` of the page before. Send the same filters with it. Opaque.
          */
         cursor?: string | null;
     };
@@ -8011,19 +8361,19 @@ export type ListUsersData = {
          */
         sub_tenant_id?: string | null;
         /**
-         * Only users of this status; deleted ones are shown by it alone.
+         * Only users with this status. Deleted users are listed with `deleted` only.
          */
-        status?: string | null;
+        status?: UserStatus | null;
         /**
          * Only the user of this email, in any case.
          */
         email?: string | null;
         /**
-         * How many at the most: 1 to 100.
+         * The largest number of records to answer: 1 to 100.
          */
         limit?: number;
         /**
-         * The `nextCursor` of the page before, with the same filters. Opaque.
+         * The `nextCursor` of the page before. Send the same filters with it. Opaque.
          */
         cursor?: string | null;
     };
@@ -8080,7 +8430,7 @@ export type DeleteUserData = {
          */
         'Idempotency-Key'?: string;
         /**
-         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
          */
         'If-Match'?: string;
     };
@@ -8104,7 +8454,7 @@ export type DeleteUserErrors = {
      */
     401: Problem;
     /**
-     * `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant out of reach), `user_out_of_reach` (User has memberships out of reach), `platform_administrator_required` (Platform administrator required).
+     * `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant out of reach), `user_out_of_reach` (User has memberships out of reach), `platform_administrator_required` (Platform administrator required).
      */
     403: Problem;
     /**
@@ -8152,7 +8502,7 @@ export type GetUserData = {
     body?: never;
     headers?: {
         /**
-         * 304 where the record still has one of these entity tags.
+         * The answer is 304 if the record has one of these entity tags.
          */
         'If-None-Match'?: string;
     };
@@ -8220,7 +8570,7 @@ export type DisableUserData = {
          */
         'Idempotency-Key'?: string;
         /**
-         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
          */
         'If-Match'?: string;
     };
@@ -8296,7 +8646,7 @@ export type EnableUserData = {
          */
         'Idempotency-Key'?: string;
         /**
-         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
          */
         'If-Match'?: string;
     };
