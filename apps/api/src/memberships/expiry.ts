@@ -7,7 +7,7 @@ import type { Services } from '../services.ts';
 const BATCH_SIZE = 100;
 
 /** Removes invitations that can no longer be accepted. Answers how many there were. */
-export function removeExpiredInvitations(services: Pick<Services, 'db' | 'now'>): Promise<number> {
+export function removeExpiredInvitations(services: Pick<Services, 'db' | 'now' | 'secrets'>): Promise<number> {
   return removeInBatches(BATCH_SIZE, (most) =>
     writeAsSystem(services, 'remove_expired_invitation', async (trx, record, now) => {
       const expired = await listExpiredInvitations(trx, EVERYWHERE, most, now);
