@@ -47,7 +47,7 @@ const ON_SQLITE_ALONE = [
   'test/bad-input-*.test.ts',
   'test/bearer.test.ts',
   'test/client.test.ts',
-  'test/config.test.ts',
+  'test/config*.test.ts',
   'test/connection-limits.test.ts',
   'test/cursors.test.ts',
   'test/document*.test.ts',

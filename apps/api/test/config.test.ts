@@ -7,10 +7,11 @@ import SqliteDatabase from 'better-sqlite3';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { runAdminKey } from '../src/commands/run-admin-key.ts';
 import { runBackup } from '../src/commands/run-backup.ts';
-import { ConfigError, ROOT, readConfig, VERSION } from '../src/config.ts';
+import { ROOT, readConfig, VERSION } from '../src/config.ts';
 import type { RunningServer } from '../src/server/start.ts';
 import { startMessage } from '../src/server/start-message.ts';
 import { runInProcess } from './support/command.ts';
+import { configRefusal as refusal } from './support/config-refusal.ts';
 import { databaseFile, freePort, newBootstrapKey } from './support/environment.ts';
 import { MAIN, runProgram, startProcess } from './support/process.ts';
 import { startFailure, startService } from './support/start.ts';
@@ -18,20 +19,6 @@ import { wire } from './support/wire.ts';
 
 const ADMIN_KEY = fileURLToPath(new URL('../src/commands/admin-key.ts', import.meta.url));
 const SECRET_KEY = Buffer.alloc(32, 7).toString('base64');
-
-function refusal(environment: Record<string, string>): string {
-  return refusalOf(() => readConfig(environment));
-}
-
-function refusalOf(read: () => unknown): string {
-  try {
-    read();
-  } catch (error) {
-    if (error instanceof ConfigError) return error.message;
-    throw error;
-  }
-  throw new Error('it was accepted');
-}
 
 test('with nothing set the service listens on loopback, on an embedded database, without development helpers', () => {
   expect(readConfig({})).toEqual({
@@ -233,93 +220,6 @@ describe('the development identity provider', () => {
       expect.stringMatching(/^QM_DEV_IDENTITY: .* cannot be written to [^\n]+$/),
       2,
     ]);
-  });
-});
-
-describe('the development start', () => {
-  test('has defaults for one person at this machine, which variables replace', () => {
-    const config = readConfig({}, 'development');
-    expect(config).toMatchObject({ mode: 'development', devIdentity: true, allowedNetworks: ['127.0.0.0/8', '::1'] });
-    const replaced = readConfig({ QM_DEV_IDENTITY: '0', QM_ALLOW_PRIVATE_ADDRESSES: '' }, 'development');
-    expect(replaced).toMatchObject({ devIdentity: false, allowedNetworks: [] });
-    expect(readConfig({ QM_DEV_IDENTITY: '' }, 'development').devIdentity).toBe(false);
-  });
-});
-
-describe('regression: the production start', () => {
-  const refused = (environment: Record<string, string>) => refusalOf(() => readConfig(environment, 'production'));
-
-  test('asks for an issuer, or for the word that no people sign in', () => {
-    expect(refused({})).toMatch(/^QM_OIDC_ISSUER: is required by npm run serve[^\n]+none[^\n]+$/);
-    expect(readConfig({ QM_OIDC_ISSUER: 'none' }, 'production').oidc.issuer).toBeNull();
-    const QM_OIDC_ISSUER = 'https://id.example.com';
-    expect(readConfig({ QM_OIDC_ISSUER }, 'production').oidc.issuer).toBe(QM_OIDC_ISSUER);
-  });
-
-  test('refuses the development identity provider, also beside an issuer, and allows no private address', () => {
-    const QM_OIDC_ISSUER = 'https://id.example.com';
-    expect(refused({ QM_OIDC_ISSUER, QM_DEV_IDENTITY: '1' })).toMatch(/^QM_DEV_IDENTITY: [^\n]+$/);
-    expect(refused({ QM_OIDC_ISSUER: 'none', QM_DEV_IDENTITY: '1' })).toMatch(/^QM_DEV_IDENTITY: /);
-    const config = readConfig({ QM_OIDC_ISSUER }, 'production');
-    expect(config).toMatchObject({ mode: 'production', devIdentity: false, allowedNetworks: [] });
-  });
-
-  test('is another command than the development start, which says what it is', async () => {
-    const { scripts } = JSON.parse(await readFile(`${ROOT}/package.json`, 'utf8')) as {
-      scripts: Record<string, string>;
-    };
-    expect(scripts['start']).toMatch(/ --development$/);
-    expect(scripts['dev']).toMatch(/ --development$/);
-    expect(scripts['serve']).toMatch(/ --production$/);
-    const environment = { DATABASE_URL: `sqlite:${await databaseFile()}`, PORT: '0' };
-    const server = await startService(environment);
-    const said = startMessage(server, readConfig(environment, 'development'));
-    expect(said).toMatch(/^This is the development start\. For production use npm run serve\.\n/);
-    expect(startMessage(server, readConfig(environment))).not.toContain('development');
-  });
-});
-
-describe('regression: a variable that is no setting', () => {
-  test.each([
-    ['QM_RATE_LIMIT_INGESTS', 'QM_RATE_LIMIT_INGEST'],
-    ['QM_OICD_ISSUER', 'QM_OIDC_ISSUER'],
-    ['QM_SELFSERVICE', 'QM_SELF_SERVICE'],
-    ['QM_DATABASE_URL', 'DATABASE_URL'],
-    ['QM_PUBLIC_URI', 'QM_PUBLIC_URL'],
-    ['QM_PORT', 'PORT'],
-  ])('%s is refused, and the nearest setting is named: %s', (name, near) => {
-    const message = refusal({ [name]: 'hunter2' });
-    expect(message).toBe(`${name}: is not a setting. Did you mean ${near}?`);
-  });
-
-  test('all of them are named, each on its line', () => {
-    expect(refusal({ QM_LOGLEVEL: 'info', QM_METRIC_PORT: '1' }).split('\n')).toHaveLength(2);
-  });
-
-  test.each([
-    { QM_URL: 'http://127.0.0.1:8080', QM_API_KEY: 'qm_x', QM_TEST_POSTGRES_URL: 'postgres://x' },
-    // What Kubernetes tells of services that are called qm and qm-metrics.
-    { QM_PORT: 'tcp://10.0.0.1:80', QM_SERVICE_HOST: '10.0.0.1', QM_SERVICE_PORT_HTTP: '80', QM_PORT_80_TCP_ADDR: 'x' },
-    { QM_METRICS_SERVICE_HOST: '10.0.0.2', QM_METRICS_PORT_9464_TCP: 'tcp://10.0.0.2:9464' },
-    { PORT: '9000', QM_PORT: '9000' },
-    { QM_ANYTHING: '' },
-    { OTHER_ANYTHING: 'x' },
-  ])('is accepted where it is another program’s, or empty: %j', (environment) => {
-    expect(readConfig(environment).databasePool).toBe(10);
-  });
-});
-
-describe('regression: a HOST that stands for every address', () => {
-  test.each(['0.0.0.0', '::', '0', '0.0', '::0', '0:0:0:0:0:0:0:0', '::ffff:0.0.0.0'])(
-    'is refused without the address that tokens name: %s',
-    (HOST) => {
-      expect(refusal({ HOST })).toMatch(/^QM_PUBLIC_URL: [^\n]+$/);
-      expect(readConfig({ HOST, QM_PUBLIC_URL: 'https://qm.example.com' }).host).toBe(HOST);
-    },
-  );
-
-  test.each(['127.0.0.1', '192.168.1.2', '::1', 'qm.internal', 'not a host'])('is not %s', (HOST) => {
-    expect(readConfig({ HOST }).host).toBe(HOST);
   });
 });
 

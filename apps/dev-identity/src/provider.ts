@@ -11,7 +11,7 @@ import { sendPage } from './page.ts';
 import { confirmPage, errorPage, successPage, userCodePage } from './pages.ts';
 import { refusal } from './refusal.ts';
 import { createSignInSecret, SECRET_FILE_MEMBER } from './sign-in-secret.ts';
-import { createBrowserLock, unlockLink } from './unlock.ts';
+import { createBrowserLock, deviceSecret, unlockLink } from './unlock.ts';
 import { userinfoForAccessTokens } from './userinfo.ts';
 
 export type { DevAccount };
@@ -76,6 +76,7 @@ export async function createDevIdentity(options: {
   );
   provider.use(responseHeaders);
   provider.use(withoutCodeInTheAddress);
+  provider.use(deviceSecret(secret));
   provider.use(unlockLink(secret, lock));
   provider.use(interactionPages({ provider, accounts, resource, secret, lock }));
   provider.use(userinfoForAccessTokens({ publicKey, issuer, audience, accounts }));

@@ -45,6 +45,25 @@ export function unlockLink(secret: SignInSecret, lock: BrowserLock): Middleware 
   };
 }
 
+/** A program sends the secret in this header. */
+export const SECRET_HEADER = 'quartermaster-sign-in-secret';
+
+/**
+ * Starting a device (RFC 8628) needs the secret, too. The tokens go to the program that starts it, so an outsider could
+ * otherwise start one and talk a person with an unlocked browser into confirming it.
+ *
+ * The answer is replaced, because the library decides which spellings of a path are this endpoint.
+ */
+export function deviceSecret(secret: SignInSecret): Middleware {
+  return async (ctx, next) => {
+    await next();
+    if (ctx.oidc?.route !== 'device_authorization' || secret.isSecret(ctx.get(SECRET_HEADER))) return;
+    ctx.status = 403;
+    const description = `the header ${SECRET_HEADER} has to hold the secret in ${secret.file}`;
+    ctx.body = { error: 'access_denied', error_description: description };
+  };
+}
+
 /** What a person has to do who signs in without the secret. */
 export function secretRequired({ file }: SignInSecret): string {
   return `A sign-in needs the secret of this start. Open the link that npm start printed, or copy the secret from ${file}.`;

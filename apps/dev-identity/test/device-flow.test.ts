@@ -1,6 +1,7 @@
 import { decodeJwt } from 'jose';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createHttpSession } from '../src/http-session.ts';
+import { SECRET_HEADER } from '../src/unlock.ts';
 import type { DevServer } from './server.ts';
 import { AUDIENCE, CLIENT_ID, exchange, open, startServer, submit, unlockedBrowser } from './server.ts';
 
@@ -23,7 +24,8 @@ type DeviceAuthorization = {
 };
 
 async function startDevice(scope = 'openid email offline_access'): Promise<DeviceAuthorization> {
-  const response = await createHttpSession().post(`${issuer}/device/auth`, { client_id: CLIENT_ID, scope });
+  const form = { client_id: CLIENT_ID, scope };
+  const response = await createHttpSession().post(`${issuer}/device/auth`, form, { [SECRET_HEADER]: server.secret });
   expect(response.status).toBe(200);
   return (await response.json()) as DeviceAuthorization;
 }

@@ -8,6 +8,7 @@ import { createHttpSession } from '../src/http-session.ts';
 import { runDevToken } from '../src/run-dev-token.ts';
 import { obtainToken } from '../src/sign-in.ts';
 import { createSignInSecret, readSignInSecret, SECRET_FILE_MEMBER } from '../src/sign-in-secret.ts';
+import { SECRET_HEADER } from '../src/unlock.ts';
 import { type Proxy, startProxy } from './proxy.ts';
 import type { DevServer } from './server.ts';
 import { authorizationUrl, CLIENT_ID, createPkce, exchange, open, startServer } from './server.ts';
@@ -51,14 +52,29 @@ describe('regression: through a proxy that makes every request look local', () =
     expect(await refused.text()).toMatch(/role="alert".*secret/);
   });
 
-  test('a device is not connected without the secret', async () => {
-    const browser = outsider();
-    const started = await browser.post(`${server.issuer}/device/auth`, { client_id: CLIENT_ID, scope: 'openid email' });
+  test.each(['/device/auth', '/DEVICE/auth', '/device/auth/'])(
+    'a device is not started without the secret: %s',
+    async (path) => {
+      const form = { client_id: CLIENT_ID, scope: 'openid email' };
+      for (const headers of [{}, { [SECRET_HEADER]: 'wrong' }]) {
+        const response = await createHttpSession().post(`${proxy.origin}/oidc${path}`, form, headers);
+        const text = await response.text();
+        expect([response.status, text]).toEqual([403, expect.stringContaining('access_denied')]);
+        expect(text).not.toMatch(/device_code|user_code/);
+      }
+    },
+  );
+
+  test('a device that somebody at the machine started is not signed in without the secret', async () => {
+    const form = { client_id: CLIENT_ID, scope: 'openid email' };
+    const headers = { [SECRET_HEADER]: server.secret };
+    const started = await createHttpSession().post(`${server.issuer}/device/auth`, form, headers);
     const device = (await started.json()) as { device_code: string; user_code: string };
+    const browser = outsider();
     const input = await open(browser, `${server.issuer}/device`);
     const xsrf = /name="xsrf" value="([^"]+)"/.exec(input.html)?.[1] ?? '';
-    const form = { xsrf, user_code: device.user_code, confirm: 'yes' };
-    const confirmed = await browser.post(`${server.issuer}/device`, form);
+    const confirmation = { xsrf, user_code: device.user_code, confirm: 'yes' };
+    const confirmed = await browser.post(`${server.issuer}/device`, confirmation);
     const page = await open(browser, new URL(confirmed.headers.get('location') ?? '', server.issuer).href);
     expect((await browser.post(page.url, { email: 'admin@example.com' })).status).toBe(403);
     const answer = await exchange(`${proxy.origin}/oidc`, {
