@@ -696,9 +696,9 @@ export type AuditEvent = {
      */
     requestId: string;
     /**
-     * The id that the caller sent in X-Request-Id; absent where they sent none. It may name several requests.
+     * The id that the caller sent in X-Request-Id, null where they sent none. Several requests may have the same.
      */
-    callerRequestId?: string;
+    callerRequestId: string | null;
     /**
      * RFC 3339, UTC, milliseconds.
      */
