@@ -21,7 +21,7 @@ const ON_POSTGRES = [
   'test/signing-keys.test.ts',
   // Several processes, and a server that goes away.
   'test/postgres/**/*.test.ts',
-  'test/audit-chain/{random-tampering,remembered,sealing}.test.ts',
+  'test/audit-chain/{forged,random-tampering,remembered,sealing}.test.ts',
   'test/inventory-sync/running.test.ts',
   'test/rate-limits/requests.test.ts',
   'test/server-registration-limit.test.ts',

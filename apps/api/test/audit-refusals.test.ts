@@ -60,7 +60,7 @@ test('regression: values of a body that name foreign records are denied look-ups
   // A value that is wrong in itself is no look-up.
   expect((await post({ name: '' })).status).toBe(422);
   const events = await auditOf(probing.key, '&outcome=denied');
-  expect(events.map(({ reason }) => reason).toSorted()).toEqual(['manifest_not_found', 'provider_not_found']);
+  expect(events.map(({ reason }) => String(reason)).toSorted()).toEqual(['manifest_not_found', 'provider_not_found']);
 });
 
 function refusal(index: number, tenantId = 'default'): NewAuditEvent {

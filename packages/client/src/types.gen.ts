@@ -5,11 +5,6 @@ export type ClientOptions = {
     baseUrl: 'http://127.0.0.1:8080' | (string & {});
 };
 
-/**
- * How the operation ended. `denied`: for lack of rights, or because the record does not exist in the reach of the actor.
- */
-export type AuditOutcome = 'success' | 'failure' | 'denied';
-
 export type SearchCredentialsInput = {
     /**
      * Only records of this tenant. Left out or empty: of everything in reach.
@@ -34,11 +29,11 @@ export type SearchCredentialsInput = {
     /**
      * Only credentials of this kind.
      */
-    kind?: CredentialKind | null;
+    kind?: string | null;
     /**
-     * Only credentials with this status.
+     * Only credentials of this status.
      */
-    status?: CredentialStatus | null;
+    status?: string | null;
     /**
      * Only credentials of this service account or provider.
      */
@@ -64,42 +59,14 @@ export type SearchCredentialsInput = {
      */
     createdBefore?: string | null;
     /**
-     * The largest number of records to answer: 1 to 100.
+     * How many at the most: 1 to 100.
      */
     limit?: number;
     /**
-     * The `nextCursor` of the page before. Send the same filters with it. Opaque.
+     * The `nextCursor` of the page before, with the same filters. Opaque.
      */
     cursor?: string | null;
 };
-
-export type CredentialKind = 'api_key' | 'provider_secret' | 'signing_key';
-
-/**
- * A credential is `expiring` when it works now and ends within 14 days.
- */
-export type CredentialStatus = 'active' | 'expiring' | 'expired' | 'revoked';
-
-export type RevokeDerivedAccessInput = {
-    /**
-     * `user:<id>`, `service_account:<tenant>/<id>` or `api_key:<id>`. It may be deleted, revoked or out of reach: the answer depends on the derived records alone.
-     */
-    source: string;
-    /**
-     * What to revoke. Sessions of a revoked key end with it.
-     */
-    kinds: Array<'api_key' | 'gateway_session' | 'invitation' | 'membership'>;
-    /**
-     * Whether to revoke what derives from the source only through a rotation by somebody else.
-     */
-    includeSuccessors?: boolean;
-    /**
-     * Whether to revoke the source itself first, in the same transaction: for an API key alone.
-     */
-    includeSource?: boolean;
-};
-
-export type GatewayStatus = 'active' | 'disabled' | 'deleted';
 
 export type CreateGatewayInput = {
     name: string;
@@ -141,11 +108,9 @@ export type UpdateGatewayInput = {
     sessionTtlSeconds?: number;
 };
 
-export type GatewaySessionStatus = 'active' | 'expired' | 'revoked';
-
 export type CreateGatewaySessionInput = {
     /**
-     * Whom the session acts for: the caller, where left out. Another subject needs the scope `gateway_sessions:impersonate` wherever that subject belongs: a sub-tenant cannot act as an account or user of the whole tenant.
+     * Whom the session acts for: the caller, where left out. Another's needs the scope `gateway_sessions:impersonate`.
      */
     subject?: string | null;
     /**
@@ -153,17 +118,12 @@ export type CreateGatewaySessionInput = {
      */
     ttlSeconds?: number | null;
     /**
-     * Only these of the gateway's providers; all, where left out. A session grants at most 10,000 items, and 1 MiB of them as JSON: beyond it, 422.
+     * Only these of the gateway's providers; all, where left out. A session grants at most 10,000 items: beyond it, 422.
      */
     providerIds?: Array<string> | null;
-    metadata?: Metadata | null;
-};
-
-/**
- * A free JSON object, at most 16 KiB when serialised. A set value replaces it whole.
- */
-export type Metadata = {
-    [key: string]: unknown;
+    metadata?: {
+        [key: string]: unknown;
+    } | null;
 };
 
 export type IntrospectGatewaySessionInput = {
@@ -177,16 +137,9 @@ export type IntrospectGatewaySessionInput = {
     token_type_hint?: string | null;
 };
 
-export type ManifestKind = 'agent' | 'gateway' | 'channel';
-
-/**
- * The newest version is active.
- */
-export type ManifestStatus = 'active' | 'superseded' | 'deleted';
-
 export type CreateManifestInput = {
     name: string;
-    kind: ManifestKind;
+    kind: 'agent' | 'gateway' | 'channel';
     spec: ManifestSpecInput;
     /**
      * The tenant of the record. Where it is left out: the caller's one tenant; a caller who has several must name one.
@@ -211,7 +164,20 @@ export type ManifestSpecInput = {
      * What it uses. While the manifest is active, observations of these are not unknown.
      */
     declares?: Array<DeclarationInput>;
-    channel?: ManifestChannel;
+    /**
+     * Where people meet the agents.
+     */
+    channel?: {
+        /**
+         * Such as `slack`, `email` or `web`.
+         */
+        type: string;
+        /**
+         * Where it is: a URL, a room, a mailbox.
+         */
+        address?: string;
+        [key: string]: unknown | string | string | undefined;
+    };
     /**
      * What sessions may use, of what the providers' inventories offer: whatever one of the entries covers. Where left out, all of it; where empty, nothing.
      */
@@ -224,31 +190,14 @@ export type ManifestSpecInput = {
  */
 export type DeclarationInput = {
     /**
-     * The provider's name, in any case, or its id. A name means the provider that has it in the manifest's own tenant or sub-tenant, or in the whole tenant. A provider of a sub-tenant is meant by its id alone in manifests of the whole tenant, and in whatever its gateways run under.
+     * The provider's name, in any case, or its id.
      */
     provider: string;
-    kind: InventoryKind;
+    kind: 'model' | 'tool' | 'resource' | 'prompt' | 'agent' | 'channel';
     /**
      * As agents call it. The variants of a model are one: its case, and the provider in front.
      */
     name: string;
-};
-
-export type InventoryKind = 'model' | 'tool' | 'resource' | 'prompt' | 'agent' | 'channel';
-
-/**
- * Where people meet the agents.
- */
-export type ManifestChannel = {
-    /**
-     * Such as `slack`, `email` or `web`.
-     */
-    type: string;
-    /**
-     * Where it is: a URL, a room, a mailbox.
-     */
-    address?: string;
-    [key: string]: unknown | string | string | undefined;
 };
 
 /**
@@ -256,13 +205,13 @@ export type ManifestChannel = {
  */
 export type Allowance = {
     /**
-     * The provider's name, in any case, or its id. A name means the provider that has it in the manifest's own tenant or sub-tenant, or in the whole tenant. A provider of a sub-tenant is meant by its id alone in manifests of the whole tenant, and in whatever its gateways run under.
+     * The provider's name, in any case, or its id.
      */
     provider: string;
     /**
      * Only items of this kind; every kind, where left out.
      */
-    kind?: InventoryKind;
+    kind?: 'model' | 'tool' | 'resource' | 'prompt' | 'agent' | 'channel';
     /**
      * Only items of these names, of a model all variants; all of them, where left out; none, where empty.
      */
@@ -294,7 +243,9 @@ export type UpdateProfileInput = {
      * Users only. Accepted terms cannot be taken back, only accepted anew.
      */
     terms?: TermsInput;
-    metadata?: Metadata | null;
+    metadata?: {
+        [key: string]: unknown;
+    } | null;
 };
 
 export type MarketingConsentInput = {
@@ -309,16 +260,14 @@ export type TermsInput = {
 };
 
 export type CreateOrganizationInput = {
-    organization: OrganizationInput;
+    organization: {
+        displayName: string;
+        /**
+         * The new tenant's. Made where it is left out.
+         */
+        id?: string | null;
+    };
     settings?: TenantSettingsInput;
-};
-
-export type OrganizationInput = {
-    displayName: string;
-    /**
-     * How the id of the new tenant begins, for example `rockets` for `rockets-7k2m9x4p1q`: the service adds `-` and ten random characters, so nobody can take an id that somebody else expects to be free. Left out: the whole id is generated.
-     */
-    id?: string | null;
 };
 
 /**
@@ -334,33 +283,26 @@ export type TenantSettingsInput = {
  * Passwords are never accepted: the identity provider handles credentials.
  */
 export type RegisterInput = {
-    user: RegistrationUserInput;
+    user: {
+        /**
+         * Matched without regard to case.
+         */
+        email: string;
+        displayName?: string | null;
+        /**
+         * Terms that are not mentioned are not accepted.
+         */
+        terms?: TermsInput | null;
+        marketingConsent?: MarketingConsentInput | null;
+    };
     /**
      * Where the registration came from, such as `saas_registration`.
      */
     source?: string | null;
-    metadata?: Metadata | null;
+    metadata?: {
+        [key: string]: unknown;
+    } | null;
 };
-
-export type RegistrationUserInput = {
-    /**
-     * Matched without regard to case.
-     */
-    email: string;
-    displayName?: string | null;
-    /**
-     * Terms that are not mentioned are not accepted.
-     */
-    terms?: TermsInput | null;
-    marketingConsent?: MarketingConsentInput | null;
-};
-
-/**
- * `claimed`: somebody works on it until the lease ends; then it is open again.
- */
-export type OperatorTaskStatus = 'open' | 'claimed' | 'running' | 'succeeded' | 'failed' | 'cancelled';
-
-export type OperatorTaskKind = 'review_observation' | 'sync_inventory' | 'rotate_credential' | 'adopt_provider' | 'review_cardinality';
 
 export type CancelOperatorTaskInput = {
     /**
@@ -389,22 +331,17 @@ export type CompleteOperatorTaskInput = {
 
 export type TaskOutcome = 'approved' | 'rejected' | 'ignored' | 'adopted' | 'dismissed' | 'rotated' | 'pruned' | 'acknowledged';
 
-export type ProviderKind = 'llm' | 'mcp' | 'agent_runtime' | 'channel' | 'other';
-
-/**
- * `discovered`: seen in traffic, but nobody has declared it.
- */
-export type ProviderStatus = 'discovered' | 'active' | 'disabled' | 'deleted';
-
 export type CreateProviderInput = {
     name: string;
     displayName?: string | null;
     description?: string | null;
-    kind: ProviderKind;
+    kind: 'llm' | 'mcp' | 'agent_runtime' | 'channel' | 'other';
     baseUrl?: string | null;
     status?: 'active' | 'disabled';
     syncIntervalSeconds?: number | null;
-    metadata?: Metadata | null;
+    metadata?: {
+        [key: string]: unknown;
+    } | null;
     /**
      * The tenant of the record. Where it is left out: the caller's one tenant; a caller who has several must name one.
      */
@@ -422,7 +359,7 @@ export type UpdateProviderInput = {
     name?: string;
     displayName?: string | null;
     description?: string | null;
-    kind?: ProviderKind;
+    kind?: 'llm' | 'mcp' | 'agent_runtime' | 'channel' | 'other';
     /**
      * A change of its origin detaches the credential: it is revoked and erased.
      */
@@ -432,7 +369,9 @@ export type UpdateProviderInput = {
      */
     status?: 'active' | 'disabled';
     syncIntervalSeconds?: number | null;
-    metadata?: Metadata | null;
+    metadata?: {
+        [key: string]: unknown;
+    } | null;
 };
 
 export type PutProviderCredentialInput = {
@@ -459,10 +398,8 @@ export type PutProviderCredentialInput = {
     standby?: boolean;
 };
 
-export type InventoryStatus = 'available' | 'missing' | 'retired' | 'blocked';
-
 export type CreateInventoryItemInput = {
-    kind: InventoryKind;
+    kind: 'model' | 'tool' | 'resource' | 'prompt' | 'agent' | 'channel';
     /**
      * As agents call it, without spaces around it, control characters and invisible ones, and not a lone `*`.
      */
@@ -471,7 +408,9 @@ export type CreateInventoryItemInput = {
     description?: string | null;
     status?: 'available' | 'retired' | 'blocked';
     schemaDigest?: string | null;
-    attributes?: Metadata | null;
+    attributes?: {
+        [key: string]: unknown;
+    } | null;
 };
 
 /**
@@ -481,12 +420,10 @@ export type UpdateInventoryItemInput = {
     title?: string | null;
     description?: string | null;
     status?: 'available' | 'retired' | 'blocked';
-    attributes?: Metadata | null;
+    attributes?: {
+        [key: string]: unknown;
+    } | null;
 };
-
-export type RecommendationStatus = 'open' | 'applied' | 'dismissed' | 'superseded';
-
-export type RecommendationKind = 'register_item' | 'retire_item' | 'block_item' | 'adopt_provider' | 'accept_drift' | 'rotate_credential';
 
 export type ApplyRecommendationsInput = {
     /**
@@ -496,7 +433,7 @@ export type ApplyRecommendationsInput = {
     /**
      * Only recommendations of these kinds.
      */
-    kinds?: Array<RecommendationKind> | null;
+    kinds?: Array<'register_item' | 'retire_item' | 'block_item' | 'adopt_provider' | 'accept_drift' | 'rotate_credential'> | null;
     /**
      * Show what would change, and change nothing.
      */
@@ -506,8 +443,6 @@ export type ApplyRecommendationsInput = {
 export type DismissRecommendationInput = {
     reason: string;
 };
-
-export type RuntimeObservationStatus = 'open' | 'approved' | 'rejected' | 'ignored' | 'resolved';
 
 /**
  * Left out keeps, null clears, a value sets.
@@ -527,11 +462,9 @@ export type ReviewRuntimeObservationInput = {
     /**
      * approved: its recommendation may be applied (by `{}` where the reviewer reaches all of the place where the provider stands). rejected: it must not be used; the recommendation is dismissed unless it rests on others too, and the next sighting reopens it with a `block_item`. ignored: it stays as it is, quietly.
      */
-    decision: ReviewDecision;
+    decision: 'approved' | 'rejected' | 'ignored';
     note?: string | null;
 };
-
-export type ReviewDecision = 'approved' | 'rejected' | 'ignored';
 
 export type CreateServiceAccountInput = {
     name: string;
@@ -548,13 +481,11 @@ export type CreateServiceAccountInput = {
      * The sub-tenant of the record; none where it is left out.
      */
     subTenantId?: string | null;
-    /**
-     * `always`: the tenant must be new, so the account joins nobody else (409 `tenant_exists`). `never`: the tenant and sub-tenant must exist (422). `if_missing`, or left out: what is missing is created.
-     */
-    createTenant?: 'if_missing' | 'always' | 'never' | null;
     description?: string | null;
     status?: 'active' | 'disabled';
-    metadata?: Metadata | null;
+    metadata?: {
+        [key: string]: unknown;
+    } | null;
     /**
      * Only platform administrators may set it: keys of such an account count in every tenant.
      */
@@ -583,13 +514,15 @@ export type SearchServiceAccountsInput = {
      */
     query?: string | null;
     /**
-     * Only accounts with this status. Deleted accounts are listed with `deleted` only.
+     * Only accounts of this status; deleted ones are shown by it alone.
      */
-    status?: ServiceAccountStatus | null;
+    status?: string | null;
     /**
      * Only accounts whose metadata has these top-level values, at most 20.
      */
-    metadata?: Metadata | null;
+    metadata?: {
+        [key: string]: unknown;
+    } | null;
     /**
      * Only accounts made after this time.
      */
@@ -599,19 +532,14 @@ export type SearchServiceAccountsInput = {
      */
     createdBefore?: string | null;
     /**
-     * The largest number of records to answer: 1 to 100.
+     * How many at the most: 1 to 100.
      */
     limit?: number;
     /**
-     * The `nextCursor` of the page before. Send the same filters with it. Opaque.
+     * The `nextCursor` of the page before, with the same filters. Opaque.
      */
     cursor?: string | null;
 };
-
-/**
- * Keys and sessions work only while the account is active.
- */
-export type ServiceAccountStatus = 'active' | 'disabled' | 'deleted';
 
 /**
  * Left out keeps, null clears, a value sets.
@@ -619,7 +547,9 @@ export type ServiceAccountStatus = 'active' | 'disabled' | 'deleted';
 export type UpdateServiceAccountInput = {
     displayName?: string | null;
     description?: string | null;
-    metadata?: Metadata | null;
+    metadata?: {
+        [key: string]: unknown;
+    } | null;
 };
 
 export type CreateKeyInput = {
@@ -629,7 +559,7 @@ export type CreateKeyInput = {
      */
     scopes: Array<Scope>;
     /**
-     * When it stops working, in the future. Left out: when the API key that makes it ends, or never. Later than the end of that API key is 403 `grant_exceeds_own`.
+     * When it stops working, in the future; never where left out.
      */
     expiresAt?: string | null;
 };
@@ -645,7 +575,7 @@ export type RotateKeyInput = {
      */
     overlapSeconds?: number;
     /**
-     * When the new key stops working. Left out: after the old one's whole lifetime, but never later than the API key that rotates it. Later than the end of that API key is 403 `grant_exceeds_own`.
+     * When the new key stops working; where left out, after the old one's whole lifetime.
      */
     expiresAt?: string | null;
 };
@@ -667,54 +597,6 @@ export type UpdateTenantInput = {
     settings?: TenantSettingsInput;
 };
 
-/**
- * A field that is left out keeps its limit, null restores the default, a value sets the limit.
- */
-export type TenantLimitsInput = {
-    /**
-     * Requests with the API keys of the tenant in the current minute. Several processes on one database count together.
-     */
-    requestsPerMinute?: number | null;
-    /**
-     * Bytes of spans and manifests, as they are stored. At the limit, spans and manifests are refused; removing traces makes room.
-     */
-    storedBytes?: number | null;
-    /**
-     * Service accounts that are not deleted.
-     */
-    serviceAccounts?: number | null;
-    /**
-     * API keys that are neither revoked nor expired.
-     */
-    apiKeys?: number | null;
-    /**
-     * Providers that are not deleted, discovered ones included.
-     */
-    providers?: number | null;
-    /**
-     * Inventory items of all providers. A sync that would exceed the limit fails and changes nothing.
-     */
-    inventoryItems?: number | null;
-    /**
-     * Gateways that are not deleted.
-     */
-    gateways?: number | null;
-    /**
-     * Gateway sessions that are active.
-     */
-    openSessions?: number | null;
-};
-
-/**
- * A named set of scopes within one tenant or sub-tenant.
- */
-export type Role = 'owner' | 'admin' | 'operator' | 'viewer';
-
-/**
- * `pending`: the user has not accepted it. Until then it grants nothing, and the tenant sees nothing of the user.
- */
-export type MembershipStatus = 'pending' | 'active';
-
 export type CreateMembershipInput = {
     /**
      * Anybody's: the answer does not tell whether it is registered.
@@ -731,16 +613,16 @@ export type CreateMembershipInput = {
 };
 
 /**
+ * A named set of scopes within one tenant or sub-tenant.
+ */
+export type Role = 'owner' | 'admin' | 'operator' | 'viewer';
+
+/**
  * Left out keeps, a value sets.
  */
 export type UpdateMembershipInput = {
     role?: Role;
 };
-
-/**
- * `pending_terms`: may only accept the terms. `pending_identity`: has never signed in.
- */
-export type UserStatus = 'pending_terms' | 'pending_identity' | 'active' | 'disabled' | 'deleted';
 
 /**
  * One page of a list.
@@ -766,7 +648,17 @@ export type AuditEvent = {
      * The sub-tenant that the record belongs to; null where it belongs to the tenant as a whole.
      */
     subTenantId: string | null;
-    actor: AuditActor;
+    /**
+     * Who did it. `anonymous` registers; `system` is the service itself.
+     */
+    actor: {
+        type: 'service_account' | 'user' | 'anonymous' | 'system';
+        id: string | null;
+        /**
+         * A service account's own tenant: its id is unique there only.
+         */
+        tenantId: string | null;
+    };
     /**
      * How the actor proved who they are.
      */
@@ -779,8 +671,14 @@ export type AuditEvent = {
      * The operationId, or what the service itself did. `further_refusals` and `further_reads` count the refusals and reads of a tenant beyond 1,000 different ones in a minute.
      */
     operation: string;
-    target: AuditTarget | null;
-    outcome: AuditOutcome;
+    target: {
+        type: string;
+        id: string;
+    } | null;
+    /**
+     * `denied`: for lack of rights, or because the record does not exist in the reach of the actor.
+     */
+    outcome: 'success' | 'failure' | 'denied';
     /**
      * The `code` of a refusal.
      */
@@ -798,40 +696,18 @@ export type AuditEvent = {
      */
     requestId: string;
     /**
-     * The id that the caller sent in X-Request-Id; absent where they sent none. It may name several requests.
+     * The id that the caller sent in X-Request-Id, null where they sent none. Several requests may have the same.
      */
-    callerRequestId?: string;
-    createdAt: Timestamp;
+    callerRequestId: string | null;
+    /**
+     * RFC 3339, UTC, milliseconds.
+     */
+    createdAt: string;
     /**
      * The same: events do not change.
      */
-    updatedAt: Timestamp;
+    updatedAt: string;
 };
-
-/**
- * Who did it. `anonymous` registers; `system` is the service itself.
- */
-export type AuditActor = {
-    type: 'service_account' | 'user' | 'anonymous' | 'system';
-    id: string | null;
-    /**
-     * A service account's own tenant: its id is unique there only.
-     */
-    tenantId: string | null;
-};
-
-/**
- * The record that it was done to.
- */
-export type AuditTarget = {
-    type: string;
-    id: string;
-};
-
-/**
- * RFC 3339, UTC, milliseconds.
- */
-export type Timestamp = string;
 
 /**
  * A refusal, as RFC 9457 describes it.
@@ -860,7 +736,7 @@ export type Problem = {
     /**
      * The stable reason, for programs.
      */
-    code: 'credentials_ambiguous' | 'request_malformed' | 'credentials_missing' | 'credentials_invalid' | 'scope_missing' | 'tenant_forbidden' | 'self_service_off' | 'user_required' | 'platform_administrator_required' | 'grant_exceeds_own' | 'registration_required' | 'email_unverified' | 'identity_conflict' | 'terms_required' | 'user_disabled' | 'user_out_of_reach' | 'ingest_tenant_ambiguous' | 'route_not_found' | 'audit_event_not_found' | 'gateway_not_found' | 'gateway_session_not_found' | 'inventory_item_not_found' | 'key_not_found' | 'manifest_not_found' | 'membership_not_found' | 'operator_task_not_found' | 'provider_not_found' | 'provider_credential_not_found' | 'recommendation_not_found' | 'runtime_observation_not_found' | 'service_account_not_found' | 'tenant_not_found' | 'trace_not_found' | 'user_not_found' | 'method_not_allowed' | 'ambiguous_id' | 'id_taken' | 'name_taken' | 'gateway_not_active' | 'key_not_active' | 'last_owner' | 'manifest_in_use' | 'idempotency_answer_unreadable' | 'idempotency_key_in_use' | 'invitation_expired' | 'invitation_void' | 'membership_accepted' | 'membership_exists' | 'operator_task_claimed' | 'operator_task_not_open' | 'operator_task_not_done' | 'organization_exists' | 'provider_in_use' | 'provider_not_syncable' | 'sync_running' | 'recommendation_not_open' | 'recommendation_not_applied' | 'recommendation_built_on' | 'session_limit_reached' | 'service_account_not_active' | 'tenant_exists' | 'tenant_limit_reached' | 'user_not_active' | 'precondition_failed' | 'body_too_large' | 'media_type_unsupported' | 'rate_limited' | 'internal_error' | 'sync_failed' | 'database_unavailable' | 'service_unavailable' | 'outcome_unknown' | 'identity_provider_unavailable';
+    code: 'credentials_ambiguous' | 'request_malformed' | 'credentials_missing' | 'credentials_invalid' | 'scope_missing' | 'tenant_forbidden' | 'self_service_off' | 'user_required' | 'platform_administrator_required' | 'grant_exceeds_own' | 'registration_required' | 'email_unverified' | 'identity_conflict' | 'terms_required' | 'user_disabled' | 'user_out_of_reach' | 'ingest_tenant_ambiguous' | 'route_not_found' | 'audit_event_not_found' | 'gateway_not_found' | 'gateway_session_not_found' | 'inventory_item_not_found' | 'key_not_found' | 'manifest_not_found' | 'membership_not_found' | 'operator_task_not_found' | 'provider_not_found' | 'provider_credential_not_found' | 'recommendation_not_found' | 'runtime_observation_not_found' | 'service_account_not_found' | 'tenant_not_found' | 'trace_not_found' | 'user_not_found' | 'method_not_allowed' | 'ambiguous_id' | 'id_taken' | 'name_taken' | 'gateway_not_active' | 'key_not_active' | 'last_owner' | 'manifest_in_use' | 'idempotency_answer_unreadable' | 'idempotency_key_in_use' | 'membership_accepted' | 'membership_exists' | 'operator_task_claimed' | 'operator_task_not_open' | 'operator_task_not_done' | 'organization_exists' | 'provider_in_use' | 'provider_not_syncable' | 'sync_running' | 'recommendation_not_open' | 'recommendation_not_applied' | 'recommendation_built_on' | 'service_account_not_active' | 'user_not_active' | 'precondition_failed' | 'body_too_large' | 'media_type_unsupported' | 'rate_limited' | 'internal_error' | 'sync_failed' | 'database_unavailable' | 'service_unavailable' | 'outcome_unknown' | 'identity_provider_unavailable';
     /**
      * The scope that is missing (403 `scope_missing`).
      */
@@ -922,7 +798,7 @@ export type AuditVerification = {
     /**
      * When that head was signed, in whole seconds, as it says itself (`iat`). Null where there is none, or what stands there is no head.
      */
-    sealedAt: Timestamp | null;
+    sealedAt: string | null;
     /**
      * Events that wait to be sealed, usually for less than a second; counted up to 10,000.
      */
@@ -1001,7 +877,7 @@ export type Credential = {
      * The sub-tenant that the record belongs to; null where it belongs to the tenant as a whole.
      */
     subTenantId: string | null;
-    kind: CredentialKind;
+    kind: 'api_key' | 'provider_secret' | 'signing_key';
     name: string | null;
     ownerType: 'service_account' | 'provider' | 'platform';
     /**
@@ -1016,21 +892,20 @@ export type Credential = {
      * What an API key may do. Empty for other kinds.
      */
     scopes: Array<Scope>;
-    status: CredentialStatus;
-    expiresAt: Timestamp | null;
+    /**
+     * An active one that ends within 14 days is expiring.
+     */
+    status: 'active' | 'expiring' | 'expired' | 'revoked';
+    expiresAt: string | null;
     /**
      * To the minute.
      */
-    lastUsedAt: Timestamp | null;
+    lastUsedAt: string | null;
     /**
      * `user:<id>` or `service_account:<tenant>/<id>`; null where the service made it.
      */
     createdBy: string | null;
-    /**
-     * The id of the API key that made this key. Null where a user or the service made it.
-     */
-    createdByKey: string | null;
-    revokedAt: Timestamp | null;
+    revokedAt: string | null;
     /**
      * How many keys this one followed.
      */
@@ -1043,85 +918,14 @@ export type Credential = {
      * The request header that a provider's secret goes in. null for other kinds.
      */
     header: string | null;
-    createdAt: Timestamp;
-    updatedAt: Timestamp;
-};
-
-/**
- * One page of a list.
- */
-export type DerivedAccessPage = {
-    items: Array<DerivedAccess>;
     /**
-     * Hand it in as `cursor` for the next page; null on the last. Filters look at many records: a page may be short, even empty, though there are more.
+     * RFC 3339, UTC, milliseconds.
      */
-    nextCursor: string | null;
-};
-
-/**
- * Access that a user, service account or API key gave rise to.
- */
-export type DerivedAccess = {
-    kind: 'api_key' | 'gateway_session' | 'invitation' | 'membership';
+    createdAt: string;
     /**
-     * The key's or session's id; of invitations and memberships the user's.
+     * RFC 3339, UTC, milliseconds.
      */
-    id: string;
-    /**
-     * The tenant that the record belongs to.
-     */
-    tenantId: string;
-    /**
-     * The sub-tenant that the record belongs to; null where it belongs to the tenant as a whole.
-     */
-    subTenantId: string | null;
-    /**
-     * Who has the access: `user:<id>` or `service_account:<tenant>/<id>`. Of a session its subject.
-     */
-    holder: string;
-    /**
-     * The gateway of a session.
-     */
-    gatewayId: string | null;
-    /**
-     * The user or service account that made it.
-     */
-    grantedBy: string | null;
-    /**
-     * The id of the API key that it was made with.
-     */
-    grantedByKey: string | null;
-    /**
-     * Whether it derives from the source only through a rotation by somebody else: a key that replaced a derived key, or what was made with such a key.
-     */
-    isSuccessor: boolean;
-    expiresAt: Timestamp | null;
-    createdAt: Timestamp;
-};
-
-/**
- * How many records of each kind were revoked.
- */
-export type RevokedDerivedAccess = {
-    revoked: RevokedCounts;
-    /**
-     * Memberships and invitations of a role beyond your own, and those of the last owner of a tenant.
-     */
-    skipped: number;
-    /**
-     * False: there is more. Repeat the call.
-     */
-    isComplete: boolean;
-};
-
-/**
- * How many records of each kind were revoked.
- */
-export type RevokedCounts = {
-    api_key: number;
-    gateway_session: number;
-    invitation: number;
-    membership: number;
+    updatedAt: string;
 };
 
 /**
@@ -1154,7 +958,7 @@ export type Gateway = {
     name: string;
     displayName: string | null;
     url: string | null;
-    status: GatewayStatus;
+    status: 'active' | 'disabled' | 'deleted';
     /**
      * The providers that agents may reach through it, of its tenant; a sub-tenant's gateway has none of other sub-tenants.
      */
@@ -1167,15 +971,21 @@ export type Gateway = {
      * How long its sessions last, unless they ask for less; never more.
      */
     sessionTtlSeconds: number;
-    createdAt: Timestamp;
-    updatedAt: Timestamp;
+    /**
+     * RFC 3339, UTC, milliseconds.
+     */
+    createdAt: string;
+    /**
+     * RFC 3339, UTC, milliseconds.
+     */
+    updatedAt: string;
 };
 
 /**
  * One page of a list.
  */
 export type GatewaySessionPage = {
-    items: Array<GatewaySessionSummary>;
+    items: Array<GatewaySession>;
     /**
      * Hand it in as `cursor` for the next page; null on the last. Filters look at many records: a page may be short, even empty, though there are more.
      */
@@ -1183,9 +993,9 @@ export type GatewaySessionPage = {
 };
 
 /**
- * A gateway session without its grants, which may be long: `GET .../sessions/{session_id}/grants` lists them.
+ * Leave to pass through a gateway for a while.
  */
-export type GatewaySessionSummary = {
+export type GatewaySession = {
     id: string;
     gatewayId: string;
     /**
@@ -1204,29 +1014,48 @@ export type GatewaySessionSummary = {
      * Who opened it for the subject, where that was somebody else.
      */
     actor: string | null;
-    status: GatewaySessionStatus;
-    issuedAt: Timestamp;
+    status: 'active' | 'expired' | 'revoked';
     /**
-     * Never later than the end of the API key that opened the session. Earlier than in the token where that key was rotated since: introspection tells.
+     * RFC 3339, UTC, milliseconds.
      */
-    expiresAt: Timestamp;
-    revokedAt: Timestamp | null;
+    issuedAt: string;
     /**
-     * Why it was revoked. gateway_ended: the gateway was disabled or deleted. principal_ended: its subject, or who opened it, lost access. key_ended: the API key that opened it was revoked, or rotated without an overlap. item_blocked: something that it grants was blocked. Null for a session that is not revoked.
+     * RFC 3339, UTC, milliseconds.
      */
-    revokedReason: 'revoked' | 'gateway_ended' | 'principal_ended' | 'key_ended' | 'item_blocked' | null;
+    expiresAt: string;
+    revokedAt: string | null;
+    /**
+     * Why it was revoked. gateway_ended: the gateway was disabled or deleted. principal_ended: its subject, or who opened it, lost access. item_blocked: something that it grants was blocked. Null for a session that is not revoked.
+     */
+    revokedReason: 'revoked' | 'gateway_ended' | 'principal_ended' | 'item_blocked' | null;
     gatewayUrl: string | null;
+    grants: Array<Grant>;
     /**
-     * `sha256:` and the SHA-256, in hex, of the RFC 8785 form of `grants`: as in a token with `grants_digest`.
+     * A free JSON object, at most 16 KiB when serialised. A set value replaces it whole.
      */
-    grantsDigest: string;
+    metadata: {
+        [key: string]: unknown;
+    };
     /**
-     * How many items the session grants.
+     * RFC 3339, UTC, milliseconds.
      */
-    grantedItems: number;
-    metadata: Metadata;
-    createdAt: Timestamp;
-    updatedAt: Timestamp;
+    createdAt: string;
+    /**
+     * RFC 3339, UTC, milliseconds.
+     */
+    updatedAt: string;
+};
+
+/**
+ * What a session may use of one provider: what its inventory has, but for blocked and retired items, and what the gateway's manifest allows of that.
+ */
+export type Grant = {
+    providerId: string;
+    providerName: string;
+    items: Array<{
+        kind: 'model' | 'tool' | 'resource' | 'prompt' | 'agent' | 'channel';
+        name: string;
+    }>;
 };
 
 /**
@@ -1251,49 +1080,41 @@ export type CreatedGatewaySession = {
      * Who opened it for the subject, where that was somebody else.
      */
     actor: string | null;
-    status: GatewaySessionStatus;
-    issuedAt: Timestamp;
+    status: 'active' | 'expired' | 'revoked';
     /**
-     * Never later than the end of the API key that opened the session. Earlier than in the token where that key was rotated since: introspection tells.
+     * RFC 3339, UTC, milliseconds.
      */
-    expiresAt: Timestamp;
-    revokedAt: Timestamp | null;
+    issuedAt: string;
     /**
-     * Why it was revoked. gateway_ended: the gateway was disabled or deleted. principal_ended: its subject, or who opened it, lost access. key_ended: the API key that opened it was revoked, or rotated without an overlap. item_blocked: something that it grants was blocked. Null for a session that is not revoked.
+     * RFC 3339, UTC, milliseconds.
      */
-    revokedReason: 'revoked' | 'gateway_ended' | 'principal_ended' | 'key_ended' | 'item_blocked' | null;
+    expiresAt: string;
+    revokedAt: string | null;
+    /**
+     * Why it was revoked. gateway_ended: the gateway was disabled or deleted. principal_ended: its subject, or who opened it, lost access. item_blocked: something that it grants was blocked. Null for a session that is not revoked.
+     */
+    revokedReason: 'revoked' | 'gateway_ended' | 'principal_ended' | 'item_blocked' | null;
     gatewayUrl: string | null;
-    /**
-     * `sha256:` and the SHA-256, in hex, of the RFC 8785 form of `grants`: as in a token with `grants_digest`.
-     */
-    grantsDigest: string;
-    /**
-     * How many items the session grants.
-     */
-    grantedItems: number;
-    metadata: Metadata;
-    createdAt: Timestamp;
-    updatedAt: Timestamp;
     grants: Array<Grant>;
+    /**
+     * A free JSON object, at most 16 KiB when serialised. A set value replaces it whole.
+     */
+    metadata: {
+        [key: string]: unknown;
+    };
+    /**
+     * RFC 3339, UTC, milliseconds.
+     */
+    createdAt: string;
+    /**
+     * RFC 3339, UTC, milliseconds.
+     */
+    updatedAt: string;
     /**
      * A JWT (ES256, typ `qm-session+jwt`, aud the gateway) that gateways verify offline. Shown this once.
      */
     token: string;
     tokenType: 'Bearer';
-};
-
-/**
- * What a session may use of one provider: what its inventory has, but for blocked and retired items, and what the gateway's manifest allows of that.
- */
-export type Grant = {
-    providerId: string;
-    providerName: string;
-    items: Array<GrantedItem>;
-};
-
-export type GrantedItem = {
-    kind: InventoryKind;
-    name: string;
 };
 
 /**
@@ -1339,92 +1160,26 @@ export type ActiveGatewaySession = {
     tenant_id: string;
     sub_tenant_id?: string;
     /**
-     * Who opened the session for the subject, if that was somebody else (RFC 8693).
+     * Who opened the session for the subject, where that was somebody else (RFC 8693).
      */
-    act?: TokenActor;
+    act?: {
+        /**
+         * `user:<id>` or `service_account:<tenant>/<id>`.
+         */
+        sub: string;
+    };
     gateway_id: string;
     session_id: string;
     /**
      * What the session was granted and is allowed still: never more than its token says.
      */
     grants: Array<Grant>;
-    metadata: Metadata;
-};
-
-export type TokenActor = {
     /**
-     * `user:<id>` or `service_account:<tenant>/<id>`.
+     * A free JSON object, at most 16 KiB when serialised. A set value replaces it whole.
      */
-    sub: string;
-};
-
-/**
- * Leave to pass through a gateway for a while.
- */
-export type GatewaySession = {
-    id: string;
-    gatewayId: string;
-    /**
-     * The tenant that the record belongs to.
-     */
-    tenantId: string;
-    /**
-     * The sub-tenant that the record belongs to; null where it belongs to the tenant as a whole.
-     */
-    subTenantId: string | null;
-    /**
-     * Whom the session acts for.
-     */
-    subject: string;
-    /**
-     * Who opened it for the subject, where that was somebody else.
-     */
-    actor: string | null;
-    status: GatewaySessionStatus;
-    issuedAt: Timestamp;
-    /**
-     * Never later than the end of the API key that opened the session. Earlier than in the token where that key was rotated since: introspection tells.
-     */
-    expiresAt: Timestamp;
-    revokedAt: Timestamp | null;
-    /**
-     * Why it was revoked. gateway_ended: the gateway was disabled or deleted. principal_ended: its subject, or who opened it, lost access. key_ended: the API key that opened it was revoked, or rotated without an overlap. item_blocked: something that it grants was blocked. Null for a session that is not revoked.
-     */
-    revokedReason: 'revoked' | 'gateway_ended' | 'principal_ended' | 'key_ended' | 'item_blocked' | null;
-    gatewayUrl: string | null;
-    /**
-     * `sha256:` and the SHA-256, in hex, of the RFC 8785 form of `grants`: as in a token with `grants_digest`.
-     */
-    grantsDigest: string;
-    /**
-     * How many items the session grants.
-     */
-    grantedItems: number;
-    metadata: Metadata;
-    createdAt: Timestamp;
-    updatedAt: Timestamp;
-    grants: Array<Grant>;
-};
-
-/**
- * One page of a list.
- */
-export type SessionGrantPage = {
-    items: Array<SessionGrant>;
-    /**
-     * Hand it in as `cursor` for the next page; null on the last. Filters look at many records: a page may be short, even empty, though there are more.
-     */
-    nextCursor: string | null;
-};
-
-/**
- * One item that a session grants.
- */
-export type SessionGrant = {
-    providerId: string;
-    providerName: string;
-    kind: InventoryKind;
-    name: string;
+    metadata: {
+        [key: string]: unknown;
+    };
 };
 
 /**
@@ -1452,12 +1207,15 @@ export type Manifest = {
      */
     subTenantId: string | null;
     name: string;
-    kind: ManifestKind;
+    kind: 'agent' | 'gateway' | 'channel';
     /**
      * 1 for the first of its name and kind in its tenant and sub-tenant.
      */
     version: number;
-    status: ManifestStatus;
+    /**
+     * The newest version is active.
+     */
+    status: 'active' | 'superseded' | 'deleted';
     /**
      * `sha256:` and the digest of the RFC 8785 form of `spec`.
      */
@@ -1467,8 +1225,14 @@ export type Manifest = {
      * `user:<id>` or `service_account:<tenant>/<id>`.
      */
     createdBy: string;
-    createdAt: Timestamp;
-    updatedAt: Timestamp;
+    /**
+     * RFC 3339, UTC, milliseconds.
+     */
+    createdAt: string;
+    /**
+     * RFC 3339, UTC, milliseconds.
+     */
+    updatedAt: string;
 };
 
 /**
@@ -1487,10 +1251,10 @@ export type ManifestSpec = {
  */
 export type Declaration = {
     /**
-     * The provider's name, in any case, or its id. A name means the provider that has it in the manifest's own tenant or sub-tenant, or in the whole tenant. A provider of a sub-tenant is meant by its id alone in manifests of the whole tenant, and in whatever its gateways run under.
+     * The provider's name, in any case, or its id.
      */
     provider: string;
-    kind: InventoryKind;
+    kind: 'model' | 'tool' | 'resource' | 'prompt' | 'agent' | 'channel';
     /**
      * As agents call it. The variants of a model are one: its case, and the provider in front.
      */
@@ -1535,14 +1299,19 @@ export type Membership = {
      */
     email: string;
     role: Role;
-    status: MembershipStatus;
-    acceptedAt: Timestamp | null;
     /**
-     * When a pending membership can no longer be accepted: after 14 days, or earlier with the API key that offered it. Null once it is accepted.
+     * pending: it waits for its user to accept, and until then gives nothing and shows nobody anything of them.
      */
-    expiresAt: Timestamp | null;
-    createdAt: Timestamp;
-    updatedAt: Timestamp;
+    status: 'pending' | 'active';
+    acceptedAt: string | null;
+    /**
+     * RFC 3339, UTC, milliseconds.
+     */
+    createdAt: string;
+    /**
+     * RFC 3339, UTC, milliseconds.
+     */
+    updatedAt: string;
 };
 
 export type Profile = User | ServiceAccount;
@@ -1556,14 +1325,29 @@ export type User = {
      * Null once the user is deleted.
      */
     email: string | null;
-    /**
-     * Until the first sign-in, what the registration said.
-     */
     displayName: string | null;
-    status: UserStatus;
+    /**
+     * pending_terms: may do nothing but accept the terms. pending_identity: never signed in.
+     */
+    status: 'pending_terms' | 'pending_identity' | 'active' | 'disabled' | 'deleted';
     platformAdministrator: boolean;
-    terms: UserTerms;
-    marketingConsent: UserMarketingConsent;
+    terms: {
+        termsVersion: string | null;
+        privacyVersion: string | null;
+        /**
+         * What a registration says counts from the first sign-in, which proves the email; before that: false.
+         */
+        accepted: boolean;
+        acceptedAt: string | null;
+    };
+    marketingConsent: {
+        /**
+         * What a registration says counts from the first sign-in; before that: false.
+         */
+        optedIn: boolean;
+        consentVersion: string | null;
+        changedAt: string | null;
+    };
     /**
      * Where the registration came from; `invitation` for invited users.
      */
@@ -1571,51 +1355,41 @@ export type User = {
     /**
      * Those in the caller's reach; all of them to the user, who is shown here what waits to be accepted: the hundred that were offered last.
      */
-    memberships: Array<UserMembership>;
+    memberships: Array<{
+        /**
+         * The tenant that the record belongs to.
+         */
+        tenantId: string;
+        /**
+         * The sub-tenant that the record belongs to; null where it belongs to the tenant as a whole.
+         */
+        subTenantId: string | null;
+        role: Role;
+        /**
+         * pending: it waits for its user to accept, and until then gives nothing and shows nobody anything of them.
+         */
+        status: 'pending' | 'active';
+    }>;
     locale: string | null;
     timeZone: string | null;
     /**
-     * A free JSON object. Until the first sign-in, what the registration said.
+     * A free JSON object, at most 16 KiB when serialised. A set value replaces it whole.
      */
-    metadata: Metadata;
+    metadata: {
+        [key: string]: unknown;
+    };
     /**
      * To the minute.
      */
-    lastSeenAt: Timestamp | null;
-    createdAt: Timestamp;
-    updatedAt: Timestamp;
-};
-
-export type UserTerms = {
-    termsVersion: string | null;
-    privacyVersion: string | null;
+    lastSeenAt: string | null;
     /**
-     * Whether the user accepted them while signed in. A registration does not count, since anybody can register any email.
+     * RFC 3339, UTC, milliseconds.
      */
-    accepted: boolean;
-    acceptedAt: Timestamp | null;
-};
-
-export type UserMarketingConsent = {
+    createdAt: string;
     /**
-     * What the user chose while signed in; a registration does not count.
+     * RFC 3339, UTC, milliseconds.
      */
-    optedIn: boolean;
-    consentVersion: string | null;
-    changedAt: Timestamp | null;
-};
-
-export type UserMembership = {
-    /**
-     * The tenant that the record belongs to.
-     */
-    tenantId: string;
-    /**
-     * The sub-tenant that the record belongs to; null where it belongs to the tenant as a whole.
-     */
-    subTenantId: string | null;
-    role: Role;
-    status: MembershipStatus;
+    updatedAt: string;
 };
 
 /**
@@ -1640,16 +1414,24 @@ export type ServiceAccount = {
     name: string;
     displayName: string | null;
     description: string | null;
-    status: ServiceAccountStatus;
+    /**
+     * Keys and sessions of an account that is not active do not work.
+     */
+    status: 'active' | 'disabled' | 'deleted';
     /**
      * Whether its keys count in every tenant.
      */
     platformAdministrator: boolean;
-    metadata: Metadata;
+    /**
+     * A free JSON object, at most 16 KiB when serialised. A set value replaces it whole.
+     */
+    metadata: {
+        [key: string]: unknown;
+    };
     /**
      * When one of its keys was last used, to the minute.
      */
-    lastUsedAt: Timestamp | null;
+    lastUsedAt: string | null;
     /**
      * All its keys, ended ones included.
      */
@@ -1661,9 +1443,15 @@ export type ServiceAccount = {
     /**
      * When the first of its working keys expires.
      */
-    soonestKeyExpiryAt: Timestamp | null;
-    createdAt: Timestamp;
-    updatedAt: Timestamp;
+    soonestKeyExpiryAt: string | null;
+    /**
+     * RFC 3339, UTC, milliseconds.
+     */
+    createdAt: string;
+    /**
+     * RFC 3339, UTC, milliseconds.
+     */
+    updatedAt: string;
 };
 
 /**
@@ -1685,15 +1473,17 @@ export type Tenant = {
     displayName: string | null;
     settings: TenantSettings;
     /**
-     * Whether a user created it for themselves (`create_organization`), and not a platform administrator.
-     */
-    selfService: boolean;
-    /**
      * Its sub-tenants in the caller's reach, the first thousand.
      */
     subTenantIds: Array<string>;
-    createdAt: Timestamp;
-    updatedAt: Timestamp;
+    /**
+     * RFC 3339, UTC, milliseconds.
+     */
+    createdAt: string;
+    /**
+     * RFC 3339, UTC, milliseconds.
+     */
+    updatedAt: string;
 };
 
 export type TenantSettings = {
@@ -1712,30 +1502,27 @@ export type TenantSettings = {
 };
 
 export type Registration = {
-    user: RegisteredUser;
-    registration: RegistrationProgress;
+    user: {
+        id: string;
+        email: string;
+        displayName: string | null;
+    };
+    registration: {
+        /**
+         * What is still missing: the terms, or a first sign-in.
+         */
+        status: 'pending_terms' | 'pending_identity';
+        /**
+         * RFC 3339, UTC, milliseconds.
+         */
+        receivedAt: string;
+    };
     /**
-     * Where to sign in. Null if no identity provider is configured.
+     * Where to sign in; null where no identity provider is configured.
      */
-    signIn: SignIn | null;
-};
-
-export type RegisteredUser = {
-    id: string;
-    email: string;
-    displayName: string | null;
-};
-
-export type RegistrationProgress = {
-    /**
-     * `pending_terms`: the terms were not accepted here. `pending_identity`: they were. Either way the first sign-in comes next, and then the terms.
-     */
-    status: 'pending_terms' | 'pending_identity';
-    receivedAt: Timestamp;
-};
-
-export type SignIn = {
-    issuer: string;
+    signIn: {
+        issuer: string;
+    } | null;
 };
 
 /**
@@ -1762,51 +1549,53 @@ export type OperatorTask = {
      * The sub-tenant that the record belongs to; null where it belongs to the tenant as a whole.
      */
     subTenantId: string | null;
-    kind: OperatorTaskKind;
-    status: OperatorTaskStatus;
+    kind: 'review_observation' | 'sync_inventory' | 'rotate_credential' | 'adopt_provider' | 'review_cardinality';
+    /**
+     * claimed: somebody has it, until the lease is over; then it is open again.
+     */
+    status: 'open' | 'claimed' | 'running' | 'succeeded' | 'failed' | 'cancelled';
     title: string;
-    subject: TaskSubject;
+    /**
+     * What it is about. One open task for each subject and kind.
+     */
+    subject: {
+        type: 'runtime_observation' | 'provider' | 'credential' | 'tenant';
+        id: string;
+    };
     /**
      * Who has it, or ended it: `user:<id>` or `service_account:<tenant>/<id>`. Of a task that ended because its subject needed it no more, who had it.
      */
     assignee: string | null;
     priority: 'low' | 'normal' | 'high';
-    dueAt: Timestamp | null;
+    dueAt: string | null;
     /**
      * Until when a claim, or a run, holds; then anybody may take it.
      */
-    leaseExpiresAt: Timestamp | null;
+    leaseExpiresAt: string | null;
     attempts: number;
     lastError: string | null;
     /**
      * How far a running task is.
      */
-    progress: TaskProgress | null;
+    progress: {
+        phase: string;
+        done: number;
+        total: number | null;
+    } | null;
     /**
      * What completing it decided. Null where it ended otherwise: it was cancelled, or its subject needed it no more.
      */
     outcome: TaskOutcome | null;
     note: string | null;
-    completedAt: Timestamp | null;
-    createdAt: Timestamp;
-    updatedAt: Timestamp;
-};
-
-/**
- * The record that a task is about. Each has one open task of each kind.
- */
-export type TaskSubject = {
-    type: 'runtime_observation' | 'provider' | 'credential' | 'tenant';
-    id: string;
-};
-
-/**
- * How far a running task is.
- */
-export type TaskProgress = {
-    phase: string;
-    done: number;
-    total: number | null;
+    completedAt: string | null;
+    /**
+     * RFC 3339, UTC, milliseconds.
+     */
+    createdAt: string;
+    /**
+     * RFC 3339, UTC, milliseconds.
+     */
+    updatedAt: string;
 };
 
 /**
@@ -1839,18 +1628,32 @@ export type Provider = {
     name: string;
     displayName: string | null;
     description: string | null;
-    kind: ProviderKind;
+    kind: 'llm' | 'mcp' | 'agent_runtime' | 'channel' | 'other';
     baseUrl: string | null;
-    status: ProviderStatus;
+    /**
+     * `discovered`: first seen in traffic, declared by nobody.
+     */
+    status: 'discovered' | 'active' | 'disabled' | 'deleted';
     /**
      * How the last sync went; unknown before the first.
      */
     health: 'unknown' | 'healthy' | 'failing';
-    inventorySyncedAt: Timestamp | null;
+    inventorySyncedAt: string | null;
     syncIntervalSeconds: number | null;
-    metadata: Metadata;
-    createdAt: Timestamp;
-    updatedAt: Timestamp;
+    /**
+     * A free JSON object, at most 16 KiB when serialised. A set value replaces it whole.
+     */
+    metadata: {
+        [key: string]: unknown;
+    };
+    /**
+     * RFC 3339, UTC, milliseconds.
+     */
+    createdAt: string;
+    /**
+     * RFC 3339, UTC, milliseconds.
+     */
+    updatedAt: string;
 };
 
 export type Inventory = {
@@ -1858,7 +1661,7 @@ export type Inventory = {
     /**
      * When the inventory was last synced; null: never.
      */
-    syncedAt: Timestamp | null;
+    syncedAt: string | null;
     items: Array<InventoryItem>;
     /**
      * Hand it in as `cursor` for the next page; null on the last.
@@ -1880,7 +1683,7 @@ export type InventoryItem = {
      * The sub-tenant that the record belongs to; null where it belongs to the tenant as a whole.
      */
     subTenantId: string | null;
-    kind: InventoryKind;
+    kind: 'model' | 'tool' | 'resource' | 'prompt' | 'agent' | 'channel';
     /**
      * Unique for its kind at the provider, as agents call it. Models are one in any case, and with or without the provider in front (`openai/gpt-5`).
      */
@@ -1890,21 +1693,38 @@ export type InventoryItem = {
     /**
      * available: may be used. missing: gone from the last sync. retired: no longer declared. blocked: must not be used.
      */
-    status: InventoryStatus;
+    status: 'available' | 'missing' | 'retired' | 'blocked';
     source: 'sync' | 'manifest' | 'recommendation' | 'manual';
     /**
      * `sha256:` and the digest of the item's definition, where it has one.
      */
     schemaDigest: string | null;
-    attributes: Metadata;
+    /**
+     * A free JSON object, at most 16 KiB when serialised. A set value replaces it whole.
+     */
+    attributes: {
+        [key: string]: unknown;
+    };
     /**
      * What the last sync found it changed to. Everything else here stays as it was accepted until somebody accepts the change.
      */
     drift: Drift | null;
-    firstSeenAt: Timestamp;
-    lastSeenAt: Timestamp;
-    createdAt: Timestamp;
-    updatedAt: Timestamp;
+    /**
+     * RFC 3339, UTC, milliseconds.
+     */
+    firstSeenAt: string;
+    /**
+     * RFC 3339, UTC, milliseconds.
+     */
+    lastSeenAt: string;
+    /**
+     * RFC 3339, UTC, milliseconds.
+     */
+    createdAt: string;
+    /**
+     * RFC 3339, UTC, milliseconds.
+     */
+    updatedAt: string;
 };
 
 /**
@@ -1917,8 +1737,16 @@ export type Drift = {
     schemaDigest: string | null;
     title: string | null;
     description: string | null;
-    attributes: Metadata;
-    detectedAt: Timestamp;
+    /**
+     * A free JSON object, at most 16 KiB when serialised. A set value replaces it whole.
+     */
+    attributes: {
+        [key: string]: unknown;
+    };
+    /**
+     * RFC 3339, UTC, milliseconds.
+     */
+    detectedAt: string;
 };
 
 /**
@@ -1946,96 +1774,104 @@ export type RuntimeObservation = {
      */
     subTenantId: string | null;
     providerId: string;
-    kind: InventoryKind;
+    kind: 'model' | 'tool' | 'resource' | 'prompt' | 'agent' | 'channel';
     name: string;
     /**
      * Whether no inventory item and no active manifest declares it.
      */
     unknown: boolean;
-    status: RuntimeObservationStatus;
+    status: 'open' | 'approved' | 'rejected' | 'ignored' | 'resolved';
     /**
      * In how many spans it was seen; 0: a sync alone reported it.
      */
     occurrences: number;
-    firstSeenAt: Timestamp;
-    lastSeenAt: Timestamp;
+    /**
+     * RFC 3339, UTC, milliseconds.
+     */
+    firstSeenAt: string;
+    /**
+     * RFC 3339, UTC, milliseconds.
+     */
+    lastSeenAt: string;
     lastTraceId: string | null;
     lastSpanId: string | null;
-    evidence: ObservationEvidence;
-    risk: ObservationRisk;
+    /**
+     * What the observation rests on.
+     */
+    evidence: {
+        /**
+         * Who used it: `service.name`, the first ten.
+         */
+        serviceNames: Array<string>;
+        /**
+         * Where the calls went: `server.address`, the first ten.
+         */
+        serverAddresses: Array<string>;
+        /**
+         * What was done: `gen_ai.operation.name` or the MCP method.
+         */
+        operations: Array<string>;
+        /**
+         * The service accounts and users that sent the spans, the last ten to come.
+         */
+        accounts: Array<string>;
+        /**
+         * How its name was written: variants of one model are one observation. The first ten.
+         */
+        names: Array<string>;
+        /**
+         * How many of the spans ended in an error.
+         */
+        errors: number;
+    };
+    /**
+     * How much it matters, and why.
+     */
+    risk: {
+        level: 'low' | 'medium' | 'high';
+        factors: Array<{
+            /**
+             * `rejected_again`: high: somebody rejected it, and it was seen again since. `blocked_item`: high: the inventory blocks it, and it is used all the same. `drift`: high: the provider changed its definition since it was accepted. `unknown_provider`: high: nobody declared its provider. `foreign_address`: high: calls went to an address that is not the provider's. `unknown_item`: medium: no inventory item and no active manifest declares it. `first_use`: medium: an account used the provider for the first time within the last week, others did before. `call_errors`: low: calls ended in an error.
+             */
+            factor: 'rejected_again' | 'blocked_item' | 'drift' | 'unknown_provider' | 'foreign_address' | 'unknown_item' | 'first_use' | 'call_errors';
+            reason: string;
+        }>;
+    };
     /**
      * The inventory item that declares it.
      */
     inventoryItemId: string | null;
-    review: ObservationReview | null;
+    review: {
+        decision: 'approved' | 'rejected' | 'ignored';
+        note: string | null;
+        /**
+         * `user:<id>` or `service_account:<tenant>/<id>`.
+         */
+        reviewedBy: string;
+        /**
+         * RFC 3339, UTC, milliseconds.
+         */
+        reviewedAt: string;
+    } | null;
     /**
-     * How the provider changed its definition. Null once the change is accepted or undone.
+     * How its definition changed under those who use it, until that is accepted or undone.
      */
-    drift: ObservationDrift | null;
-    createdAt: Timestamp;
-    updatedAt: Timestamp;
-};
-
-/**
- * What the observation rests on.
- */
-export type ObservationEvidence = {
+    drift: {
+        before: Definition;
+        after: Definition;
+        /**
+         * RFC 3339, UTC, milliseconds.
+         */
+        detectedAt: string;
+    } | null;
     /**
-     * Who used it: `service.name`, the first ten.
+     * RFC 3339, UTC, milliseconds.
      */
-    serviceNames: Array<string>;
+    createdAt: string;
     /**
-     * Where the calls went: `server.address`, the first ten.
+     * RFC 3339, UTC, milliseconds.
      */
-    serverAddresses: Array<string>;
-    /**
-     * What was done: `gen_ai.operation.name` or the MCP method.
-     */
-    operations: Array<string>;
-    /**
-     * The service accounts and users that sent the spans, the last ten to come.
-     */
-    accounts: Array<string>;
-    /**
-     * How its name was written: variants of one model are one observation. The first ten.
-     */
-    names: Array<string>;
-    /**
-     * How many of the spans ended in an error.
-     */
-    errors: number;
-};
-
-/**
- * How much it matters, and why.
- */
-export type ObservationRisk = {
-    level: 'low' | 'medium' | 'high';
-    factors: Array<ObservationRiskFactor>;
-};
-
-export type ObservationRiskFactor = {
-    /**
-     * `rejected_again`: high: somebody rejected it, and it was seen again since. `blocked_item`: high: the inventory blocks it, and it is used all the same. `drift`: high: the provider changed its definition since it was accepted. `unknown_provider`: high: nobody declared its provider. `foreign_address`: high: calls went to an address that is not the provider's. `unknown_item`: medium: no inventory item and no active manifest declares it. `first_use`: medium: an account used the provider for the first time within the last week, others did before. `call_errors`: low: calls ended in an error.
-     */
-    factor: 'rejected_again' | 'blocked_item' | 'drift' | 'unknown_provider' | 'foreign_address' | 'unknown_item' | 'first_use' | 'call_errors';
-    reason: string;
-};
-
-export type ObservationReview = {
-    decision: ReviewDecision;
-    note: string | null;
-    /**
-     * `user:<id>` or `service_account:<tenant>/<id>`.
-     */
-    reviewedBy: string;
-    reviewedAt: Timestamp;
-};
-
-export type ObservationDrift = {
-    before: Definition;
-    after: Definition;
-    detectedAt: Timestamp;
+    updatedAt: string;
 };
 
 /**
@@ -2048,7 +1884,12 @@ export type Definition = {
     schemaDigest: string | null;
     title: string | null;
     description: string | null;
-    attributes: Metadata;
+    /**
+     * A free JSON object, at most 16 KiB when serialised. A set value replaces it whole.
+     */
+    attributes: {
+        [key: string]: unknown;
+    };
 };
 
 /**
@@ -2076,8 +1917,8 @@ export type Recommendation = {
      */
     subTenantId: string | null;
     providerId: string;
-    kind: RecommendationKind;
-    status: RecommendationStatus;
+    kind: 'register_item' | 'retire_item' | 'block_item' | 'adopt_provider' | 'accept_drift' | 'rotate_credential';
+    status: 'open' | 'applied' | 'dismissed' | 'superseded';
     /**
      * Why, in words.
      */
@@ -2086,60 +1927,57 @@ export type Recommendation = {
      * The observations that it rests on, the first hundred.
      */
     observationIds: Array<string>;
-    change: RecommendedChange;
+    /**
+     * What applying it changes.
+     */
+    change: {
+        target: {
+            type: 'inventory_item' | 'provider' | 'credential';
+            /**
+             * Null for what is to be made.
+             */
+            id: string | null;
+        };
+        /**
+         * The fields as they are; null: nothing there yet.
+         */
+        before: {
+            [key: string]: unknown;
+        } | null;
+        /**
+         * The fields as they will be; null: nothing left.
+         */
+        after: {
+            [key: string]: unknown;
+        } | null;
+    };
     /**
      * `user:<id>` or `service_account:<tenant>/<id>`.
      */
     appliedBy: string | null;
-    appliedAt: Timestamp | null;
+    appliedAt: string | null;
     /**
-     * Who dismissed it, and why. Also null if a review dismissed it.
+     * Who dismissed it, and why. Null also where a review did.
      */
-    dismissal: RecommendationDismissal | null;
-    createdAt: Timestamp;
-    updatedAt: Timestamp;
-};
-
-/**
- * What applying a recommendation changes.
- */
-export type RecommendedChange = {
-    target: ChangeTarget;
+    dismissal: {
+        reason: string;
+        /**
+         * `user:<id>` or `service_account:<tenant>/<id>`.
+         */
+        dismissedBy: string;
+        /**
+         * RFC 3339, UTC, milliseconds.
+         */
+        dismissedAt: string;
+    } | null;
     /**
-     * The fields as they are; null: nothing there yet.
+     * RFC 3339, UTC, milliseconds.
      */
-    before: RecordFields | null;
+    createdAt: string;
     /**
-     * The fields as they will be; null: nothing left.
+     * RFC 3339, UTC, milliseconds.
      */
-    after: RecordFields | null;
-};
-
-/**
- * The record that a recommendation changes.
- */
-export type ChangeTarget = {
-    type: 'inventory_item' | 'provider' | 'credential';
-    /**
-     * Null for a record that does not exist yet.
-     */
-    id: string | null;
-};
-
-/**
- * Some fields of a record, by name.
- */
-export type RecordFields = {
-    [key: string]: unknown;
-};
-
-export type RecommendationDismissal = {
-    reason: string;
-    /**
-     * `user:<id>` or `service_account:<tenant>/<id>`.
-     */
-    dismissedBy: string;
-    dismissedAt: Timestamp;
+    updatedAt: string;
 };
 
 export type AppliedRecommendations = {
@@ -2149,25 +1987,21 @@ export type AppliedRecommendations = {
      * What was changed, or under `dryRun` would be.
      */
     applied: Array<Recommendation>;
-    skipped: Array<SkippedRecommendation>;
+    skipped: Array<{
+        id: string;
+        /**
+         * needs_review: it would widen what agents may use, and nobody reviewed what it rests on; or it would block for a whole tenant what a reviewer of one sub-tenant rejected. needs_successor: no secret is stored that could follow (`PUT .../credential` with `standby`). undone: somebody applied and undid it; it is applied by name alone from then on. not_open: also where another one of this call settled it.
+         */
+        reason: 'needs_review' | 'needs_successor' | 'undone' | 'not_found' | 'not_open' | 'not_of_kind';
+    }>;
     /**
      * The running sessions that held what is blocked now: they are revoked, and stay so. The first thousand.
      */
-    revokedSessions: Array<RevokedSession>;
-};
-
-export type SkippedRecommendation = {
-    id: string;
-    /**
-     * needs_review: it would widen what agents may use, and nobody reviewed what it rests on; or it would block for a whole tenant what a reviewer of one sub-tenant rejected. needs_successor: no secret is stored that could follow (`PUT .../credential` with `standby`). undone: somebody applied and undid it; it is applied by name alone from then on. not_open: also where another one of this call settled it.
-     */
-    reason: 'needs_review' | 'needs_successor' | 'undone' | 'not_found' | 'not_open' | 'not_of_kind';
-};
-
-export type RevokedSession = {
-    id: string;
-    gatewayId: string;
-    subject: string;
+    revokedSessions: Array<{
+        id: string;
+        gatewayId: string;
+        subject: string;
+    }>;
 };
 
 /**
@@ -2195,7 +2029,11 @@ export type InventorySync = {
     /**
      * What was listed and could not be taken over: the first 100.
      */
-    errors: Array<InventorySyncError>;
+    errors: Array<{
+        kind: 'model' | 'tool' | 'resource' | 'prompt' | 'agent' | 'channel';
+        name: string;
+        reason: string;
+    }>;
     /**
      * How many there were in all.
      */
@@ -2205,68 +2043,10 @@ export type InventorySync = {
      * How often the provider was asked, until it answered.
      */
     attempts: number;
-    syncedAt: Timestamp;
-};
-
-/**
- * An item that was listed and could not be taken over.
- */
-export type InventorySyncError = {
-    kind: InventoryKind;
-    name: string;
-    reason: string;
-};
-
-/**
- * A service account, and what was created for it.
- */
-export type CreatedServiceAccount = {
     /**
-     * Unique in its tenant.
+     * RFC 3339, UTC, milliseconds.
      */
-    id: string;
-    /**
-     * The tenant that the record belongs to.
-     */
-    tenantId: string;
-    /**
-     * The sub-tenant that the record belongs to; null where it belongs to the tenant as a whole.
-     */
-    subTenantId: string | null;
-    /**
-     * Names may repeat.
-     */
-    name: string;
-    displayName: string | null;
-    description: string | null;
-    status: ServiceAccountStatus;
-    /**
-     * Whether its keys count in every tenant.
-     */
-    platformAdministrator: boolean;
-    metadata: Metadata;
-    /**
-     * When one of its keys was last used, to the minute.
-     */
-    lastUsedAt: Timestamp | null;
-    /**
-     * All its keys, ended ones included.
-     */
-    keyCount: number;
-    /**
-     * Its keys that work now.
-     */
-    activeKeyCount: number;
-    /**
-     * When the first of its working keys expires.
-     */
-    soonestKeyExpiryAt: Timestamp | null;
-    createdAt: Timestamp;
-    updatedAt: Timestamp;
-    /**
-     * What did not exist before, and was created for the account. Empty where the account joined what was there.
-     */
-    alsoCreated: Array<'tenant' | 'sub_tenant'>;
+    syncedAt: string;
 };
 
 /**
@@ -2304,7 +2084,7 @@ export type CreatedKey = {
      * The sub-tenant that the record belongs to; null where it belongs to the tenant as a whole.
      */
     subTenantId: string | null;
-    kind: CredentialKind;
+    kind: 'api_key' | 'provider_secret' | 'signing_key';
     name: string | null;
     ownerType: 'service_account' | 'provider' | 'platform';
     /**
@@ -2319,21 +2099,20 @@ export type CreatedKey = {
      * What an API key may do. Empty for other kinds.
      */
     scopes: Array<Scope>;
-    status: CredentialStatus;
-    expiresAt: Timestamp | null;
+    /**
+     * An active one that ends within 14 days is expiring.
+     */
+    status: 'active' | 'expiring' | 'expired' | 'revoked';
+    expiresAt: string | null;
     /**
      * To the minute.
      */
-    lastUsedAt: Timestamp | null;
+    lastUsedAt: string | null;
     /**
      * `user:<id>` or `service_account:<tenant>/<id>`; null where the service made it.
      */
     createdBy: string | null;
-    /**
-     * The id of the API key that made this key. Null where a user or the service made it.
-     */
-    createdByKey: string | null;
-    revokedAt: Timestamp | null;
+    revokedAt: string | null;
     /**
      * How many keys this one followed.
      */
@@ -2346,8 +2125,14 @@ export type CreatedKey = {
      * The request header that a provider's secret goes in. null for other kinds.
      */
     header: string | null;
-    createdAt: Timestamp;
-    updatedAt: Timestamp;
+    /**
+     * RFC 3339, UTC, milliseconds.
+     */
+    createdAt: string;
+    /**
+     * RFC 3339, UTC, milliseconds.
+     */
+    updatedAt: string;
     /**
      * The API key: `qm_<key id>_<secret><checksum>`. Shown this once; only its digest is kept.
      */
@@ -2363,63 +2148,6 @@ export type TenantPage = {
      * Hand it in as `cursor` for the next page; null on the last. Filters look at many records: a page may be short, even empty, though there are more.
      */
     nextCursor: string | null;
-};
-
-/**
- * The limits of a tenant with their use.
- */
-export type TenantUsage = {
-    tenantId: string;
-    /**
-     * Requests with the API keys of the tenant in the current minute. Several processes on one database count together.
-     */
-    requestsPerMinute: TenantQuota;
-    /**
-     * Bytes of spans and manifests, as they are stored. At the limit, spans and manifests are refused; removing traces makes room.
-     */
-    storedBytes: TenantQuota;
-    /**
-     * Service accounts that are not deleted.
-     */
-    serviceAccounts: TenantQuota;
-    /**
-     * API keys that are neither revoked nor expired.
-     */
-    apiKeys: TenantQuota;
-    /**
-     * Providers that are not deleted, discovered ones included.
-     */
-    providers: TenantQuota;
-    /**
-     * Inventory items of all providers. A sync that would exceed the limit fails and changes nothing.
-     */
-    inventoryItems: TenantQuota;
-    /**
-     * Gateways that are not deleted.
-     */
-    gateways: TenantQuota;
-    /**
-     * Gateway sessions that are active.
-     */
-    openSessions: TenantQuota;
-};
-
-/**
- * How much of a resource a tenant uses, and how much it may use.
- */
-export type TenantQuota = {
-    /**
-     * What is used now. A value far beyond the limit may be shown as less than it is.
-     */
-    used: number;
-    /**
-     * The most that is allowed.
-     */
-    limit: number;
-    /**
-     * Whether the limit is the default, and not one that was set for this tenant.
-     */
-    isDefault: boolean;
 };
 
 /**
@@ -2459,38 +2187,37 @@ export type Trace = {
      */
     rootName: string | null;
     serviceName: string | null;
-    startTime: NanoTimestamp;
-    endTime: NanoTimestamp;
+    /**
+     * RFC 3339, UTC, nanoseconds.
+     */
+    startTime: string;
+    /**
+     * RFC 3339, UTC, nanoseconds.
+     */
+    endTime: string;
     spanCount: number;
     errorCount: number;
     /**
      * When its first span came in.
      */
-    createdAt: Timestamp;
+    createdAt: string;
     /**
      * When its last span came in.
      */
-    updatedAt: Timestamp;
+    updatedAt: string;
 };
-
-/**
- * RFC 3339, UTC, nanoseconds.
- */
-export type NanoTimestamp = string;
 
 export type ExportTraceServiceResponse = {
     /**
-     * Only if spans were refused; the others are stored.
+     * Only where spans were refused; the others are stored.
      */
-    partialSuccess?: ExportTracePartialSuccess;
-};
-
-export type ExportTracePartialSuccess = {
-    /**
-     * How many spans were refused: an int64, in JSON a string.
-     */
-    rejectedSpans: string;
-    errorMessage: string;
+    partialSuccess?: {
+        /**
+         * How many spans were refused: an int64, in JSON a string.
+         */
+        rejectedSpans: string;
+        errorMessage: string;
+    };
 };
 
 /**
@@ -2541,82 +2268,75 @@ export type Span = {
     subTenantId: string | null;
     name: string;
     kind: 'unspecified' | 'internal' | 'server' | 'client' | 'producer' | 'consumer';
-    startTime: NanoTimestamp;
-    endTime: NanoTimestamp;
-    durationMs: number;
-    status: SpanStatus;
-    serviceName: string | null;
-    scope: InstrumentationScope;
-    resource: Attributes;
-    attributes: Attributes;
-    events: Array<SpanEvent>;
-    links: Array<SpanLink>;
     /**
-     * What the span says in OpenTelemetry's GenAI conventions. Null if it says nothing.
+     * RFC 3339, UTC, nanoseconds.
      */
-    genAi: SpanGenAi | null;
+    startTime: string;
+    /**
+     * RFC 3339, UTC, nanoseconds.
+     */
+    endTime: string;
+    durationMs: number;
+    status: {
+        code: 'unset' | 'ok' | 'error';
+        message: string | null;
+    };
+    serviceName: string | null;
+    scope: {
+        name: string;
+        version: string | null;
+        attributes: {
+            [key: string]: unknown;
+        };
+    };
+    resource: {
+        [key: string]: unknown;
+    };
+    attributes: {
+        [key: string]: unknown;
+    };
+    events: Array<{
+        name: string;
+        /**
+         * RFC 3339, UTC, nanoseconds.
+         */
+        time: string;
+        attributes: {
+            [key: string]: unknown;
+        };
+    }>;
+    links: Array<{
+        traceId: string;
+        spanId: string;
+        attributes: {
+            [key: string]: unknown;
+        };
+    }>;
+    /**
+     * What the span says in OpenTelemetry's GenAI conventions; null where it says nothing.
+     */
+    genAi: {
+        operation: string | null;
+        provider: string | null;
+        model: string | null;
+        agent: string | null;
+        tool: string | null;
+        conversationId: string | null;
+        inputTokens: number | null;
+        outputTokens: number | null;
+    } | null;
     /**
      * When it came in.
      */
-    createdAt: Timestamp;
+    createdAt: string;
     /**
      * The same: spans do not change.
      */
-    updatedAt: Timestamp;
+    updatedAt: string;
     /**
      * The account that sent it: `user:<id>` or `service_account:<tenant>/<id>`.
      */
     receivedFrom: string;
-};
-
-export type SpanStatus = {
-    code: 'unset' | 'ok' | 'error';
-    message: string | null;
-};
-
-/**
- * The library that made the span.
- */
-export type InstrumentationScope = {
-    name: string;
-    version: string | null;
-    attributes: Attributes;
-};
-
-/**
- * Attributes in the sense of OpenTelemetry: values by name.
- */
-export type Attributes = {
-    [key: string]: unknown;
-};
-
-export type SpanEvent = {
-    name: string;
-    time: NanoTimestamp;
-    attributes: Attributes;
-};
-
-/**
- * A reference to another span.
- */
-export type SpanLink = {
-    traceId: string;
-    spanId: string;
-    attributes: Attributes;
-};
-
-/**
- * What a span says in OpenTelemetry's GenAI conventions.
- */
-export type SpanGenAi = {
-    operation: string | null;
-    provider: string | null;
-    model: string | null;
-    agent: string | null;
-    tool: string | null;
-    conversationId: string | null;
-    inputTokens: number | null;
-    outputTokens: number | null;
 };
 
 /**
@@ -2629,126 +2349,6 @@ export type UserPage = {
      */
     nextCursor: string | null;
 };
-
-/**
- * Only records of this tenant. Left out or empty: of everything in reach.
- */
-export type TenantFilter = string | null;
-
-/**
- * Only records of this sub-tenant. Left out or empty: of everything in reach.
- */
-export type SubTenantFilter = string | null;
-
-/**
- * The largest number of records to answer: 1 to 100.
- */
-export type Limit = number;
-
-/**
- * The `nextCursor` of the page before. Send the same filters with it. Opaque.
- */
-export type Cursor = string | null;
-
-/**
- * Names this very request: sent again with the same key by the same caller within 24 hours, it is answered as it was the first time, and done once. 422 for a key that was used for another request, 409 while the first one is in flight. Refusals are not kept. 1 to 255 characters of printable ASCII; a UUID will do.
- */
-export type IdempotencyKey = string;
-
-/**
- * The gateway's id.
- */
-export type GatewayId = string;
-
-/**
- * The answer is 304 if the record has one of these entity tags.
- */
-export type IfNoneMatch = string;
-
-/**
- * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
- */
-export type IfMatch = string;
-
-/**
- * The session's id.
- */
-export type SessionId = string;
-
-/**
- * The manifest's id.
- */
-export type ManifestId = string;
-
-/**
- * The tenant's id.
- */
-export type TenantId = string;
-
-/**
- * The task's id.
- */
-export type TaskId = string;
-
-/**
- * The provider's id.
- */
-export type ProviderId = string;
-
-/**
- * The item's id.
- */
-export type ItemId = string;
-
-/**
- * true: only observations that no inventory item and no active manifest declares. false: only declared ones.
- */
-export type UnknownFilter = boolean | null;
-
-/**
- * Names this very request: sent again with the same key by the same caller within 24 hours, it is answered as it was the first time. Where the service ended between the effect and the answer, it is done again, a minute later at the earliest. 422 for a key that was used for another request, 409 while the first one is in flight. 1 to 255 characters of printable ASCII; a UUID will do.
- */
-export type IdempotencyKeyOfSync = string;
-
-/**
- * The recommendation's id.
- */
-export type RecommendationId = string;
-
-/**
- * The observation's id.
- */
-export type ObservationId = string;
-
-/**
- * The account's id.
- */
-export type ServiceAccountId = string;
-
-/**
- * The tenant of the account. Needed if accounts in several tenants have this id.
- */
-export type AccountTenant = string | null;
-
-/**
- * The sub-tenant of the account.
- */
-export type AccountSubTenant = string | null;
-
-/**
- * The key's id.
- */
-export type KeyId = string;
-
-/**
- * The user's id.
- */
-export type UserId = string;
-
-/**
- * The membership in this sub-tenant. Left out or empty: the one in the whole tenant, or in the one sub-tenant that the caller is bound to.
- */
-export type MembershipSubTenant = string | null;
 
 export type ListAuditEventsData = {
     body?: never;
@@ -2775,9 +2375,9 @@ export type ListAuditEventsData = {
          */
         target_id?: string | null;
         /**
-         * Only events with this outcome.
+         * Only events of this outcome.
          */
-        outcome?: AuditOutcome | null;
+        outcome?: string | null;
         /**
          * Only events after this time.
          */
@@ -2787,11 +2387,11 @@ export type ListAuditEventsData = {
          */
         created_before?: string | null;
         /**
-         * The largest number of records to answer: 1 to 100.
+         * How many at the most: 1 to 100.
          */
         limit?: number;
         /**
-         * The `nextCursor` of the page before. Send the same filters with it. Opaque.
+         * The `nextCursor` of the page before, with the same filters. Opaque.
          */
         cursor?: string | null;
     };
@@ -2857,7 +2457,7 @@ export type VerifyAuditEventsData = {
          */
         limit?: number;
         /**
-         * The `nextCursor` of the page before. Send the same filters with it. Opaque.
+         * The `nextCursor` of the page before, with the same filters. Opaque.
          */
         cursor?: string | null;
     };
@@ -2967,139 +2567,6 @@ export type SearchCredentialsResponses = {
 
 export type SearchCredentialsResponse = SearchCredentialsResponses[keyof SearchCredentialsResponses];
 
-export type ListDerivedAccessData = {
-    body?: never;
-    path?: never;
-    query: {
-        /**
-         * `user:<id>`, `service_account:<tenant>/<id>` or `api_key:<id>`. It may be deleted, revoked or out of reach: the answer depends on the derived records alone.
-         */
-        source: string;
-        /**
-         * The largest number of records to answer: 1 to 100.
-         */
-        limit?: number;
-        /**
-         * The `nextCursor` of the page before. Send the same filters with it. Opaque.
-         */
-        cursor?: string | null;
-    };
-    url: '/v1/derived-access';
-};
-
-export type ListDerivedAccessErrors = {
-    /**
-     * `credentials_ambiguous` (More than one credential).
-     */
-    400: Problem;
-    /**
-     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid).
-     */
-    401: Problem;
-    /**
-     * `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant out of reach).
-     */
-    403: Problem;
-    /**
-     * A value breaks the contract.
-     */
-    422: HttpValidationError;
-    /**
-     * `rate_limited` (Too many requests).
-     */
-    429: Problem;
-    /**
-     * `internal_error` (Internal error).
-     */
-    500: Problem;
-    /**
-     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
-     */
-    503: Problem;
-};
-
-export type ListDerivedAccessError = ListDerivedAccessErrors[keyof ListDerivedAccessErrors];
-
-export type ListDerivedAccessResponses = {
-    /**
-     * One page of a list.
-     */
-    200: DerivedAccessPage;
-};
-
-export type ListDerivedAccessResponse = ListDerivedAccessResponses[keyof ListDerivedAccessResponses];
-
-export type RevokeDerivedAccessData = {
-    body: RevokeDerivedAccessInput;
-    headers?: {
-        /**
-         * Names this very request: sent again with the same key by the same caller within 24 hours, it is answered as it was the first time, and done once. 422 for a key that was used for another request, 409 while the first one is in flight. Refusals are not kept. 1 to 255 characters of printable ASCII; a UUID will do.
-         */
-        'Idempotency-Key'?: string;
-    };
-    path?: never;
-    query?: never;
-    url: '/v1/derived-access/revoke';
-};
-
-export type RevokeDerivedAccessErrors = {
-    /**
-     * `credentials_ambiguous` (More than one credential).
-     */
-    400: Problem;
-    /**
-     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid).
-     */
-    401: Problem;
-    /**
-     * `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant out of reach), `platform_administrator_required` (Platform administrator required).
-     */
-    403: Problem;
-    /**
-     * `key_not_found` (Key not found).
-     */
-    404: Problem;
-    /**
-     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key).
-     */
-    409: Problem;
-    /**
-     * `body_too_large` (Body too large).
-     */
-    413: Problem;
-    /**
-     * `media_type_unsupported` (Media type not supported).
-     */
-    415: Problem;
-    /**
-     * A value breaks the contract.
-     */
-    422: HttpValidationError;
-    /**
-     * `rate_limited` (Too many requests).
-     */
-    429: Problem;
-    /**
-     * `internal_error` (Internal error).
-     */
-    500: Problem;
-    /**
-     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
-     */
-    503: Problem;
-};
-
-export type RevokeDerivedAccessError = RevokeDerivedAccessErrors[keyof RevokeDerivedAccessErrors];
-
-export type RevokeDerivedAccessResponses = {
-    /**
-     * How many records of each kind were revoked.
-     */
-    200: RevokedDerivedAccess;
-};
-
-export type RevokeDerivedAccessResponse = RevokeDerivedAccessResponses[keyof RevokeDerivedAccessResponses];
-
 export type ListGatewaysData = {
     body?: never;
     path?: never;
@@ -3113,15 +2580,15 @@ export type ListGatewaysData = {
          */
         sub_tenant_id?: string | null;
         /**
-         * Only gateways with this status. Deleted gateways are listed with `deleted` only.
+         * Only gateways of this status; deleted ones are shown by it alone.
          */
-        status?: GatewayStatus | null;
+        status?: string | null;
         /**
-         * The largest number of records to answer: 1 to 100.
+         * How many at the most: 1 to 100.
          */
         limit?: number;
         /**
-         * The `nextCursor` of the page before. Send the same filters with it. Opaque.
+         * The `nextCursor` of the page before, with the same filters. Opaque.
          */
         cursor?: string | null;
     };
@@ -3197,7 +2664,7 @@ export type CreateGatewayErrors = {
      */
     403: Problem;
     /**
-     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `tenant_limit_reached` (Limit of the tenant reached), `name_taken` (Name taken).
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `name_taken` (Name taken).
      */
     409: Problem;
     /**
@@ -3245,7 +2712,7 @@ export type DeleteGatewayData = {
          */
         'Idempotency-Key'?: string;
         /**
-         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
+         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
          */
         'If-Match'?: string;
     };
@@ -3317,7 +2784,7 @@ export type GetGatewayData = {
     body?: never;
     headers?: {
         /**
-         * The answer is 304 if the record has one of these entity tags.
+         * 304 where the record still has one of these entity tags.
          */
         'If-None-Match'?: string;
     };
@@ -3385,7 +2852,7 @@ export type UpdateGatewayData = {
          */
         'Idempotency-Key'?: string;
         /**
-         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
+         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
          */
         'If-Match'?: string;
     };
@@ -3471,19 +2938,19 @@ export type ListGatewaySessionsData = {
     };
     query?: {
         /**
-         * Only sessions with this status.
+         * Only sessions of this status.
          */
-        status?: GatewaySessionStatus | null;
+        status?: string | null;
         /**
          * Only sessions of this subject.
          */
         subject?: string | null;
         /**
-         * The largest number of records to answer: 1 to 100.
+         * How many at the most: 1 to 100.
          */
         limit?: number;
         /**
-         * The `nextCursor` of the page before. Send the same filters with it. Opaque.
+         * The `nextCursor` of the page before, with the same filters. Opaque.
          */
         cursor?: string | null;
     };
@@ -3572,7 +3039,7 @@ export type CreateGatewaySessionErrors = {
      */
     404: Problem;
     /**
-     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `tenant_limit_reached` (Limit of the tenant reached), `gateway_not_active` (Gateway not active), `session_limit_reached` (Too many open sessions).
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `gateway_not_active` (Gateway not active).
      */
     409: Problem;
     /**
@@ -3686,7 +3153,7 @@ export type RevokeGatewaySessionData = {
          */
         'Idempotency-Key'?: string;
         /**
-         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
+         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
          */
         'If-Match'?: string;
     };
@@ -3762,7 +3229,7 @@ export type GetGatewaySessionData = {
     body?: never;
     headers?: {
         /**
-         * The answer is 304 if the record has one of these entity tags.
+         * 304 where the record still has one of these entity tags.
          */
         'If-None-Match'?: string;
     };
@@ -3826,77 +3293,6 @@ export type GetGatewaySessionResponses = {
 
 export type GetGatewaySessionResponse = GetGatewaySessionResponses[keyof GetGatewaySessionResponses];
 
-export type ListGatewaySessionGrantsData = {
-    body?: never;
-    path: {
-        /**
-         * The gateway's id.
-         */
-        gateway_id: string;
-        /**
-         * The session's id.
-         */
-        session_id: string;
-    };
-    query?: {
-        /**
-         * The largest number of records to answer: 1 to 100.
-         */
-        limit?: number;
-        /**
-         * The `nextCursor` of the page before. Send the same filters with it. Opaque.
-         */
-        cursor?: string | null;
-    };
-    url: '/v1/gateways/{gateway_id}/sessions/{session_id}/grants';
-};
-
-export type ListGatewaySessionGrantsErrors = {
-    /**
-     * `credentials_ambiguous` (More than one credential).
-     */
-    400: Problem;
-    /**
-     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid).
-     */
-    401: Problem;
-    /**
-     * `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant out of reach).
-     */
-    403: Problem;
-    /**
-     * `route_not_found` (No such path), `gateway_not_found` (Gateway not found), `gateway_session_not_found` (Gateway session not found).
-     */
-    404: Problem;
-    /**
-     * A value breaks the contract.
-     */
-    422: HttpValidationError;
-    /**
-     * `rate_limited` (Too many requests).
-     */
-    429: Problem;
-    /**
-     * `internal_error` (Internal error).
-     */
-    500: Problem;
-    /**
-     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
-     */
-    503: Problem;
-};
-
-export type ListGatewaySessionGrantsError = ListGatewaySessionGrantsErrors[keyof ListGatewaySessionGrantsErrors];
-
-export type ListGatewaySessionGrantsResponses = {
-    /**
-     * One page of a list.
-     */
-    200: SessionGrantPage;
-};
-
-export type ListGatewaySessionGrantsResponse = ListGatewaySessionGrantsResponses[keyof ListGatewaySessionGrantsResponses];
-
 export type ListManifestsData = {
     body?: never;
     path?: never;
@@ -3916,17 +3312,17 @@ export type ListManifestsData = {
         /**
          * Only manifests of this kind.
          */
-        kind?: ManifestKind | null;
+        kind?: string | null;
         /**
-         * Only manifests with this status. Deleted manifests are listed with `deleted` only.
+         * Only manifests of this status; deleted ones are shown by it alone.
          */
-        status?: ManifestStatus | null;
+        status?: string | null;
         /**
-         * The largest number of records to answer: 1 to 100.
+         * How many at the most: 1 to 100.
          */
         limit?: number;
         /**
-         * The `nextCursor` of the page before. Send the same filters with it. Opaque.
+         * The `nextCursor` of the page before, with the same filters. Opaque.
          */
         cursor?: string | null;
     };
@@ -4002,7 +3398,7 @@ export type CreateManifestErrors = {
      */
     403: Problem;
     /**
-     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `tenant_limit_reached` (Limit of the tenant reached).
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key).
      */
     409: Problem;
     /**
@@ -4046,7 +3442,7 @@ export type GetManifestSchemaData = {
     body?: never;
     headers?: {
         /**
-         * The answer is 304 if the record has one of these entity tags.
+         * 304 where the record still has one of these entity tags.
          */
         'If-None-Match'?: string;
     };
@@ -4054,7 +3450,7 @@ export type GetManifestSchemaData = {
         /**
          * The kind of manifest.
          */
-        kind: ManifestKind;
+        kind: 'agent' | 'gateway' | 'channel';
     };
     query?: never;
     url: '/v1/manifests/schema/{kind}';
@@ -4114,7 +3510,7 @@ export type DeleteManifestData = {
          */
         'Idempotency-Key'?: string;
         /**
-         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
+         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
          */
         'If-Match'?: string;
     };
@@ -4186,7 +3582,7 @@ export type GetManifestData = {
     body?: never;
     headers?: {
         /**
-         * The answer is 304 if the record has one of these entity tags.
+         * 304 where the record still has one of these entity tags.
          */
         'If-None-Match'?: string;
     };
@@ -4254,7 +3650,7 @@ export type AcceptMembershipData = {
          */
         'Idempotency-Key'?: string;
         /**
-         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
+         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
          */
         'If-Match'?: string;
     };
@@ -4291,7 +3687,7 @@ export type AcceptMembershipErrors = {
      */
     404: Problem;
     /**
-     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `membership_accepted` (Membership accepted already), `invitation_expired` (Invitation expired), `invitation_void` (Inviter may not invite any more).
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `membership_accepted` (Membership accepted already).
      */
     409: Problem;
     /**
@@ -4335,7 +3731,7 @@ export type UpdateMyProfileData = {
          */
         'Idempotency-Key'?: string;
         /**
-         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
+         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
          */
         'If-Match'?: string;
     };
@@ -4429,7 +3825,7 @@ export type CreateOrganizationErrors = {
      */
     403: Problem;
     /**
-     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `organization_exists` (Organization exists).
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `organization_exists` (Organization exists), `id_taken` (Id taken).
      */
     409: Problem;
     /**
@@ -4537,13 +3933,13 @@ export type ListOperatorTasksData = {
          */
         sub_tenant_id?: string | null;
         /**
-         * Only tasks with this status. A claimed task whose lease has ended counts as open.
+         * Only tasks of this status. A claim whose lease is over counts as open.
          */
-        status?: OperatorTaskStatus | null;
+        status?: string | null;
         /**
          * Only tasks of this kind.
          */
-        kind?: OperatorTaskKind | null;
+        kind?: string | null;
         /**
          * Only tasks of this assignee.
          */
@@ -4553,11 +3949,11 @@ export type ListOperatorTasksData = {
          */
         subject_id?: string | null;
         /**
-         * The largest number of records to answer: 1 to 100.
+         * How many at the most: 1 to 100.
          */
         limit?: number;
         /**
-         * The `nextCursor` of the page before. Send the same filters with it. Opaque.
+         * The `nextCursor` of the page before, with the same filters. Opaque.
          */
         cursor?: string | null;
     };
@@ -4610,7 +4006,7 @@ export type GetOperatorTaskData = {
     body?: never;
     headers?: {
         /**
-         * The answer is 304 if the record has one of these entity tags.
+         * 304 where the record still has one of these entity tags.
          */
         'If-None-Match'?: string;
     };
@@ -4678,7 +4074,7 @@ export type CancelOperatorTaskData = {
          */
         'Idempotency-Key'?: string;
         /**
-         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
+         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
          */
         'If-Match'?: string;
     };
@@ -4762,7 +4158,7 @@ export type ClaimOperatorTaskData = {
          */
         'Idempotency-Key'?: string;
         /**
-         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
+         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
          */
         'If-Match'?: string;
     };
@@ -4846,7 +4242,7 @@ export type CompleteOperatorTaskData = {
          */
         'Idempotency-Key'?: string;
         /**
-         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
+         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
          */
         'If-Match'?: string;
     };
@@ -4937,21 +4333,21 @@ export type ListProvidersData = {
         /**
          * Only providers of this kind.
          */
-        kind?: ProviderKind | null;
+        kind?: string | null;
         /**
-         * Only providers with this status. Deleted providers are listed with `deleted` only.
+         * Only providers of this status; deleted ones are shown by it alone.
          */
-        status?: ProviderStatus | null;
+        status?: string | null;
         /**
          * Only the provider of this name, in any case.
          */
         name?: string | null;
         /**
-         * The largest number of records to answer: 1 to 100.
+         * How many at the most: 1 to 100.
          */
         limit?: number;
         /**
-         * The `nextCursor` of the page before. Send the same filters with it. Opaque.
+         * The `nextCursor` of the page before, with the same filters. Opaque.
          */
         cursor?: string | null;
     };
@@ -5027,7 +4423,7 @@ export type CreateProviderErrors = {
      */
     403: Problem;
     /**
-     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `tenant_limit_reached` (Limit of the tenant reached), `name_taken` (Name taken).
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `name_taken` (Name taken).
      */
     409: Problem;
     /**
@@ -5075,7 +4471,7 @@ export type DeleteProviderData = {
          */
         'Idempotency-Key'?: string;
         /**
-         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
+         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
          */
         'If-Match'?: string;
     };
@@ -5147,7 +4543,7 @@ export type GetProviderData = {
     body?: never;
     headers?: {
         /**
-         * The answer is 304 if the record has one of these entity tags.
+         * 304 where the record still has one of these entity tags.
          */
         'If-None-Match'?: string;
     };
@@ -5215,7 +4611,7 @@ export type UpdateProviderData = {
          */
         'Idempotency-Key'?: string;
         /**
-         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
+         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
          */
         'If-Match'?: string;
     };
@@ -5299,7 +4695,7 @@ export type DeleteProviderCredentialData = {
          */
         'Idempotency-Key'?: string;
         /**
-         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
+         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
          */
         'If-Match'?: string;
     };
@@ -5375,7 +4771,7 @@ export type PutProviderCredentialData = {
          */
         'Idempotency-Key'?: string;
         /**
-         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
+         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
          */
         'If-Match'?: string;
     };
@@ -5463,17 +4859,17 @@ export type GetProviderInventoryData = {
         /**
          * Only items of this kind.
          */
-        kind?: InventoryKind | null;
+        kind?: string | null;
         /**
-         * Only items with this status.
+         * Only items of this status.
          */
-        status?: InventoryStatus | null;
+        status?: string | null;
         /**
-         * The largest number of records to answer: 1 to 100.
+         * How many at the most: 1 to 100.
          */
         limit?: number;
         /**
-         * The `nextCursor` of the page before. Send the same filters with it. Opaque.
+         * The `nextCursor` of the page before, with the same filters. Opaque.
          */
         cursor?: string | null;
     };
@@ -5562,7 +4958,7 @@ export type CreateInventoryItemErrors = {
      */
     404: Problem;
     /**
-     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `tenant_limit_reached` (Limit of the tenant reached), `name_taken` (Name taken).
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `name_taken` (Name taken).
      */
     409: Problem;
     /**
@@ -5610,7 +5006,7 @@ export type DeleteInventoryItemData = {
          */
         'Idempotency-Key'?: string;
         /**
-         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
+         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
          */
         'If-Match'?: string;
     };
@@ -5690,7 +5086,7 @@ export type UpdateInventoryItemData = {
          */
         'Idempotency-Key'?: string;
         /**
-         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
+         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
          */
         'If-Match'?: string;
     };
@@ -5788,19 +5184,19 @@ export type ListProviderRuntimeObservationsData = {
          */
         sub_tenant_id?: string | null;
         /**
-         * true: only observations that no inventory item and no active manifest declares. false: only declared ones.
+         * Only declared (false) or undeclared (true) ones.
          */
         unknown?: boolean | null;
         /**
-         * Only observations with this status. A status that does not exist matches none.
+         * Only observations of this status.
          */
         status?: string | null;
         /**
-         * The largest number of records to answer: 1 to 100.
+         * How many at the most: 1 to 100.
          */
         limit?: number;
         /**
-         * The `nextCursor` of the page before. Send the same filters with it. Opaque.
+         * The `nextCursor` of the page before, with the same filters. Opaque.
          */
         cursor?: string | null;
     };
@@ -5863,19 +5259,19 @@ export type ListProviderRecommendationsData = {
     };
     query?: {
         /**
-         * Only recommendations with this status.
+         * Only recommendations of this status.
          */
-        status?: RecommendationStatus | null;
+        status?: string | null;
         /**
          * Only recommendations of this kind.
          */
-        kind?: RecommendationKind | null;
+        kind?: string | null;
         /**
-         * The largest number of records to answer: 1 to 100.
+         * How many at the most: 1 to 100.
          */
         limit?: number;
         /**
-         * The `nextCursor` of the page before. Send the same filters with it. Opaque.
+         * The `nextCursor` of the page before, with the same filters. Opaque.
          */
         cursor?: string | null;
     };
@@ -5936,7 +5332,7 @@ export type ApplyProviderRecommendationsData = {
          */
         'Idempotency-Key'?: string;
         /**
-         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
+         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
          */
         'If-Match'?: string;
     };
@@ -6092,7 +5488,7 @@ export type DismissRecommendationData = {
          */
         'Idempotency-Key'?: string;
         /**
-         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
+         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
          */
         'If-Match'?: string;
     };
@@ -6176,7 +5572,7 @@ export type UndoRecommendationData = {
          */
         'Idempotency-Key'?: string;
         /**
-         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
+         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
          */
         'If-Match'?: string;
     };
@@ -6257,13 +5653,13 @@ export type ListRuntimeObservationsData = {
          */
         sub_tenant_id?: string | null;
         /**
-         * true: only observations that no inventory item and no active manifest declares. false: only declared ones.
+         * Only declared (false) or undeclared (true) ones.
          */
         unknown?: boolean | null;
         /**
-         * Only observations with this status.
+         * Only observations of this status.
          */
-        status?: RuntimeObservationStatus | null;
+        status?: string | null;
         /**
          * Only observations at this provider.
          */
@@ -6271,17 +5667,17 @@ export type ListRuntimeObservationsData = {
         /**
          * Only observations of this kind.
          */
-        kind?: InventoryKind | null;
+        kind?: string | null;
         /**
          * Only observations of exactly this name.
          */
         name?: string | null;
         /**
-         * The largest number of records to answer: 1 to 100.
+         * How many at the most: 1 to 100.
          */
         limit?: number;
         /**
-         * The `nextCursor` of the page before. Send the same filters with it. Opaque.
+         * The `nextCursor` of the page before, with the same filters. Opaque.
          */
         cursor?: string | null;
     };
@@ -6338,7 +5734,7 @@ export type UpdateRuntimeObservationData = {
          */
         'Idempotency-Key'?: string;
         /**
-         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
+         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
          */
         'If-Match'?: string;
     };
@@ -6422,7 +5818,7 @@ export type ReviewRuntimeObservationData = {
          */
         'Idempotency-Key'?: string;
         /**
-         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
+         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
          */
         'If-Match'?: string;
     };
@@ -6525,7 +5921,7 @@ export type CreateServiceAccountErrors = {
      */
     403: Problem;
     /**
-     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `tenant_limit_reached` (Limit of the tenant reached), `id_taken` (Id taken), `tenant_exists` (Tenant exists).
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `id_taken` (Id taken).
      */
     409: Problem;
     /**
@@ -6558,9 +5954,9 @@ export type CreateServiceAccountError = CreateServiceAccountErrors[keyof CreateS
 
 export type CreateServiceAccountResponses = {
     /**
-     * A service account, and what was created for it.
+     * An account for a program. It acts with API keys.
      */
-    200: CreatedServiceAccount;
+    200: ServiceAccount;
 };
 
 export type CreateServiceAccountResponse = CreateServiceAccountResponses[keyof CreateServiceAccountResponses];
@@ -6630,7 +6026,7 @@ export type DeleteServiceAccountData = {
          */
         'Idempotency-Key'?: string;
         /**
-         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
+         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
          */
         'If-Match'?: string;
     };
@@ -6642,7 +6038,7 @@ export type DeleteServiceAccountData = {
     };
     query?: {
         /**
-         * The tenant of the account. Needed if accounts in several tenants have this id.
+         * The tenant of the account, where its id stands in several.
          */
         tenant_id?: string | null;
         /**
@@ -6711,7 +6107,7 @@ export type GetServiceAccountData = {
     body?: never;
     headers?: {
         /**
-         * The answer is 304 if the record has one of these entity tags.
+         * 304 where the record still has one of these entity tags.
          */
         'If-None-Match'?: string;
     };
@@ -6723,7 +6119,7 @@ export type GetServiceAccountData = {
     };
     query?: {
         /**
-         * The tenant of the account. Needed if accounts in several tenants have this id.
+         * The tenant of the account, where its id stands in several.
          */
         tenant_id?: string | null;
         /**
@@ -6792,7 +6188,7 @@ export type UpdateServiceAccountData = {
          */
         'Idempotency-Key'?: string;
         /**
-         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
+         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
          */
         'If-Match'?: string;
     };
@@ -6804,7 +6200,7 @@ export type UpdateServiceAccountData = {
     };
     query?: {
         /**
-         * The tenant of the account. Needed if accounts in several tenants have this id.
+         * The tenant of the account, where its id stands in several.
          */
         tenant_id?: string | null;
         /**
@@ -6885,7 +6281,7 @@ export type DisableServiceAccountData = {
          */
         'Idempotency-Key'?: string;
         /**
-         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
+         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
          */
         'If-Match'?: string;
     };
@@ -6897,7 +6293,7 @@ export type DisableServiceAccountData = {
     };
     query?: {
         /**
-         * The tenant of the account. Needed if accounts in several tenants have this id.
+         * The tenant of the account, where its id stands in several.
          */
         tenant_id?: string | null;
         /**
@@ -6970,7 +6366,7 @@ export type EnableServiceAccountData = {
          */
         'Idempotency-Key'?: string;
         /**
-         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
+         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
          */
         'If-Match'?: string;
     };
@@ -6982,7 +6378,7 @@ export type EnableServiceAccountData = {
     };
     query?: {
         /**
-         * The tenant of the account. Needed if accounts in several tenants have this id.
+         * The tenant of the account, where its id stands in several.
          */
         tenant_id?: string | null;
         /**
@@ -7057,7 +6453,7 @@ export type ListServiceAccountKeysData = {
     };
     query?: {
         /**
-         * The tenant of the account. Needed if accounts in several tenants have this id.
+         * The tenant of the account, where its id stands in several.
          */
         tenant_id?: string | null;
         /**
@@ -7065,15 +6461,15 @@ export type ListServiceAccountKeysData = {
          */
         sub_tenant_id?: string | null;
         /**
-         * Only keys with this status.
+         * Only keys of this status.
          */
-        status?: CredentialStatus | null;
+        status?: string | null;
         /**
-         * The largest number of records to answer: 1 to 100.
+         * How many at the most: 1 to 100.
          */
         limit?: number;
         /**
-         * The `nextCursor` of the page before. Send the same filters with it. Opaque.
+         * The `nextCursor` of the page before, with the same filters. Opaque.
          */
         cursor?: string | null;
     };
@@ -7146,7 +6542,7 @@ export type CreateServiceAccountKeyData = {
     };
     query?: {
         /**
-         * The tenant of the account. Needed if accounts in several tenants have this id.
+         * The tenant of the account, where its id stands in several.
          */
         tenant_id?: string | null;
         /**
@@ -7175,7 +6571,7 @@ export type CreateServiceAccountKeyErrors = {
      */
     404: Problem;
     /**
-     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `tenant_limit_reached` (Limit of the tenant reached), `ambiguous_id` (Id stands in several tenants), `service_account_not_active` (Service account not active).
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `ambiguous_id` (Id stands in several tenants), `service_account_not_active` (Service account not active).
      */
     409: Problem;
     /**
@@ -7223,7 +6619,7 @@ export type RevokeServiceAccountKeyData = {
          */
         'Idempotency-Key'?: string;
         /**
-         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
+         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
          */
         'If-Match'?: string;
     };
@@ -7239,7 +6635,7 @@ export type RevokeServiceAccountKeyData = {
     };
     query?: {
         /**
-         * The tenant of the account. Needed if accounts in several tenants have this id.
+         * The tenant of the account, where its id stands in several.
          */
         tenant_id?: string | null;
         /**
@@ -7312,7 +6708,7 @@ export type RotateServiceAccountKeyData = {
          */
         'Idempotency-Key'?: string;
         /**
-         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
+         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
          */
         'If-Match'?: string;
     };
@@ -7328,7 +6724,7 @@ export type RotateServiceAccountKeyData = {
     };
     query?: {
         /**
-         * The tenant of the account. Needed if accounts in several tenants have this id.
+         * The tenant of the account, where its id stands in several.
          */
         tenant_id?: string | null;
         /**
@@ -7357,7 +6753,7 @@ export type RotateServiceAccountKeyErrors = {
      */
     404: Problem;
     /**
-     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `tenant_limit_reached` (Limit of the tenant reached), `ambiguous_id` (Id stands in several tenants), `key_not_active` (Key not active), `service_account_not_active` (Service account not active).
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `ambiguous_id` (Id stands in several tenants), `key_not_active` (Key not active), `service_account_not_active` (Service account not active).
      */
     409: Problem;
     /**
@@ -7406,11 +6802,11 @@ export type ListTenantsData = {
     path?: never;
     query?: {
         /**
-         * The largest number of records to answer: 1 to 100.
+         * How many at the most: 1 to 100.
          */
         limit?: number;
         /**
-         * The `nextCursor` of the page before. Send the same filters with it. Opaque.
+         * The `nextCursor` of the page before, with the same filters. Opaque.
          */
         cursor?: string | null;
     };
@@ -7530,7 +6926,7 @@ export type GetTenantData = {
     body?: never;
     headers?: {
         /**
-         * The answer is 304 if the record has one of these entity tags.
+         * 304 where the record still has one of these entity tags.
          */
         'If-None-Match'?: string;
     };
@@ -7598,7 +6994,7 @@ export type UpdateTenantData = {
          */
         'Idempotency-Key'?: string;
         /**
-         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
+         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
          */
         'If-Match'?: string;
     };
@@ -7674,82 +7070,6 @@ export type UpdateTenantResponses = {
 
 export type UpdateTenantResponse = UpdateTenantResponses[keyof UpdateTenantResponses];
 
-export type UpdateTenantLimitsData = {
-    body: TenantLimitsInput;
-    headers?: {
-        /**
-         * Names this very request: sent again with the same key by the same caller within 24 hours, it is answered as it was the first time, and done once. 422 for a key that was used for another request, 409 while the first one is in flight. Refusals are not kept. 1 to 255 characters of printable ASCII; a UUID will do.
-         */
-        'Idempotency-Key'?: string;
-    };
-    path: {
-        /**
-         * The tenant's id.
-         */
-        tenant_id: string;
-    };
-    query?: never;
-    url: '/v1/tenants/{tenant_id}/limits';
-};
-
-export type UpdateTenantLimitsErrors = {
-    /**
-     * `credentials_ambiguous` (More than one credential).
-     */
-    400: Problem;
-    /**
-     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid).
-     */
-    401: Problem;
-    /**
-     * `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant out of reach), `platform_administrator_required` (Platform administrator required).
-     */
-    403: Problem;
-    /**
-     * `route_not_found` (No such path), `tenant_not_found` (Tenant not found).
-     */
-    404: Problem;
-    /**
-     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key).
-     */
-    409: Problem;
-    /**
-     * `body_too_large` (Body too large).
-     */
-    413: Problem;
-    /**
-     * `media_type_unsupported` (Media type not supported).
-     */
-    415: Problem;
-    /**
-     * A value breaks the contract.
-     */
-    422: HttpValidationError;
-    /**
-     * `rate_limited` (Too many requests).
-     */
-    429: Problem;
-    /**
-     * `internal_error` (Internal error).
-     */
-    500: Problem;
-    /**
-     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
-     */
-    503: Problem;
-};
-
-export type UpdateTenantLimitsError = UpdateTenantLimitsErrors[keyof UpdateTenantLimitsErrors];
-
-export type UpdateTenantLimitsResponses = {
-    /**
-     * The limits of a tenant with their use.
-     */
-    200: TenantUsage;
-};
-
-export type UpdateTenantLimitsResponse = UpdateTenantLimitsResponses[keyof UpdateTenantLimitsResponses];
-
 export type ListMembershipsData = {
     body?: never;
     path: {
@@ -7764,19 +7084,19 @@ export type ListMembershipsData = {
          */
         sub_tenant_id?: string | null;
         /**
-         * Only memberships with this role.
+         * Only memberships of this role.
          */
-        role?: Role | null;
+        role?: string | null;
         /**
-         * Only memberships with this status.
+         * Only memberships of this status.
          */
-        status?: MembershipStatus | null;
+        status?: string | null;
         /**
-         * The largest number of records to answer: 1 to 100.
+         * How many at the most: 1 to 100.
          */
         limit?: number;
         /**
-         * The `nextCursor` of the page before. Send the same filters with it. Opaque.
+         * The `nextCursor` of the page before, with the same filters. Opaque.
          */
         cursor?: string | null;
     };
@@ -7913,7 +7233,7 @@ export type DeleteMembershipData = {
          */
         'Idempotency-Key'?: string;
         /**
-         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
+         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
          */
         'If-Match'?: string;
     };
@@ -7998,7 +7318,7 @@ export type UpdateMembershipData = {
          */
         'Idempotency-Key'?: string;
         /**
-         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
+         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
          */
         'If-Match'?: string;
     };
@@ -8083,64 +7403,6 @@ export type UpdateMembershipResponses = {
 
 export type UpdateMembershipResponse = UpdateMembershipResponses[keyof UpdateMembershipResponses];
 
-export type GetTenantUsageData = {
-    body?: never;
-    path: {
-        /**
-         * The tenant's id.
-         */
-        tenant_id: string;
-    };
-    query?: never;
-    url: '/v1/tenants/{tenant_id}/usage';
-};
-
-export type GetTenantUsageErrors = {
-    /**
-     * `credentials_ambiguous` (More than one credential).
-     */
-    400: Problem;
-    /**
-     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid).
-     */
-    401: Problem;
-    /**
-     * `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant out of reach).
-     */
-    403: Problem;
-    /**
-     * `route_not_found` (No such path), `tenant_not_found` (Tenant not found).
-     */
-    404: Problem;
-    /**
-     * A value breaks the contract.
-     */
-    422: HttpValidationError;
-    /**
-     * `rate_limited` (Too many requests).
-     */
-    429: Problem;
-    /**
-     * `internal_error` (Internal error).
-     */
-    500: Problem;
-    /**
-     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
-     */
-    503: Problem;
-};
-
-export type GetTenantUsageError = GetTenantUsageErrors[keyof GetTenantUsageErrors];
-
-export type GetTenantUsageResponses = {
-    /**
-     * The limits of a tenant with their use.
-     */
-    200: TenantUsage;
-};
-
-export type GetTenantUsageResponse = GetTenantUsageResponses[keyof GetTenantUsageResponses];
-
 export type ListTracesData = {
     body?: never;
     path?: never;
@@ -8158,11 +7420,11 @@ export type ListTracesData = {
          */
         service_name?: string | null;
         /**
-         * The largest number of records to answer: 1 to 100.
+         * How many at the most: 1 to 100.
          */
         limit?: number;
         /**
-         * The `nextCursor` of the page before. Send the same filters with it. Opaque.
+         * The `nextCursor` of the page before, with the same filters. Opaque.
          */
         cursor?: string | null;
     };
@@ -8237,10 +7499,6 @@ export type IngestTracesErrors = {
      */
     403: Status;
     /**
-     * `tenant_limit_reached` (Limit of the tenant reached).
-     */
-    409: Status;
-    /**
      * `body_too_large` (Body too large).
      */
     413: Status;
@@ -8295,7 +7553,7 @@ export type ListTraceSpansData = {
          */
         limit?: number;
         /**
-         * The `nextCursor` of the page before. Send the same filters with it. Opaque.
+         * The `nextCursor` of the page before, with the same filters. Opaque.
          */
         cursor?: string | null;
     };
@@ -8361,19 +7619,19 @@ export type ListUsersData = {
          */
         sub_tenant_id?: string | null;
         /**
-         * Only users with this status. Deleted users are listed with `deleted` only.
+         * Only users of this status; deleted ones are shown by it alone.
          */
-        status?: UserStatus | null;
+        status?: string | null;
         /**
          * Only the user of this email, in any case.
          */
         email?: string | null;
         /**
-         * The largest number of records to answer: 1 to 100.
+         * How many at the most: 1 to 100.
          */
         limit?: number;
         /**
-         * The `nextCursor` of the page before. Send the same filters with it. Opaque.
+         * The `nextCursor` of the page before, with the same filters. Opaque.
          */
         cursor?: string | null;
     };
@@ -8430,7 +7688,7 @@ export type DeleteUserData = {
          */
         'Idempotency-Key'?: string;
         /**
-         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
+         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
          */
         'If-Match'?: string;
     };
@@ -8454,7 +7712,7 @@ export type DeleteUserErrors = {
      */
     401: Problem;
     /**
-     * `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant out of reach), `user_out_of_reach` (User has memberships out of reach), `platform_administrator_required` (Platform administrator required).
+     * `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant out of reach), `user_out_of_reach` (User has memberships out of reach), `platform_administrator_required` (Platform administrator required).
      */
     403: Problem;
     /**
@@ -8502,7 +7760,7 @@ export type GetUserData = {
     body?: never;
     headers?: {
         /**
-         * The answer is 304 if the record has one of these entity tags.
+         * 304 where the record still has one of these entity tags.
          */
         'If-None-Match'?: string;
     };
@@ -8570,7 +7828,7 @@ export type DisableUserData = {
          */
         'Idempotency-Key'?: string;
         /**
-         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
+         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
          */
         'If-Match'?: string;
     };
@@ -8646,7 +7904,7 @@ export type EnableUserData = {
          */
         'Idempotency-Key'?: string;
         /**
-         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
+         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
          */
         'If-Match'?: string;
     };

@@ -55,9 +55,9 @@ export const AuditEventSchema = z
     requestId: z.string().describe("The service's own id of the request; empty where the service acted by itself."),
     callerRequestId: z
       .string()
-      .optional()
+      .nullable()
       .describe(
-        'The id that the caller sent in X-Request-Id; absent where they sent none. It may name several requests.',
+        'The id that the caller sent in X-Request-Id, null where they sent none. Several requests may have the same.',
       ),
     createdAt: TimestampSchema,
     updatedAt: TimestampSchema.describe('The same: events do not change.'),

@@ -6,7 +6,7 @@ import canonicalize from 'canonicalize';
 /*
  * The chain of a tenant's events. Whoever has the events as the API answers them can compute it again:
  *
- *   leaf(event)   = SHA-256("quartermaster audit event v1\0" || RFC 8785 form of the event)
+ *   leaf(event)   = SHA-256("quartermaster audit event v1\0" || RFC 8785 form of the event, without callerRequestId where it is null)
  *   hash(0)       = SHA-256("quartermaster audit chain v1\0" || tenant id; nothing for the platform's own)
  *   hash(n)       = SHA-256("quartermaster audit link v1\0" || hash(n-1), 32 bytes || leaf(n), 32 bytes)
  *
@@ -22,16 +22,21 @@ export function emptyChain(tenantId: string): string {
 }
 
 /**
- * The digest of an event. The members are those of v1: one that events get later has to be left out where it is not set,
- * or what was sealed before does not verify any more.
+ * The text of an event whose digest is sealed: its RFC 8785 form. The members are those of v1. One that events got later is
+ * left out where it is not set, or what was sealed before would not verify any more.
  */
+export function textOfEvent(event: AuditEvent): string {
+  const { callerRequestId, ...withoutIt } = event;
+  const text = canonicalize(callerRequestId === null ? withoutIt : event);
+  if (text === undefined) throw new TypeError('an audit event is always JSON');
+  return text;
+}
+
+/** The digest of an event. */
 export function leafOf(event: StoredEvent): string {
   // What is not there, or is no event, has a digest as well: that it was so when it was sealed stays provable.
-  const text = typeof event === 'string' ? event : canonicalize(event satisfies AuditEvent);
-  return createHash('sha256')
-    .update(EVENT)
-    .update(text ?? '')
-    .digest('hex');
+  const text = typeof event === 'string' ? event : textOfEvent(event);
+  return createHash('sha256').update(EVENT).update(text).digest('hex');
 }
 
 /** The hash of a link, from the one before it. */

@@ -2,8 +2,8 @@ import type { AuditEvent } from '@quartermaster/contracts/audit-events.ts';
 import type { Database } from '@quartermaster/db/database.ts';
 import type { UnsealedEvent } from '@quartermaster/db/repositories/audit-chain.ts';
 import { insertAuditEvents, type NewAuditEvent } from '@quartermaster/db/repositories/audit-events.ts';
-import canonicalize from 'canonicalize';
 import type { SecretBox } from '../crypto/secret-box.ts';
+import { textOfEvent } from './chain.ts';
 
 /*
  * An event carries a MAC from its write on, until it is sealed: HMAC-SHA256 over the RFC 8785 form of the whole event, with
@@ -22,7 +22,7 @@ export function appendAuditEvents(
 }
 
 export function macOf(secrets: SecretBox, event: AuditEvent): string {
-  return secrets.mac(PURPOSE, textOf(event));
+  return secrets.mac(PURPOSE, textOfEvent(event));
 }
 
 /** Which key of ours made the MAC of an event; null where none did: it was not written so by this service. */
@@ -31,11 +31,5 @@ export function macKeyOf(
   { event, mac }: Pick<UnsealedEvent, 'event' | 'mac'>,
 ): 'current' | 'former' | null {
   if (typeof event === 'string' || mac === null) return null;
-  return secrets.macKey(PURPOSE, textOf(event), mac);
-}
-
-function textOf(event: AuditEvent): string {
-  const text = canonicalize(event);
-  if (text === undefined) throw new TypeError('an audit event is always JSON');
-  return text;
+  return secrets.macKey(PURPOSE, textOfEvent(event), mac);
 }

@@ -34,7 +34,7 @@ export async function noteReads(
       changedFields: [],
       count: 1,
       requestId: ctx.requestId,
-      ...(ctx.callerRequestId !== null && { callerRequestId: ctx.callerRequestId }),
+      callerRequestId: ctx.callerRequestId,
     });
   }
 }

@@ -74,7 +74,7 @@ function eventOf(ctx: WriteContext, change: Change): NewAuditEvent {
     changedFields: [...(change.changed ?? [])].toSorted(),
     count: 1,
     requestId: ctx.requestId,
-    ...(ctx.callerRequestId != null && { callerRequestId: ctx.callerRequestId }),
+    callerRequestId: ctx.callerRequestId ?? null,
   };
 }
 

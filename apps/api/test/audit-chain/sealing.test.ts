@@ -1,9 +1,10 @@
-import { randomBytes } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import { type Database, openDatabase } from '@quartermaster/db/database.ts';
 import type { NewAuditEvent } from '@quartermaster/db/repositories/audit-events.ts';
 import { scaled } from '@quartermaster/db/testing/scale.ts';
 import { newTestDatabase } from '@quartermaster/db/testing/test-database.ts';
 import { inTransaction } from '@quartermaster/db/transaction.ts';
+import canonicalize from 'canonicalize';
 import { createLocalJWKSet, decodeJwt, decodeProtectedHeader, jwtVerify } from 'jose';
 import pino from 'pino';
 import { expect, onTestFinished, test } from 'vitest';
@@ -56,6 +57,23 @@ test('whoever has the events and the published key can compute the chain and ver
     issuer: server.publicUrl,
   });
   expect(payload).toMatchObject({ tenant_id: tenantId, size: items.length, hash });
+});
+
+test('the digest of an event without an id of its caller is what it was before events could have one', async () => {
+  const server = await testServer();
+  const { key } = await sealedTenant(server, 1);
+  const headers = { 'x-request-id': 'of-the-caller' };
+  await server.ok('POST', '/v1/gateways', { as: { key }, headers, body: { name: unique('gateway') } });
+  const { items } = await server.ok('GET', '/v1/audit-events?limit=2', { as: { key } });
+  const [{ callerRequestId, ...named }, { callerRequestId: none, ...event }] = items;
+  expect([callerRequestId, none]).toEqual(['of-the-caller', null]);
+  const digestOf = (members: object) =>
+    createHash('sha256')
+      .update(`quartermaster audit event v1\0${canonicalize(members)}`)
+      .digest('hex');
+  expect(leafOf(items[1])).toBe(digestOf(event));
+  expect(leafOf(items[0])).toBe(digestOf(items[0]));
+  expect(leafOf(items[0])).not.toBe(digestOf(named));
 });
 
 test('events of one transaction are sealed in their order, and a late one after what was sealed before it', async () => {

@@ -146,7 +146,7 @@ function recordOf(row: EventRow): Parameters<typeof leafOf>[0] {
     changedFields: JSON.parse(row.changed_fields),
     count: row.count,
     requestId: row.request_id,
-    ...(row.caller_request_id !== null && { callerRequestId: row.caller_request_id }),
+    callerRequestId: row.caller_request_id,
     createdAt: row.created_at,
     updatedAt: row.created_at,
   };

@@ -20,7 +20,7 @@ const AHEAD_MS = 20 * 60_000;
 const committed = () => commitsOf(server.services);
 
 beforeAll(async () => {
-  server = await startTestServer();
+  server = await startTestServer({}, { noHousekeeping: true });
   // Time stands still, so that last use is written once for each key and never during a cell.
   // Ahead of those who issue tokens, whose clock goes on: what they say is never of the future.
   server.freeze(AHEAD_MS);

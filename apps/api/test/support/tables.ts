@@ -25,13 +25,8 @@ export async function textOf(db: Database): Promise<string> {
 }
 
 /** Something that is another after each commit that changed a row, whoever made it. */
-export async function commitsOf({
-  db,
-  refusals,
-  sealer,
-}: Pick<Services, 'db' | 'refusals' | 'sealer'>): Promise<unknown> {
-  // What was refused before is written, and what was written is sealed: it would be meanwhile.
-  await refusals.flush('all');
+export async function commitsOf({ db, sealer }: Pick<Services, 'db' | 'sealer'>): Promise<unknown> {
+  // What was written before is sealed first: it would be meanwhile.
   await sealer.pass();
   if (!onPostgres()) {
     // The reading connection's view of what other connections committed.

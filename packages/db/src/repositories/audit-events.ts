@@ -9,9 +9,10 @@ import type { Tables } from '../tables.ts';
 import type { TenantPlace, TenantScope } from '../tenancy.ts';
 
 /** An event before it is stored. A null place is the platform's own. */
-export type NewAuditEvent = Omit<AuditEvent, 'id' | 'tenantId' | 'subTenantId' | 'createdAt' | 'updatedAt'> & {
-  place: TenantPlace | null;
-};
+export type NewAuditEvent = Omit<
+  AuditEvent,
+  'id' | 'tenantId' | 'subTenantId' | 'callerRequestId' | 'createdAt' | 'updatedAt'
+> & { place: TenantPlace | null; callerRequestId?: string | null };
 
 export type AuditEventFilter = {
   actorId?: string | null | undefined;
@@ -122,8 +123,7 @@ export function toAuditEvent(row: Omit<Selectable<Tables['audit_events']>, 'mac'
     changedFields: JSON.parse(row.changed_fields) as string[],
     count: row.count,
     requestId: row.request_id,
-    // Absent where there is none: so the digests of events from before are what they were.
-    ...(row.caller_request_id !== null && { callerRequestId: row.caller_request_id }),
+    callerRequestId: row.caller_request_id,
     createdAt: row.created_at,
     updatedAt: row.created_at,
   };
