@@ -176,11 +176,13 @@ test.each(BODY_LIMITS)('a limit of %j in a search is 422 %s: bodies are not coer
   }
 });
 
-test('unknown query parameters are ignored, whatever their names', async () => {
+/** Only these ignore them: the others refuse what may be a mistyped filter (see query-filters.test.ts). */
+test('operations of the specification ignore unknown query parameters, whatever their names', async () => {
   const strange =
     '?nonsense=1&__proto__=x&constructor=y&limit[]=0&a[b][c]=d&tenantId=nobody&%00=%00&=&&api_key=x&%ff=%fe';
   await unchanged(server, async () => {
     for (const { operation } of OPERATIONS.filter((one) => one.operation.method === 'GET')) {
+      if (!operation.ignoresUnknownQuery) continue;
       const path = pathWith(operation, records);
       const plain = await get(path);
       const answer = await get(path + strange);
@@ -202,13 +204,3 @@ test.each(['%00', '%ED%A0%80', 'a%2Fb', '..', '%C3%28', '-', '%20', '%F0%9F%92%A
     }
   },
 );
-
-test('a filter value that matches nothing answers an empty list', async () => {
-  for (const { operation } of LISTS) {
-    if (!('status' in (operation.query?.shape ?? {}))) continue;
-    const answer = await server.ok('GET', `${pathWith(operation, records)}?status=no-such-status`, {
-      as: server.admin,
-    });
-    expect(answer.items, operation.operationId).toEqual([]);
-  }
-});

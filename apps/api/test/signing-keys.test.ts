@@ -102,7 +102,7 @@ test('a search shows signing keys as the platform’s credentials, counting thei
   await currentSigner(services);
   at(90 * DAY);
   const { kid } = await currentSigner(services);
-  const filter = { kind: 'signing_key', query: kid.toUpperCase() };
+  const filter = { kind: 'signing_key' as const, query: kid.toUpperCase() };
   const { items } = await searchCredentials(services.db, EVERYWHERE, filter, { limit: 9, after: null }, services.now());
   expect(items).toHaveLength(1);
   expect(items[0]).toMatchObject({

@@ -116,7 +116,7 @@ async function recommendationsFor(
   const open: Recommendation[] = [];
   for (const providerId of new Set(observations.map(({ providerId }) => providerId))) {
     const path = { provider_id: providerId };
-    const query = { kind, status: 'open' };
+    const query = { kind, status: 'open' as const };
     open.push(
       ...(await readAllPages((page) => listProviderRecommendations({ client, path, query: { ...query, ...page } }))),
     );
@@ -131,7 +131,7 @@ async function adoptOneProvider(client: Client, tenantId: string): Promise<void>
   const provider = discovered.toSorted((a, b) => (a.name < b.name ? 1 : -1))[0];
   if (!provider) return;
   const path = { provider_id: provider.id };
-  const query = { kind: 'adopt_provider', status: 'open' };
+  const query = { kind: 'adopt_provider', status: 'open' } as const;
   const { items } = await dataOf(listProviderRecommendations({ client, path, query }));
   const recommendationIds = items.map(({ id }) => id);
   await dataOf(applyProviderRecommendations({ client, path, body: { recommendationIds } }));

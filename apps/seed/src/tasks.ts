@@ -13,7 +13,7 @@ const LEASE_SECONDS = 24 * 3600;
 
 /** Claims, completes and cancels a few of the open reviews, and leaves the others in the queue. */
 export async function completeSomeTasks({ random }: Context, client: Client, tenantId: string): Promise<void> {
-  const query = { tenant_id: tenantId, kind: 'review_observation', status: 'open' };
+  const query = { tenant_id: tenantId, kind: 'review_observation', status: 'open' } as const;
   const open = await readAllPages((page) => listOperatorTasks({ client, query: { ...query, ...page } }));
   const key = ({ title, subTenantId }: OperatorTask) => `${title} ${subTenantId}`;
   const reviews = random.shuffle(open.toSorted((a, b) => (key(a) < key(b) ? -1 : 1)));

@@ -42,7 +42,7 @@ export const verifyAuditEvents = <ThrowOnError extends boolean = false>(options?
 /**
  * Search credentials
  *
- * API keys, provider secrets and, for platform administrators, the service's signing keys: metadata only.
+ * API keys, provider secrets and, for platform administrators, the service's signing keys: metadata only. Unknown query parameters are ignored.
  */
 export const searchCredentials = <ThrowOnError extends boolean = false>(options?: Options<SearchCredentialsData, ThrowOnError>): RequestResult<SearchCredentialsResponses, SearchCredentialsErrors, ThrowOnError> => (options?.client ?? client).post<SearchCredentialsResponses, SearchCredentialsErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -121,7 +121,7 @@ export const listGatewaySessions = <ThrowOnError extends boolean = false>(option
 /**
  * Open a gateway session
  *
- * Answers the one token that gateways verify with the keys of `/.well-known/jwks.json`. It carries the grants; beyond 4 KiB of them, their digest. Granted is what the providers' inventories have, but for blocked and retired items, and what the gateway's manifest allows of that: `allow`, or of an agent's manifest what it `declares`.
+ * Answers the one token that gateways verify with the keys of `/.well-known/jwks.json`. It carries the grants; beyond 4 KiB of them, their digest. Granted is what the providers' inventories have, but for blocked and retired items, and what the gateway's manifest allows of that: `allow`, or of an agent's manifest what it `declares`. Unknown query parameters are ignored.
  */
 export const createGatewaySession = <ThrowOnError extends boolean = false>(options: Options<CreateGatewaySessionData, ThrowOnError>): RequestResult<CreateGatewaySessionResponses, CreateGatewaySessionErrors, ThrowOnError> => (options.client ?? client).post<CreateGatewaySessionResponses, CreateGatewaySessionErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -170,6 +170,8 @@ export const getGatewaySession = <ThrowOnError extends boolean = false>(options:
 
 /**
  * List manifests
+ *
+ * Unknown query parameters are ignored.
  */
 export const listManifests = <ThrowOnError extends boolean = false>(options?: Options<ListManifestsData, ThrowOnError>): RequestResult<ListManifestsResponses, ListManifestsErrors, ThrowOnError> => (options?.client ?? client).get<ListManifestsResponses, ListManifestsErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -206,7 +208,7 @@ export const getManifestSchema = <ThrowOnError extends boolean = false>(options:
 /**
  * Delete a manifest
  *
- * Soft: the record stays, as deleted. Not while an active gateway uses it (409).
+ * Soft: the record stays, as deleted. Not while an active gateway uses it (409). Unknown query parameters are ignored.
  */
 export const deleteManifest = <ThrowOnError extends boolean = false>(options: Options<DeleteManifestData, ThrowOnError>): RequestResult<DeleteManifestResponses, DeleteManifestErrors, ThrowOnError> => (options.client ?? client).delete<DeleteManifestResponses, DeleteManifestErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -237,7 +239,7 @@ export const acceptMembership = <ThrowOnError extends boolean = false>(options: 
 /**
  * Update your own profile
  *
- * With a bearer token the user, with an API key its service account. Needs no scope.
+ * With a bearer token the user, with an API key its service account. Needs no scope. Unknown query parameters are ignored.
  */
 export const updateMyProfile = <ThrowOnError extends boolean = false>(options: Options<UpdateMyProfileData, ThrowOnError>): RequestResult<UpdateMyProfileResponses, UpdateMyProfileErrors, ThrowOnError> => (options.client ?? client).put<UpdateMyProfileResponses, UpdateMyProfileErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -267,7 +269,7 @@ export const createOrganization = <ThrowOnError extends boolean = false>(options
 /**
  * Register a user
  *
- * Creates the user record only. An email that is known answers like a new one, and its record stays as it is. What is said of terms and marketing counts once the owner of the email signs in. Who never signs in is removed after 30 days. Rate-limited by address.
+ * Creates the user record only. An email that is known answers like a new one, and its record stays as it is. What is said of terms and marketing counts once the owner of the email signs in. Who never signs in is removed after 30 days. Rate-limited by address. Unknown query parameters are ignored.
  */
 export const registerUser = <ThrowOnError extends boolean = false>(options: Options<RegisterUserData, ThrowOnError>): RequestResult<RegisterUserResponses, RegisterUserErrors, ThrowOnError> => (options.client ?? client).post<RegisterUserResponses, RegisterUserErrors, ThrowOnError>({
     url: '/v1/onboarding/register',
@@ -280,6 +282,8 @@ export const registerUser = <ThrowOnError extends boolean = false>(options: Opti
 
 /**
  * List operator tasks
+ *
+ * Unknown query parameters are ignored.
  */
 export const listOperatorTasks = <ThrowOnError extends boolean = false>(options?: Options<ListOperatorTasksData, ThrowOnError>): RequestResult<ListOperatorTasksResponses, ListOperatorTasksErrors, ThrowOnError> => (options?.client ?? client).get<ListOperatorTasksResponses, ListOperatorTasksErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -343,6 +347,8 @@ export const completeOperatorTask = <ThrowOnError extends boolean = false>(optio
 
 /**
  * List providers
+ *
+ * Unknown query parameters are ignored.
  */
 export const listProviders = <ThrowOnError extends boolean = false>(options?: Options<ListProvidersData, ThrowOnError>): RequestResult<ListProvidersResponses, ListProvidersErrors, ThrowOnError> => (options?.client ?? client).get<ListProvidersResponses, ListProvidersErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -385,6 +391,8 @@ export const getProvider = <ThrowOnError extends boolean = false>(options: Optio
 
 /**
  * Update a provider
+ *
+ * Unknown query parameters are ignored.
  */
 export const updateProvider = <ThrowOnError extends boolean = false>(options: Options<UpdateProviderData, ThrowOnError>): RequestResult<UpdateProviderResponses, UpdateProviderErrors, ThrowOnError> => (options.client ?? client).put<UpdateProviderResponses, UpdateProviderErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -424,6 +432,8 @@ export const putProviderCredential = <ThrowOnError extends boolean = false>(opti
 
 /**
  * Get the inventory of a provider
+ *
+ * Unknown query parameters are ignored.
  */
 export const getProviderInventory = <ThrowOnError extends boolean = false>(options: Options<GetProviderInventoryData, ThrowOnError>): RequestResult<GetProviderInventoryResponses, GetProviderInventoryErrors, ThrowOnError> => (options.client ?? client).get<GetProviderInventoryResponses, GetProviderInventoryErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -471,7 +481,7 @@ export const updateInventoryItem = <ThrowOnError extends boolean = false>(option
 /**
  * List the runtime observations of a provider
  *
- * Newest first, by when they were first received: `firstSeenAt` may still move back when late spans come in.
+ * Newest first, by when they were first received: `firstSeenAt` may still move back when late spans come in. Unknown query parameters are ignored.
  */
 export const listProviderRuntimeObservations = <ThrowOnError extends boolean = false>(options: Options<ListProviderRuntimeObservationsData, ThrowOnError>): RequestResult<ListProviderRuntimeObservationsResponses, ListProviderRuntimeObservationsErrors, ThrowOnError> => (options.client ?? client).get<ListProviderRuntimeObservationsResponses, ListProviderRuntimeObservationsErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -491,7 +501,7 @@ export const listProviderRecommendations = <ThrowOnError extends boolean = false
 /**
  * Apply recommendations for a provider
  *
- * All of it or nothing, in one transaction; again changes nothing. `{}` means every open one, at most 1,000 at a time, except those that widen what agents may use (`register_item`, `adopt_provider`, `accept_drift`) while nobody has approved what they rest on.
+ * All of it or nothing, in one transaction; again changes nothing. `{}` means every open one, at most 1,000 at a time, except those that widen what agents may use (`register_item`, `adopt_provider`, `accept_drift`) while nobody has approved what they rest on. Unknown query parameters are ignored.
  */
 export const applyProviderRecommendations = <ThrowOnError extends boolean = false>(options: Options<ApplyProviderRecommendationsData, ThrowOnError>): RequestResult<ApplyProviderRecommendationsResponses, ApplyProviderRecommendationsErrors, ThrowOnError> => (options.client ?? client).post<ApplyProviderRecommendationsResponses, ApplyProviderRecommendationsErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -580,7 +590,7 @@ export const reviewRuntimeObservation = <ThrowOnError extends boolean = false>(o
 /**
  * Create a service account
  *
- * A platform administrator may name a tenant or sub-tenant that does not exist: it is made. A caller who holds the scope for a whole tenant makes sub-tenants of it so.
+ * A platform administrator may name a tenant or sub-tenant that does not exist: it is made. A caller who holds the scope for a whole tenant makes sub-tenants of it so. Unknown query parameters are ignored.
  */
 export const createServiceAccount = <ThrowOnError extends boolean = false>(options: Options<CreateServiceAccountData, ThrowOnError>): RequestResult<CreateServiceAccountResponses, CreateServiceAccountErrors, ThrowOnError> => (options.client ?? client).post<CreateServiceAccountResponses, CreateServiceAccountErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -594,6 +604,8 @@ export const createServiceAccount = <ThrowOnError extends boolean = false>(optio
 
 /**
  * Search service accounts
+ *
+ * Unknown query parameters are ignored.
  */
 export const searchServiceAccounts = <ThrowOnError extends boolean = false>(options?: Options<SearchServiceAccountsData, ThrowOnError>): RequestResult<SearchServiceAccountsResponses, SearchServiceAccountsErrors, ThrowOnError> => (options?.client ?? client).post<SearchServiceAccountsResponses, SearchServiceAccountsErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -627,6 +639,8 @@ export const getServiceAccount = <ThrowOnError extends boolean = false>(options:
 
 /**
  * Update a service account
+ *
+ * Unknown query parameters are ignored.
  */
 export const updateServiceAccount = <ThrowOnError extends boolean = false>(options: Options<UpdateServiceAccountData, ThrowOnError>): RequestResult<UpdateServiceAccountResponses, UpdateServiceAccountErrors, ThrowOnError> => (options.client ?? client).put<UpdateServiceAccountResponses, UpdateServiceAccountErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -831,7 +845,7 @@ export const ingestTraces = <ThrowOnError extends boolean = false>(options: Opti
 /**
  * List the spans of a trace
  *
- * By start time. 404 where nothing in reach has the trace.
+ * By start time. 404 where nothing in reach has the trace. Unknown query parameters are ignored.
  */
 export const listTraceSpans = <ThrowOnError extends boolean = false>(options: Options<ListTraceSpansData, ThrowOnError>): RequestResult<ListTraceSpansResponses, ListTraceSpansErrors, ThrowOnError> => (options.client ?? client).get<ListTraceSpansResponses, ListTraceSpansErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -853,7 +867,7 @@ export const listUsers = <ThrowOnError extends boolean = false>(options?: Option
 /**
  * Delete a user
  *
- * By themselves, by a platform administrator, or by an administrator who reaches all memberships that they accepted. Ends memberships and sessions and erases personal data. The email may register again, as a new user.
+ * By themselves, by a platform administrator, or by an administrator who reaches all memberships that they accepted. Ends memberships and sessions and erases personal data. The email may register again, as a new user. Unknown query parameters are ignored.
  */
 export const deleteUser = <ThrowOnError extends boolean = false>(options: Options<DeleteUserData, ThrowOnError>): RequestResult<DeleteUserResponses, DeleteUserErrors, ThrowOnError> => (options.client ?? client).delete<DeleteUserResponses, DeleteUserErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -864,7 +878,7 @@ export const deleteUser = <ThrowOnError extends boolean = false>(options: Option
 /**
  * Get a user
  *
- * Yourself, without any scope; or a member of a tenant in your reach, who accepted the membership.
+ * Yourself, without any scope; or a member of a tenant in your reach, who accepted the membership. Unknown query parameters are ignored.
  */
 export const getUser = <ThrowOnError extends boolean = false>(options: Options<GetUserData, ThrowOnError>): RequestResult<GetUserResponses, GetUserErrors, ThrowOnError> => (options.client ?? client).get<GetUserResponses, GetUserErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],

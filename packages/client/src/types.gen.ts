@@ -5,6 +5,11 @@ export type ClientOptions = {
     baseUrl: 'http://127.0.0.1:8080' | (string & {});
 };
 
+/**
+ * How the operation ended.
+ */
+export type AuditOutcome = 'success' | 'failure' | 'denied';
+
 export type SearchCredentialsInput = {
     /**
      * Only records of this tenant. Left out or empty: of everything in reach.
@@ -29,11 +34,11 @@ export type SearchCredentialsInput = {
     /**
      * Only credentials of this kind.
      */
-    kind?: string | null;
+    kind?: CredentialKind | null;
     /**
-     * Only credentials of this status.
+     * Only credentials with this status.
      */
-    status?: string | null;
+    status?: CredentialStatus | null;
     /**
      * Only credentials of this service account or provider.
      */
@@ -67,6 +72,15 @@ export type SearchCredentialsInput = {
      */
     cursor?: string | null;
 };
+
+export type CredentialKind = 'api_key' | 'provider_secret' | 'signing_key';
+
+/**
+ * A credential is `expiring` when it works now and ends within 14 days.
+ */
+export type CredentialStatus = 'active' | 'expiring' | 'expired' | 'revoked';
+
+export type GatewayStatus = 'active' | 'disabled' | 'deleted';
 
 export type CreateGatewayInput = {
     name: string;
@@ -108,6 +122,8 @@ export type UpdateGatewayInput = {
     sessionTtlSeconds?: number;
 };
 
+export type GatewaySessionStatus = 'active' | 'expired' | 'revoked';
+
 export type CreateGatewaySessionInput = {
     /**
      * Whom the session acts for: the caller, where left out. Another's needs the scope `gateway_sessions:impersonate`.
@@ -137,9 +153,16 @@ export type IntrospectGatewaySessionInput = {
     token_type_hint?: string | null;
 };
 
+export type ManifestKind = 'agent' | 'gateway' | 'channel';
+
+/**
+ * The newest version is active.
+ */
+export type ManifestStatus = 'active' | 'superseded' | 'deleted';
+
 export type CreateManifestInput = {
     name: string;
-    kind: 'agent' | 'gateway' | 'channel';
+    kind: ManifestKind;
     spec: ManifestSpecInput;
     /**
      * The tenant of the record. Where it is left out: the caller's one tenant; a caller who has several must name one.
@@ -193,12 +216,14 @@ export type DeclarationInput = {
      * The provider's name, in any case, or its id.
      */
     provider: string;
-    kind: 'model' | 'tool' | 'resource' | 'prompt' | 'agent' | 'channel';
+    kind: InventoryKind;
     /**
      * As agents call it. The variants of a model are one: its case, and the provider in front.
      */
     name: string;
 };
+
+export type InventoryKind = 'model' | 'tool' | 'resource' | 'prompt' | 'agent' | 'channel';
 
 /**
  * A part of what a provider offers.
@@ -211,7 +236,7 @@ export type Allowance = {
     /**
      * Only items of this kind; every kind, where left out.
      */
-    kind?: 'model' | 'tool' | 'resource' | 'prompt' | 'agent' | 'channel';
+    kind?: InventoryKind;
     /**
      * Only items of these names, of a model all variants; all of them, where left out; none, where empty.
      */
@@ -303,6 +328,13 @@ export type RegisterInput = {
     } | null;
 };
 
+/**
+ * `claimed`: somebody works on it until the lease ends; then it is open again.
+ */
+export type OperatorTaskStatus = 'open' | 'claimed' | 'running' | 'succeeded' | 'failed' | 'cancelled';
+
+export type OperatorTaskKind = 'review_observation' | 'sync_inventory' | 'rotate_credential' | 'adopt_provider' | 'review_cardinality';
+
 export type CancelOperatorTaskInput = {
     /**
      * Why, for those who read it later.
@@ -330,11 +362,18 @@ export type CompleteOperatorTaskInput = {
 
 export type TaskOutcome = 'approved' | 'rejected' | 'ignored' | 'adopted' | 'dismissed' | 'rotated' | 'pruned' | 'acknowledged';
 
+export type ProviderKind = 'llm' | 'mcp' | 'agent_runtime' | 'channel' | 'other';
+
+/**
+ * `discovered`: seen in traffic, but nobody has declared it.
+ */
+export type ProviderStatus = 'discovered' | 'active' | 'disabled' | 'deleted';
+
 export type CreateProviderInput = {
     name: string;
     displayName?: string | null;
     description?: string | null;
-    kind: 'llm' | 'mcp' | 'agent_runtime' | 'channel' | 'other';
+    kind: ProviderKind;
     baseUrl?: string | null;
     status?: 'active' | 'disabled';
     syncIntervalSeconds?: number | null;
@@ -358,7 +397,7 @@ export type UpdateProviderInput = {
     name?: string;
     displayName?: string | null;
     description?: string | null;
-    kind?: 'llm' | 'mcp' | 'agent_runtime' | 'channel' | 'other';
+    kind?: ProviderKind;
     /**
      * A change of its origin detaches the credential: it is revoked and erased.
      */
@@ -397,8 +436,10 @@ export type PutProviderCredentialInput = {
     standby?: boolean;
 };
 
+export type InventoryStatus = 'available' | 'missing' | 'retired' | 'blocked';
+
 export type CreateInventoryItemInput = {
-    kind: 'model' | 'tool' | 'resource' | 'prompt' | 'agent' | 'channel';
+    kind: InventoryKind;
     /**
      * As agents call it, without spaces around it, control characters and invisible ones, and not a lone `*`.
      */
@@ -424,6 +465,10 @@ export type UpdateInventoryItemInput = {
     } | null;
 };
 
+export type RecommendationStatus = 'open' | 'applied' | 'dismissed' | 'superseded';
+
+export type RecommendationKind = 'register_item' | 'retire_item' | 'block_item' | 'adopt_provider' | 'accept_drift' | 'rotate_credential';
+
 export type ApplyRecommendationsInput = {
     /**
      * Only these. Naming one is the review that a widening recommendation needs.
@@ -432,7 +477,7 @@ export type ApplyRecommendationsInput = {
     /**
      * Only recommendations of these kinds.
      */
-    kinds?: Array<'register_item' | 'retire_item' | 'block_item' | 'adopt_provider' | 'accept_drift' | 'rotate_credential'> | null;
+    kinds?: Array<RecommendationKind> | null;
     /**
      * Show what would change, and change nothing.
      */
@@ -442,6 +487,8 @@ export type ApplyRecommendationsInput = {
 export type DismissRecommendationInput = {
     reason: string;
 };
+
+export type RuntimeObservationStatus = 'open' | 'approved' | 'rejected' | 'ignored' | 'resolved';
 
 /**
  * Left out keeps, null clears, a value sets.
@@ -461,9 +508,11 @@ export type ReviewRuntimeObservationInput = {
     /**
      * approved: its recommendation may be applied (by `{}` where the reviewer reaches all of the place where the provider stands). rejected: it must not be used; the recommendation is dismissed unless it rests on others too, and the next sighting reopens it with a `block_item`. ignored: it stays as it is, quietly.
      */
-    decision: 'approved' | 'rejected' | 'ignored';
+    decision: ReviewDecision;
     note?: string | null;
 };
+
+export type ReviewDecision = 'approved' | 'rejected' | 'ignored';
 
 export type CreateServiceAccountInput = {
     name: string;
@@ -513,9 +562,9 @@ export type SearchServiceAccountsInput = {
      */
     query?: string | null;
     /**
-     * Only accounts of this status; deleted ones are shown by it alone.
+     * Only accounts with this status. Deleted accounts are listed with `deleted` only.
      */
-    status?: string | null;
+    status?: ServiceAccountStatus | null;
     /**
      * Only accounts whose metadata has these top-level values, at most 20.
      */
@@ -539,6 +588,11 @@ export type SearchServiceAccountsInput = {
      */
     cursor?: string | null;
 };
+
+/**
+ * Keys and sessions work only while the account is active.
+ */
+export type ServiceAccountStatus = 'active' | 'disabled' | 'deleted';
 
 /**
  * Left out keeps, null clears, a value sets.
@@ -596,6 +650,16 @@ export type UpdateTenantInput = {
     settings?: TenantSettingsInput;
 };
 
+/**
+ * A named set of scopes within one tenant or sub-tenant.
+ */
+export type Role = 'owner' | 'admin' | 'operator' | 'viewer';
+
+/**
+ * `pending`: the user has not accepted it. Until then it grants nothing, and the tenant sees nothing of the user.
+ */
+export type MembershipStatus = 'pending' | 'active';
+
 export type CreateMembershipInput = {
     /**
      * Anybody's: the answer does not tell whether it is registered.
@@ -612,16 +676,16 @@ export type CreateMembershipInput = {
 };
 
 /**
- * A named set of scopes within one tenant or sub-tenant.
- */
-export type Role = 'owner' | 'admin' | 'operator' | 'viewer';
-
-/**
  * Left out keeps, a value sets.
  */
 export type UpdateMembershipInput = {
     role?: Role;
 };
+
+/**
+ * `pending_terms`: may only accept the terms. `pending_identity`: has never signed in.
+ */
+export type UserStatus = 'pending_terms' | 'pending_identity' | 'active' | 'disabled' | 'deleted';
 
 /**
  * One page of a list.
@@ -674,7 +738,7 @@ export type AuditEvent = {
         type: string;
         id: string;
     } | null;
-    outcome: 'success' | 'failure' | 'denied';
+    outcome: AuditOutcome;
     /**
      * The `code` of a refusal.
      */
@@ -865,7 +929,7 @@ export type Credential = {
      * The sub-tenant that the record belongs to; null where it belongs to the tenant as a whole.
      */
     subTenantId: string | null;
-    kind: 'api_key' | 'provider_secret' | 'signing_key';
+    kind: CredentialKind;
     name: string | null;
     ownerType: 'service_account' | 'provider' | 'platform';
     /**
@@ -880,10 +944,7 @@ export type Credential = {
      * What an API key may do. Empty for other kinds.
      */
     scopes: Array<Scope>;
-    /**
-     * An active one that ends within 14 days is expiring.
-     */
-    status: 'active' | 'expiring' | 'expired' | 'revoked';
+    status: CredentialStatus;
     expiresAt: string | null;
     /**
      * To the minute.
@@ -946,7 +1007,7 @@ export type Gateway = {
     name: string;
     displayName: string | null;
     url: string | null;
-    status: 'active' | 'disabled' | 'deleted';
+    status: GatewayStatus;
     /**
      * The providers that agents may reach through it, of its tenant; a sub-tenant's gateway has none of other sub-tenants.
      */
@@ -1002,7 +1063,7 @@ export type GatewaySession = {
      * Who opened it for the subject, where that was somebody else.
      */
     actor: string | null;
-    status: 'active' | 'expired' | 'revoked';
+    status: GatewaySessionStatus;
     /**
      * RFC 3339, UTC, milliseconds.
      */
@@ -1041,7 +1102,7 @@ export type Grant = {
     providerId: string;
     providerName: string;
     items: Array<{
-        kind: 'model' | 'tool' | 'resource' | 'prompt' | 'agent' | 'channel';
+        kind: InventoryKind;
         name: string;
     }>;
 };
@@ -1068,7 +1129,7 @@ export type CreatedGatewaySession = {
      * Who opened it for the subject, where that was somebody else.
      */
     actor: string | null;
-    status: 'active' | 'expired' | 'revoked';
+    status: GatewaySessionStatus;
     /**
      * RFC 3339, UTC, milliseconds.
      */
@@ -1195,15 +1256,12 @@ export type Manifest = {
      */
     subTenantId: string | null;
     name: string;
-    kind: 'agent' | 'gateway' | 'channel';
+    kind: ManifestKind;
     /**
      * 1 for the first of its name and kind in its tenant and sub-tenant.
      */
     version: number;
-    /**
-     * The newest version is active.
-     */
-    status: 'active' | 'superseded' | 'deleted';
+    status: ManifestStatus;
     /**
      * `sha256:` and the digest of the RFC 8785 form of `spec`.
      */
@@ -1242,7 +1300,7 @@ export type Declaration = {
      * The provider's name, in any case, or its id.
      */
     provider: string;
-    kind: 'model' | 'tool' | 'resource' | 'prompt' | 'agent' | 'channel';
+    kind: InventoryKind;
     /**
      * As agents call it. The variants of a model are one: its case, and the provider in front.
      */
@@ -1287,10 +1345,7 @@ export type Membership = {
      */
     email: string;
     role: Role;
-    /**
-     * pending: it waits for its user to accept, and until then gives nothing and shows nobody anything of them.
-     */
-    status: 'pending' | 'active';
+    status: MembershipStatus;
     acceptedAt: string | null;
     /**
      * RFC 3339, UTC, milliseconds.
@@ -1314,10 +1369,7 @@ export type User = {
      */
     email: string | null;
     displayName: string | null;
-    /**
-     * pending_terms: may do nothing but accept the terms. pending_identity: never signed in.
-     */
-    status: 'pending_terms' | 'pending_identity' | 'active' | 'disabled' | 'deleted';
+    status: UserStatus;
     platformAdministrator: boolean;
     terms: {
         termsVersion: string | null;
@@ -1353,10 +1405,7 @@ export type User = {
          */
         subTenantId: string | null;
         role: Role;
-        /**
-         * pending: it waits for its user to accept, and until then gives nothing and shows nobody anything of them.
-         */
-        status: 'pending' | 'active';
+        status: MembershipStatus;
     }>;
     locale: string | null;
     timeZone: string | null;
@@ -1402,10 +1451,7 @@ export type ServiceAccount = {
     name: string;
     displayName: string | null;
     description: string | null;
-    /**
-     * Keys and sessions of an account that is not active do not work.
-     */
-    status: 'active' | 'disabled' | 'deleted';
+    status: ServiceAccountStatus;
     /**
      * Whether its keys count in every tenant.
      */
@@ -1533,11 +1579,8 @@ export type OperatorTask = {
      * The sub-tenant that the record belongs to; null where it belongs to the tenant as a whole.
      */
     subTenantId: string | null;
-    kind: 'review_observation' | 'sync_inventory' | 'rotate_credential' | 'adopt_provider' | 'review_cardinality';
-    /**
-     * claimed: somebody has it, until the lease is over; then it is open again.
-     */
-    status: 'open' | 'claimed' | 'running' | 'succeeded' | 'failed' | 'cancelled';
+    kind: OperatorTaskKind;
+    status: OperatorTaskStatus;
     title: string;
     /**
      * What it is about. One open task for each subject and kind.
@@ -1612,12 +1655,9 @@ export type Provider = {
     name: string;
     displayName: string | null;
     description: string | null;
-    kind: 'llm' | 'mcp' | 'agent_runtime' | 'channel' | 'other';
+    kind: ProviderKind;
     baseUrl: string | null;
-    /**
-     * `discovered`: first seen in traffic, declared by nobody.
-     */
-    status: 'discovered' | 'active' | 'disabled' | 'deleted';
+    status: ProviderStatus;
     /**
      * How the last sync went; unknown before the first.
      */
@@ -1667,7 +1707,7 @@ export type InventoryItem = {
      * The sub-tenant that the record belongs to; null where it belongs to the tenant as a whole.
      */
     subTenantId: string | null;
-    kind: 'model' | 'tool' | 'resource' | 'prompt' | 'agent' | 'channel';
+    kind: InventoryKind;
     /**
      * Unique for its kind at the provider, as agents call it. Models are one in any case, and with or without the provider in front (`openai/gpt-5`).
      */
@@ -1677,7 +1717,7 @@ export type InventoryItem = {
     /**
      * available: may be used. missing: gone from the last sync. retired: no longer declared. blocked: must not be used.
      */
-    status: 'available' | 'missing' | 'retired' | 'blocked';
+    status: InventoryStatus;
     source: 'sync' | 'manifest' | 'recommendation' | 'manual';
     /**
      * `sha256:` and the digest of the item's definition, where it has one.
@@ -1758,13 +1798,13 @@ export type RuntimeObservation = {
      */
     subTenantId: string | null;
     providerId: string;
-    kind: 'model' | 'tool' | 'resource' | 'prompt' | 'agent' | 'channel';
+    kind: InventoryKind;
     name: string;
     /**
      * Whether no inventory item and no active manifest declares it.
      */
     unknown: boolean;
-    status: 'open' | 'approved' | 'rejected' | 'ignored' | 'resolved';
+    status: RuntimeObservationStatus;
     /**
      * In how many spans it was seen; 0: a sync alone reported it.
      */
@@ -1826,7 +1866,7 @@ export type RuntimeObservation = {
      */
     inventoryItemId: string | null;
     review: {
-        decision: 'approved' | 'rejected' | 'ignored';
+        decision: ReviewDecision;
         note: string | null;
         /**
          * `user:<id>` or `service_account:<tenant>/<id>`.
@@ -1901,8 +1941,8 @@ export type Recommendation = {
      */
     subTenantId: string | null;
     providerId: string;
-    kind: 'register_item' | 'retire_item' | 'block_item' | 'adopt_provider' | 'accept_drift' | 'rotate_credential';
-    status: 'open' | 'applied' | 'dismissed' | 'superseded';
+    kind: RecommendationKind;
+    status: RecommendationStatus;
     /**
      * Why, in words.
      */
@@ -2014,7 +2054,7 @@ export type InventorySync = {
      * What was listed and could not be taken over: the first 100.
      */
     errors: Array<{
-        kind: 'model' | 'tool' | 'resource' | 'prompt' | 'agent' | 'channel';
+        kind: InventoryKind;
         name: string;
         reason: string;
     }>;
@@ -2068,7 +2108,7 @@ export type CreatedKey = {
      * The sub-tenant that the record belongs to; null where it belongs to the tenant as a whole.
      */
     subTenantId: string | null;
-    kind: 'api_key' | 'provider_secret' | 'signing_key';
+    kind: CredentialKind;
     name: string | null;
     ownerType: 'service_account' | 'provider' | 'platform';
     /**
@@ -2083,10 +2123,7 @@ export type CreatedKey = {
      * What an API key may do. Empty for other kinds.
      */
     scopes: Array<Scope>;
-    /**
-     * An active one that ends within 14 days is expiring.
-     */
-    status: 'active' | 'expiring' | 'expired' | 'revoked';
+    status: CredentialStatus;
     expiresAt: string | null;
     /**
      * To the minute.
@@ -2359,9 +2396,9 @@ export type ListAuditEventsData = {
          */
         target_id?: string | null;
         /**
-         * Only events of this outcome.
+         * Only events with this outcome.
          */
-        outcome?: string | null;
+        outcome?: AuditOutcome | null;
         /**
          * Only events after this time.
          */
@@ -2564,9 +2601,9 @@ export type ListGatewaysData = {
          */
         sub_tenant_id?: string | null;
         /**
-         * Only gateways of this status; deleted ones are shown by it alone.
+         * Only gateways with this status. Deleted gateways are listed with `deleted` only.
          */
-        status?: string | null;
+        status?: GatewayStatus | null;
         /**
          * How many at the most: 1 to 100.
          */
@@ -2922,9 +2959,9 @@ export type ListGatewaySessionsData = {
     };
     query?: {
         /**
-         * Only sessions of this status.
+         * Only sessions with this status.
          */
-        status?: string | null;
+        status?: GatewaySessionStatus | null;
         /**
          * Only sessions of this subject.
          */
@@ -3296,11 +3333,11 @@ export type ListManifestsData = {
         /**
          * Only manifests of this kind.
          */
-        kind?: string | null;
+        kind?: ManifestKind | null;
         /**
-         * Only manifests of this status; deleted ones are shown by it alone.
+         * Only manifests with this status. Deleted manifests are listed with `deleted` only.
          */
-        status?: string | null;
+        status?: ManifestStatus | null;
         /**
          * How many at the most: 1 to 100.
          */
@@ -3434,7 +3471,7 @@ export type GetManifestSchemaData = {
         /**
          * The kind of manifest.
          */
-        kind: 'agent' | 'gateway' | 'channel';
+        kind: ManifestKind;
     };
     query?: never;
     url: '/v1/manifests/schema/{kind}';
@@ -3917,13 +3954,13 @@ export type ListOperatorTasksData = {
          */
         sub_tenant_id?: string | null;
         /**
-         * Only tasks of this status. A claim whose lease is over counts as open.
+         * Only tasks with this status. A claimed task whose lease has ended counts as open.
          */
-        status?: string | null;
+        status?: OperatorTaskStatus | null;
         /**
          * Only tasks of this kind.
          */
-        kind?: string | null;
+        kind?: OperatorTaskKind | null;
         /**
          * Only tasks of this assignee.
          */
@@ -4317,11 +4354,11 @@ export type ListProvidersData = {
         /**
          * Only providers of this kind.
          */
-        kind?: string | null;
+        kind?: ProviderKind | null;
         /**
-         * Only providers of this status; deleted ones are shown by it alone.
+         * Only providers with this status. Deleted providers are listed with `deleted` only.
          */
-        status?: string | null;
+        status?: ProviderStatus | null;
         /**
          * Only the provider of this name, in any case.
          */
@@ -4843,11 +4880,11 @@ export type GetProviderInventoryData = {
         /**
          * Only items of this kind.
          */
-        kind?: string | null;
+        kind?: InventoryKind | null;
         /**
-         * Only items of this status.
+         * Only items with this status.
          */
-        status?: string | null;
+        status?: InventoryStatus | null;
         /**
          * How many at the most: 1 to 100.
          */
@@ -5172,7 +5209,7 @@ export type ListProviderRuntimeObservationsData = {
          */
         unknown?: boolean | null;
         /**
-         * Only observations of this status.
+         * Only observations with this status. A status that does not exist matches none.
          */
         status?: string | null;
         /**
@@ -5243,13 +5280,13 @@ export type ListProviderRecommendationsData = {
     };
     query?: {
         /**
-         * Only recommendations of this status.
+         * Only recommendations with this status.
          */
-        status?: string | null;
+        status?: RecommendationStatus | null;
         /**
          * Only recommendations of this kind.
          */
-        kind?: string | null;
+        kind?: RecommendationKind | null;
         /**
          * How many at the most: 1 to 100.
          */
@@ -5641,9 +5678,9 @@ export type ListRuntimeObservationsData = {
          */
         unknown?: boolean | null;
         /**
-         * Only observations of this status.
+         * Only observations with this status.
          */
-        status?: string | null;
+        status?: RuntimeObservationStatus | null;
         /**
          * Only observations at this provider.
          */
@@ -5651,7 +5688,7 @@ export type ListRuntimeObservationsData = {
         /**
          * Only observations of this kind.
          */
-        kind?: string | null;
+        kind?: InventoryKind | null;
         /**
          * Only observations of exactly this name.
          */
@@ -6445,9 +6482,9 @@ export type ListServiceAccountKeysData = {
          */
         sub_tenant_id?: string | null;
         /**
-         * Only keys of this status.
+         * Only keys with this status.
          */
-        status?: string | null;
+        status?: CredentialStatus | null;
         /**
          * How many at the most: 1 to 100.
          */
@@ -7068,13 +7105,13 @@ export type ListMembershipsData = {
          */
         sub_tenant_id?: string | null;
         /**
-         * Only memberships of this role.
+         * Only memberships with this role.
          */
-        role?: string | null;
+        role?: Role | null;
         /**
-         * Only memberships of this status.
+         * Only memberships with this status.
          */
-        status?: string | null;
+        status?: MembershipStatus | null;
         /**
          * How many at the most: 1 to 100.
          */
@@ -7603,9 +7640,9 @@ export type ListUsersData = {
          */
         sub_tenant_id?: string | null;
         /**
-         * Only users of this status; deleted ones are shown by it alone.
+         * Only users with this status. Deleted users are listed with `deleted` only.
          */
-        status?: string | null;
+        status?: UserStatus | null;
         /**
          * Only the user of this email, in any case.
          */

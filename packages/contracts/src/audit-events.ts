@@ -9,6 +9,10 @@ import {
 import { operation } from './operation.ts';
 import { cursorField, page, pageFields } from './pages.ts';
 
+export const AuditOutcomeSchema = z
+  .enum(['success', 'failure', 'denied'])
+  .meta({ id: 'AuditOutcome', description: 'How the operation ended.' });
+
 export const AuditEventSchema = z
   .strictObject({
     id: z.string(),
@@ -25,7 +29,7 @@ export const AuditEventSchema = z
     keyId: z.string().nullable().describe("The API key's id, where one was used."),
     operation: z.string().describe('The operationId.'),
     target: z.strictObject({ type: z.string(), id: z.string() }).nullable(),
-    outcome: z.enum(['success', 'failure', 'denied']),
+    outcome: AuditOutcomeSchema,
     reason: z.string().nullable().describe('The `code` of a refusal.'),
     changedFields: z.array(z.string()).describe('The names of the fields that changed; never their values.'),
     count: z.int().describe('1; for refusals how many of one actor, operation and reason there were in that minute.'),
@@ -48,7 +52,7 @@ export const listAuditEvents = operation({
     actor_id: z.string().max(128).nullish().describe('Only what this service account or user did.'),
     operation: z.string().max(128).nullish().describe('Only events of this operationId.'),
     target_id: z.string().max(256).nullish().describe('Only what was done to this record.'),
-    outcome: z.string().max(64).nullish().describe('Only events of this outcome.'),
+    outcome: AuditOutcomeSchema.nullish().describe('Only events with this outcome.'),
     created_after: TimestampInputSchema.nullish().describe('Only events after this time.'),
     created_before: TimestampInputSchema.nullish().describe('Only events before this time.'),
     ...pageFields,

@@ -14,7 +14,14 @@ import { ScopeSchema } from './scopes.ts';
 /** A credential that ends within this many days is `expiring`. */
 export const EXPIRING_DAYS = 14;
 
-export const CredentialKindSchema = z.enum(['api_key', 'provider_secret', 'signing_key']);
+export const CredentialKindSchema = z
+  .enum(['api_key', 'provider_secret', 'signing_key'])
+  .meta({ id: 'CredentialKind' });
+
+export const CredentialStatusSchema = z.enum(['active', 'expiring', 'expired', 'revoked']).meta({
+  id: 'CredentialStatus',
+  description: `A credential is \`expiring\` when it works now and ends within ${EXPIRING_DAYS} days.`,
+});
 
 /** The fields of a credential's record; the answer of a key's creation adds the key itself. */
 export const credentialFields = {
@@ -27,9 +34,7 @@ export const credentialFields = {
   ownerId: z.string().nullable().describe("The service account or provider; null for the platform's own."),
   prefix: z.string().nullable().describe('The start of an API key, to recognise it by; never enough to use it.'),
   scopes: z.array(ScopeSchema).describe('What an API key may do. Empty for other kinds.'),
-  status: z
-    .enum(['active', 'expiring', 'expired', 'revoked'])
-    .describe(`An active one that ends within ${EXPIRING_DAYS} days is expiring.`),
+  status: CredentialStatusSchema,
   expiresAt: TimestampSchema.nullable(),
   lastUsedAt: TimestampSchema.nullable().describe('To the minute.'),
   createdBy: z
@@ -64,8 +69,8 @@ export const SearchCredentialsInputSchema = z
       .max(200)
       .nullish()
       .describe('Only credentials that have this text, in any case, in id, name or prefix.'),
-    kind: z.string().max(64).nullish().describe('Only credentials of this kind.'),
-    status: z.string().max(64).nullish().describe('Only credentials of this status.'),
+    kind: CredentialKindSchema.nullish().describe('Only credentials of this kind.'),
+    status: CredentialStatusSchema.nullish().describe('Only credentials with this status.'),
     ownerId: z.string().max(128).nullish().describe('Only credentials of this service account or provider.'),
     providerId: z.string().max(128).nullish().describe('Only secrets of this provider.'),
     expiresBefore: TimestampInputSchema.nullish().describe('Only credentials that end before this time.'),
@@ -81,6 +86,7 @@ export const searchCredentials = operation({
   method: 'POST',
   path: '/v1/credentials/search',
   operationId: 'search_credentials',
+  ignoresUnknownQuery: true,
   scope: 'credentials:read',
   tag: 'Credentials',
   summary: 'Search credentials',

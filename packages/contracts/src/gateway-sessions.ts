@@ -26,13 +26,15 @@ export const GrantSchema = z
   });
 export type Grant = z.infer<typeof GrantSchema>;
 
+export const GatewaySessionStatusSchema = z.enum(['active', 'expired', 'revoked']).meta({ id: 'GatewaySessionStatus' });
+
 const sessionFields = {
   id: z.string(),
   gatewayId: z.string(),
   ...tenancyFields,
   subject: SubjectSchema.describe('Whom the session acts for.'),
   actor: z.string().nullable().describe('Who opened it for the subject, where that was somebody else.'),
-  status: z.enum(['active', 'expired', 'revoked']),
+  status: GatewaySessionStatusSchema,
   issuedAt: TimestampSchema,
   expiresAt: TimestampSchema,
   revokedAt: TimestampSchema.nullable(),
@@ -138,6 +140,7 @@ export const createGatewaySession = operation({
   method: 'POST',
   path: '/v1/gateways/{gateway_id}/sessions',
   operationId: 'create_gateway_session',
+  ignoresUnknownQuery: true,
   scope: 'gateway_sessions:write',
   tag,
   summary: 'Open a gateway session',
@@ -160,7 +163,7 @@ export const listGatewaySessions = operation({
   summary: 'List the sessions of a gateway',
   params: gateway,
   query: {
-    status: z.string().max(64).nullish().describe('Only sessions of this status.'),
+    status: GatewaySessionStatusSchema.nullish().describe('Only sessions with this status.'),
     subject: z.string().max(300).nullish().describe('Only sessions of this subject.'),
     ...pageFields,
   },

@@ -20,6 +20,8 @@ export const SessionTtlSchema = z.int().min(60).max(SESSION_TTL_MAX_SECONDS).des
 
 const ProviderIdsSchema = z.array(z.string().max(128)).max(100);
 
+export const GatewayStatusSchema = z.enum(['active', 'disabled', 'deleted']).meta({ id: 'GatewayStatus' });
+
 export const GatewaySchema = z
   .strictObject({
     id: z.string(),
@@ -27,7 +29,7 @@ export const GatewaySchema = z
     name: NameSchema.describe('Unique in its tenant and sub-tenant, without regard to case.'),
     displayName: DisplayNameSchema.nullable(),
     url: z.string().nullable(),
-    status: z.enum(['active', 'disabled', 'deleted']),
+    status: GatewayStatusSchema,
     providerIds: ProviderIdsSchema.describe(
       "The providers that agents may reach through it, of its tenant; a sub-tenant's gateway has none of other sub-tenants.",
     ),
@@ -97,7 +99,9 @@ export const listGateways = operation({
   summary: 'List gateways',
   query: {
     ...tenancyQueryFields,
-    status: z.string().max(64).nullish().describe('Only gateways of this status; deleted ones are shown by it alone.'),
+    status: GatewayStatusSchema.nullish().describe(
+      'Only gateways with this status. Deleted gateways are listed with `deleted` only.',
+    ),
     ...pageFields,
   },
   output: page('GatewayPage', GatewaySchema),

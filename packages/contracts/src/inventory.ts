@@ -12,10 +12,14 @@ import {
 import { operation } from './operation.ts';
 import { pageFields } from './pages.ts';
 
-export const InventoryKindSchema = z.enum(['model', 'tool', 'resource', 'prompt', 'agent', 'channel']);
+export const InventoryKindSchema = z
+  .enum(['model', 'tool', 'resource', 'prompt', 'agent', 'channel'])
+  .meta({ id: 'InventoryKind' });
 export type InventoryKind = z.infer<typeof InventoryKindSchema>;
 
-export const InventoryStatusSchema = z.enum(['available', 'missing', 'retired', 'blocked']);
+export const InventoryStatusSchema = z
+  .enum(['available', 'missing', 'retired', 'blocked'])
+  .meta({ id: 'InventoryStatus' });
 
 export const ItemNameSchema = z.string().min(1).max(256);
 
@@ -124,13 +128,14 @@ export const getProviderInventory = operation({
   method: 'GET',
   path: '/v1/providers/{provider_id}/inventory',
   operationId: 'get_provider_inventory',
+  ignoresUnknownQuery: true,
   scope: 'providers:read',
   tag,
   summary: 'Get the inventory of a provider',
   params: provider,
   query: {
-    kind: z.string().max(64).nullish().describe('Only items of this kind.'),
-    status: z.string().max(64).nullish().describe('Only items of this status.'),
+    kind: InventoryKindSchema.nullish().describe('Only items of this kind.'),
+    status: InventoryStatusSchema.nullish().describe('Only items with this status.'),
     ...pageFields,
   },
   output: InventorySchema,

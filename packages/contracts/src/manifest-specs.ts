@@ -5,7 +5,7 @@ import { InventoryKindSchema, ItemNameInputSchema, ItemNameSchema } from './inve
 /** A serialised spec, in bytes of UTF-8. */
 export const SPEC_MAX_BYTES = 256 * 1024;
 
-export const ManifestKindSchema = z.enum(['agent', 'gateway', 'channel']);
+export const ManifestKindSchema = z.enum(['agent', 'gateway', 'channel']).meta({ id: 'ManifestKind' });
 export type ManifestKind = z.infer<typeof ManifestKindSchema>;
 
 const ProviderReferenceSchema = z.string().min(1).max(200).describe("The provider's name, in any case, or its id.");

@@ -23,6 +23,10 @@ export const ManifestSpecSchema = z
   .meta({ id: 'ManifestSpec', description: 'A JSON object, as it was published.' });
 export type ManifestSpec = z.infer<typeof ManifestSpecSchema>;
 
+export const ManifestStatusSchema = z
+  .enum(['active', 'superseded', 'deleted'])
+  .meta({ id: 'ManifestStatus', description: 'The newest version is active.' });
+
 export const ManifestSchema = z
   .strictObject({
     id: z.string(),
@@ -30,7 +34,7 @@ export const ManifestSchema = z
     name: NameSchema,
     kind: ManifestKindSchema,
     version: z.int().describe('1 for the first of its name and kind in its tenant and sub-tenant.'),
-    status: z.enum(['active', 'superseded', 'deleted']).describe('The newest version is active.'),
+    status: ManifestStatusSchema,
     digest: z.string().describe('`sha256:` and the digest of the RFC 8785 form of `spec`.'),
     spec: ManifestSpecSchema,
     createdBy: z.string().describe('`user:<id>` or `service_account:<tenant>/<id>`.'),
@@ -90,14 +94,17 @@ export const listManifests = operation({
   method: 'GET',
   path: '/v1/manifests',
   operationId: 'list_manifests',
+  ignoresUnknownQuery: true,
   scope: 'manifests:read',
   tag,
   summary: 'List manifests',
   query: {
     ...tenancyQueryFields,
     name: z.string().max(200).nullish().describe('Only manifests of exactly this name.'),
-    kind: z.string().max(64).nullish().describe('Only manifests of this kind.'),
-    status: z.string().max(64).nullish().describe('Only manifests of this status; deleted ones are shown by it alone.'),
+    kind: ManifestKindSchema.nullish().describe('Only manifests of this kind.'),
+    status: ManifestStatusSchema.nullish().describe(
+      'Only manifests with this status. Deleted manifests are listed with `deleted` only.',
+    ),
     ...pageFields,
   },
   output: page('ManifestPage', ManifestSchema),
@@ -134,6 +141,7 @@ export const deleteManifest = operation({
   method: 'DELETE',
   path: '/v1/manifests/{manifest_id}',
   operationId: 'delete_manifest',
+  ignoresUnknownQuery: true,
   scope: 'manifests:write',
   tag,
   summary: 'Delete a manifest',

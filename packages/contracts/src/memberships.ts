@@ -4,11 +4,11 @@ import { operation } from './operation.ts';
 import { page, pageFields } from './pages.ts';
 import { RoleSchema } from './scopes.ts';
 
-export const MembershipStatusSchema = z
-  .enum(['pending', 'active'])
-  .describe(
-    'pending: it waits for its user to accept, and until then gives nothing and shows nobody anything of them.',
-  );
+export const MembershipStatusSchema = z.enum(['pending', 'active']).meta({
+  id: 'MembershipStatus',
+  description:
+    '`pending`: the user has not accepted it. Until then it grants nothing, and the tenant sees nothing of the user.',
+});
 
 export const MembershipSchema = z
   .strictObject({
@@ -77,8 +77,8 @@ export const listMemberships = operation({
   params: tenant,
   query: {
     sub_tenant_id: z.string().max(128).nullish().describe('Only memberships in this sub-tenant.'),
-    role: z.string().max(64).nullish().describe('Only memberships of this role.'),
-    status: z.string().max(64).nullish().describe('Only memberships of this status.'),
+    role: RoleSchema.nullish().describe('Only memberships with this role.'),
+    status: MembershipStatusSchema.nullish().describe('Only memberships with this status.'),
     ...pageFields,
   },
   output: page('MembershipPage', MembershipSchema),

@@ -59,6 +59,7 @@ export const registerUser = operation({
   method: 'POST',
   path: '/v1/onboarding/register',
   operationId: 'register_user',
+  ignoresUnknownQuery: true,
   scope: 'public',
   tag: 'Users',
   summary: 'Register a user',

@@ -24,6 +24,11 @@ export type OperationSaid<Path extends string, Id extends string, P, Q, B, O> = 
   summary: string;
   description?: string;
   query?: Q;
+  /**
+   * Ignores query parameters that it does not know, as the specification of the first operations says. Every other
+   * operation refuses them (422), because a mistyped filter would otherwise list everything.
+   */
+  ignoresUnknownQuery?: boolean;
   body?: B;
   /** The body may be absent, empty or null, which mean `{}`. */
   bodyOptional?: boolean;
@@ -96,6 +101,7 @@ export type Operation<I = unknown, O = unknown, R = unknown> = {
   readonly description?: string;
   readonly params?: z.ZodObject;
   readonly query?: z.ZodObject;
+  readonly ignoresUnknownQuery: boolean;
   readonly body?: z.ZodType;
   readonly bodyOptional: boolean;
   readonly form: boolean;
@@ -143,24 +149,33 @@ export function operation<
   said: OperationSaid<Path, Id, P, Q, B, O>,
 ): Operation<Side<P, Q, B, 'input'>, Side<P, Q, B, 'output'>, O['_zod']['output']> & { operationId: Id } {
   const { params, query, body, output, transport = 'rest', beforeTerms = false, bodyOptional = false } = said;
-  const { form = false, confidentialBody = false } = said;
+  const { form = false, confidentialBody = false, ignoresUnknownQuery = false } = said;
+  const object = ignoresUnknownQuery ? z.object : z.strictObject;
   const parts = {
     path: params && z.object(params as unknown as z.ZodRawShape),
-    query: query && z.object(query as unknown as z.ZodRawShape),
+    query: query && object(query as unknown as z.ZodRawShape),
     body: body as unknown as z.ZodType | undefined,
   };
-  const schema = z.object(Object.fromEntries(Object.entries(parts).filter(([, part]) => part)) as z.ZodRawShape);
+  // Parts that the operation does not have are checked as well: a query where it takes none is a mistake.
+  const schema = object({
+    path: parts.path ?? z.object({}),
+    query: parts.query ?? object({}),
+    body: parts.body ?? z.unknown().optional(),
+  });
   const parse = (raw: unknown) => {
     const given = typeof raw === 'object' && raw !== null ? (raw as Record<string, unknown>) : {};
-    return schema.parse({
+    const parsed = schema.parse({
+      ...given,
       path: given.path ?? {},
       query: given.query ?? {},
       body: given.body ?? (bodyOptional ? {} : undefined),
     });
+    return Object.fromEntries(Object.entries(parsed).filter(([part]) => parts[part as keyof typeof parts]));
   };
   const { operationId, method, path, scope, tag, summary } = said;
   return {
     ...{ operationId, method, path, scope, tag, summary, transport, beforeTerms, bodyOptional, form, confidentialBody },
+    ignoresUnknownQuery,
     idempotency:
       method === 'GET' || said.readOnly || transport === 'otlp' ? 'none' : said.callsOut ? 'lease' : 'transaction',
     ...(said.record !== undefined && { record: said.record }),

@@ -3,13 +3,9 @@ import { LookupIdSchema, TimestampSchema, tenancyFields, tenancyQueryFields, tim
 import { operation } from './operation.ts';
 import { page, pageFields } from './pages.ts';
 
-export const OperatorTaskKindSchema = z.enum([
-  'review_observation',
-  'sync_inventory',
-  'rotate_credential',
-  'adopt_provider',
-  'review_cardinality',
-]);
+export const OperatorTaskKindSchema = z
+  .enum(['review_observation', 'sync_inventory', 'rotate_credential', 'adopt_provider', 'review_cardinality'])
+  .meta({ id: 'OperatorTaskKind' });
 export type OperatorTaskKind = z.infer<typeof OperatorTaskKindSchema>;
 
 /** What completing a task decides: each kind has its own. */
@@ -27,14 +23,19 @@ export const TaskOutcomeSchema = z
   .meta({ id: 'TaskOutcome' });
 export type TaskOutcome = z.infer<typeof TaskOutcomeSchema>;
 
+export const OperatorTaskStatusSchema = z
+  .enum(['open', 'claimed', 'running', 'succeeded', 'failed', 'cancelled'])
+  .meta({
+    id: 'OperatorTaskStatus',
+    description: '`claimed`: somebody works on it until the lease ends; then it is open again.',
+  });
+
 export const OperatorTaskSchema = z
   .strictObject({
     id: z.string(),
     ...tenancyFields,
     kind: OperatorTaskKindSchema,
-    status: z
-      .enum(['open', 'claimed', 'running', 'succeeded', 'failed', 'cancelled'])
-      .describe('claimed: somebody has it, until the lease is over; then it is open again.'),
+    status: OperatorTaskStatusSchema,
     title: z.string(),
     subject: z
       .strictObject({ type: z.enum(['runtime_observation', 'provider', 'credential', 'tenant']), id: z.string() })
@@ -104,17 +105,16 @@ export const listOperatorTasks = operation({
   method: 'GET',
   path: '/v1/operator/tasks',
   operationId: 'list_operator_tasks',
+  ignoresUnknownQuery: true,
   scope: 'operator_tasks:read',
   tag,
   summary: 'List operator tasks',
   query: {
     ...tenancyQueryFields,
-    status: z
-      .string()
-      .max(64)
-      .nullish()
-      .describe('Only tasks of this status. A claim whose lease is over counts as open.'),
-    kind: z.string().max(64).nullish().describe('Only tasks of this kind.'),
+    status: OperatorTaskStatusSchema.nullish().describe(
+      'Only tasks with this status. A claimed task whose lease has ended counts as open.',
+    ),
+    kind: OperatorTaskKindSchema.nullish().describe('Only tasks of this kind.'),
     assignee: z.string().max(300).nullish().describe('Only tasks of this assignee.'),
     subject_id: z.string().max(128).nullish().describe('Only tasks about the subject with this id.'),
     ...pageFields,

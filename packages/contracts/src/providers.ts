@@ -15,8 +15,14 @@ import {
 import { operation } from './operation.ts';
 import { page, pageFields } from './pages.ts';
 
-export const ProviderKindSchema = z.enum(['llm', 'mcp', 'agent_runtime', 'channel', 'other']);
+export const ProviderKindSchema = z
+  .enum(['llm', 'mcp', 'agent_runtime', 'channel', 'other'])
+  .meta({ id: 'ProviderKind' });
 export type ProviderKind = z.infer<typeof ProviderKindSchema>;
+
+export const ProviderStatusSchema = z
+  .enum(['discovered', 'active', 'disabled', 'deleted'])
+  .meta({ id: 'ProviderStatus', description: '`discovered`: seen in traffic, but nobody has declared it.' });
 
 export const BaseUrlSchema = z
   .url({ protocol: /^https?$/, error: 'base URL should be an http or https URL' })
@@ -41,9 +47,7 @@ export const ProviderSchema = z
     description: DescriptionSchema.nullable(),
     kind: ProviderKindSchema,
     baseUrl: z.string().nullable(),
-    status: z
-      .enum(['discovered', 'active', 'disabled', 'deleted'])
-      .describe('`discovered`: first seen in traffic, declared by nobody.'),
+    status: ProviderStatusSchema,
     health: z.enum(['unknown', 'healthy', 'failing']).describe('How the last sync went; unknown before the first.'),
     inventorySyncedAt: TimestampSchema.nullable(),
     syncIntervalSeconds: SyncIntervalSchema.nullable(),
@@ -109,13 +113,16 @@ export const listProviders = operation({
   method: 'GET',
   path: '/v1/providers',
   operationId: 'list_providers',
+  ignoresUnknownQuery: true,
   scope: 'providers:read',
   tag,
   summary: 'List providers',
   query: {
     ...tenancyQueryFields,
-    kind: z.string().max(64).nullish().describe('Only providers of this kind.'),
-    status: z.string().max(64).nullish().describe('Only providers of this status; deleted ones are shown by it alone.'),
+    kind: ProviderKindSchema.nullish().describe('Only providers of this kind.'),
+    status: ProviderStatusSchema.nullish().describe(
+      'Only providers with this status. Deleted providers are listed with `deleted` only.',
+    ),
     name: z.string().max(200).nullish().describe('Only the provider of this name, in any case.'),
     ...pageFields,
   },
@@ -139,6 +146,7 @@ export const updateProvider = operation({
   method: 'PUT',
   path: '/v1/providers/{provider_id}',
   operationId: 'update_provider',
+  ignoresUnknownQuery: true,
   scope: 'providers:write',
   tag,
   summary: 'Update a provider',

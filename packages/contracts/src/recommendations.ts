@@ -4,18 +4,17 @@ import { operation } from './operation.ts';
 import { page, pageFields } from './pages.ts';
 import { providerRecord } from './providers.ts';
 
-export const RecommendationKindSchema = z.enum([
-  'register_item',
-  'retire_item',
-  'block_item',
-  'adopt_provider',
-  'accept_drift',
-  'rotate_credential',
-]);
+export const RecommendationKindSchema = z
+  .enum(['register_item', 'retire_item', 'block_item', 'adopt_provider', 'accept_drift', 'rotate_credential'])
+  .meta({ id: 'RecommendationKind' });
 export type RecommendationKind = z.infer<typeof RecommendationKindSchema>;
 
 /** These widen what agents may use: they are applied only where somebody reviewed what they rest on. */
 export const WIDENING_KINDS: readonly RecommendationKind[] = ['register_item', 'adopt_provider', 'accept_drift'];
+
+export const RecommendationStatusSchema = z
+  .enum(['open', 'applied', 'dismissed', 'superseded'])
+  .meta({ id: 'RecommendationStatus' });
 
 export const RecommendationSchema = z
   .strictObject({
@@ -23,7 +22,7 @@ export const RecommendationSchema = z
     ...tenancyFields,
     providerId: z.string(),
     kind: RecommendationKindSchema,
-    status: z.enum(['open', 'applied', 'dismissed', 'superseded']),
+    status: RecommendationStatusSchema,
     reason: z.string().describe('Why, in words.'),
     observationIds: z.array(z.string()).describe('The observations that it rests on, the first hundred.'),
     change: z
@@ -102,8 +101,8 @@ export const listProviderRecommendations = operation({
   summary: 'List the recommendations for a provider',
   params,
   query: {
-    status: z.string().max(64).nullish().describe('Only recommendations of this status.'),
-    kind: z.string().max(64).nullish().describe('Only recommendations of this kind.'),
+    status: RecommendationStatusSchema.nullish().describe('Only recommendations with this status.'),
+    kind: RecommendationKindSchema.nullish().describe('Only recommendations of this kind.'),
     ...pageFields,
   },
   output: page('RecommendationPage', RecommendationSchema),
@@ -114,6 +113,7 @@ export const applyProviderRecommendations = operation({
   method: 'POST',
   path: '/v1/providers/{provider_id}/recommendations/apply',
   operationId: 'apply_provider_recommendations',
+  ignoresUnknownQuery: true,
   scope: 'recommendations:apply',
   tag,
   summary: 'Apply recommendations for a provider',

@@ -4,8 +4,10 @@ import { DriftSchema, InventoryKindSchema } from './inventory.ts';
 import { operation } from './operation.ts';
 import { page, pageFields } from './pages.ts';
 
-export const ObservationStatusSchema = z.enum(['open', 'approved', 'rejected', 'ignored', 'resolved']);
-export const DecisionSchema = z.enum(['approved', 'rejected', 'ignored']);
+export const ObservationStatusSchema = z
+  .enum(['open', 'approved', 'rejected', 'ignored', 'resolved'])
+  .meta({ id: 'RuntimeObservationStatus' });
+export const DecisionSchema = z.enum(['approved', 'rejected', 'ignored']).meta({ id: 'ReviewDecision' });
 
 const NoteSchema = z.string().max(2000);
 const samples = z.array(z.string()).max(10);
@@ -115,7 +117,6 @@ const params = { observation_id: LookupIdSchema.describe("The observation's id."
 const filters = {
   ...tenancyQueryFields,
   unknown: z.boolean().nullish().describe('Only declared (false) or undeclared (true) ones.'),
-  status: z.string().max(64).nullish().describe('Only observations of this status.'),
 };
 const output = page('RuntimeObservationPage', RuntimeObservationSchema);
 
@@ -123,13 +124,23 @@ export const listProviderRuntimeObservations = operation({
   method: 'GET',
   path: '/v1/providers/{provider_id}/observations',
   operationId: 'list_provider_runtime_observations',
+  ignoresUnknownQuery: true,
   scope: 'runtime_observations:read',
   tag,
   summary: 'List the runtime observations of a provider',
   description:
     'Newest first, by when they were first received: `firstSeenAt` may still move back when late spans come in.',
   params: { provider_id: LookupIdSchema.describe("The provider's id.") },
-  query: { ...filters, ...pageFields },
+  query: {
+    ...filters,
+    // A string, and not an enum, in the specification of the first operations: clients rely on the empty list.
+    status: z
+      .string()
+      .max(64)
+      .nullish()
+      .describe('Only observations with this status. A status that does not exist matches none.'),
+    ...pageFields,
+  },
   output,
   errors: ['provider_not_found'],
 });
@@ -143,8 +154,9 @@ export const listRuntimeObservations = operation({
   summary: 'List runtime observations',
   query: {
     ...filters,
+    status: ObservationStatusSchema.nullish().describe('Only observations with this status.'),
     provider_id: z.string().max(128).nullish().describe('Only observations at this provider.'),
-    kind: z.string().max(64).nullish().describe('Only observations of this kind.'),
+    kind: InventoryKindSchema.nullish().describe('Only observations of this kind.'),
     name: z.string().max(256).nullish().describe('Only observations of exactly this name.'),
     ...pageFields,
   },

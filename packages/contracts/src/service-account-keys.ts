@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { CredentialSchema, credentialFields, credentialRecord } from './credentials.ts';
+import { CredentialSchema, CredentialStatusSchema, credentialFields, credentialRecord } from './credentials.ts';
 import { LookupIdSchema, NameInputSchema, TimestampInputSchema, tenancyQueryFields } from './fields.ts';
 import { operation } from './operation.ts';
 import { page, pageFields } from './pages.ts';
@@ -71,7 +71,11 @@ export const listServiceAccountKeys = operation({
   tag,
   summary: 'List the API keys of an account',
   params: account,
-  query: { ...query, status: z.string().max(64).nullish().describe('Only keys of this status.'), ...pageFields },
+  query: {
+    ...query,
+    status: CredentialStatusSchema.nullish().describe('Only keys with this status.'),
+    ...pageFields,
+  },
   output: page('ServiceAccountKeyPage', CredentialSchema),
   errors: notFound,
 });

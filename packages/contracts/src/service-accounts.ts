@@ -18,7 +18,9 @@ import {
 import { operation } from './operation.ts';
 import { page, pageFields } from './pages.ts';
 
-export const ServiceAccountStatusSchema = z.enum(['active', 'disabled', 'deleted']);
+export const ServiceAccountStatusSchema = z
+  .enum(['active', 'disabled', 'deleted'])
+  .meta({ id: 'ServiceAccountStatus', description: 'Keys and sessions work only while the account is active.' });
 
 export const ServiceAccountSchema = z
   .strictObject({
@@ -27,7 +29,7 @@ export const ServiceAccountSchema = z
     name: NameSchema.describe('Names may repeat.'),
     displayName: DisplayNameSchema.nullable(),
     description: DescriptionSchema.nullable(),
-    status: ServiceAccountStatusSchema.describe('Keys and sessions of an account that is not active do not work.'),
+    status: ServiceAccountStatusSchema,
     platformAdministrator: z.boolean().describe('Whether its keys count in every tenant.'),
     metadata: MetadataSchema,
     lastUsedAt: TimestampSchema.nullable().describe('When one of its keys was last used, to the minute.'),
@@ -75,7 +77,9 @@ export const SearchServiceAccountsInputSchema = z
       .max(200)
       .nullish()
       .describe('Only accounts that have this text, in any case, in id, name, display name or description.'),
-    status: z.string().max(64).nullish().describe('Only accounts of this status; deleted ones are shown by it alone.'),
+    status: ServiceAccountStatusSchema.nullish().describe(
+      'Only accounts with this status. Deleted accounts are listed with `deleted` only.',
+    ),
     metadata: MetadataSchema.refine((value) => Object.keys(value).length <= 20, {
       error: 'at most 20 members of the metadata can be searched for at once',
     })
@@ -102,6 +106,7 @@ export const createServiceAccount = operation({
   method: 'POST',
   path: '/v1/service-accounts',
   operationId: 'create_service_account',
+  ignoresUnknownQuery: true,
   scope: 'service_accounts:write',
   tag,
   summary: 'Create a service account',
@@ -117,6 +122,7 @@ export const searchServiceAccounts = operation({
   method: 'POST',
   path: '/v1/service-accounts/search',
   operationId: 'search_service_accounts',
+  ignoresUnknownQuery: true,
   scope: 'service_accounts:read',
   tag,
   summary: 'Search service accounts',
@@ -144,6 +150,7 @@ export const updateServiceAccount = operation({
   method: 'PUT',
   path: '/v1/service-accounts/{service_account_id}',
   operationId: 'update_service_account',
+  ignoresUnknownQuery: true,
   scope: 'service_accounts:write',
   tag,
   summary: 'Update a service account',

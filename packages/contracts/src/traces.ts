@@ -120,6 +120,7 @@ export const listTraceSpans = operation({
   method: 'GET',
   path: '/v1/traces/{trace_id}/spans',
   operationId: 'list_trace_spans',
+  ignoresUnknownQuery: true,
   scope: 'traces:read',
   tag,
   summary: 'List the spans of a trace',

@@ -30,14 +30,17 @@ export const TimeZoneSchema = z
   .refine(isTimeZone, { error: 'time zone should be a name of the IANA database' })
   .describe('A name of the IANA time zone database, such as `Europe/Paris`.');
 
+export const UserStatusSchema = z.enum(['pending_terms', 'pending_identity', 'active', 'disabled', 'deleted']).meta({
+  id: 'UserStatus',
+  description: '`pending_terms`: may only accept the terms. `pending_identity`: has never signed in.',
+});
+
 export const UserSchema = z
   .strictObject({
     id: z.string(),
     email: z.string().nullable().describe('Null once the user is deleted.'),
     displayName: DisplayNameSchema.nullable(),
-    status: z
-      .enum(['pending_terms', 'pending_identity', 'active', 'disabled', 'deleted'])
-      .describe('pending_terms: may do nothing but accept the terms. pending_identity: never signed in.'),
+    status: UserStatusSchema,
     platformAdministrator: z.boolean(),
     terms: z.strictObject({
       termsVersion: VersionSchema.nullable(),
@@ -105,6 +108,7 @@ export const updateMyProfile = operation({
   method: 'PUT',
   path: '/v1/me/profile',
   operationId: 'update_my_profile',
+  ignoresUnknownQuery: true,
   scope: null,
   beforeTerms: true,
   tag,
@@ -127,7 +131,9 @@ export const listUsers = operation({
     "Members of the tenants in the caller's reach, once they accepted; platform administrators see everyone.",
   query: {
     ...tenancyQueryFields,
-    status: z.string().max(64).nullish().describe('Only users of this status; deleted ones are shown by it alone.'),
+    status: UserStatusSchema.nullish().describe(
+      'Only users with this status. Deleted users are listed with `deleted` only.',
+    ),
     email: z.string().max(254).nullish().describe('Only the user of this email, in any case.'),
     ...pageFields,
   },
@@ -138,6 +144,7 @@ export const getUser = operation({
   method: 'GET',
   path: '/v1/users/{user_id}',
   operationId: 'get_user',
+  ignoresUnknownQuery: true,
   scope: 'users:read',
   ownId: 'user_id',
   beforeTerms: true,
@@ -154,6 +161,7 @@ export const deleteUser = operation({
   method: 'DELETE',
   path: '/v1/users/{user_id}',
   operationId: 'delete_user',
+  ignoresUnknownQuery: true,
   scope: 'users:write',
   ownId: 'user_id',
   tag,

@@ -59,7 +59,7 @@ const METHODS = { GET: 'get', POST: 'post', PUT: 'put', DELETE: 'delete' } as co
 
 const DESCRIPTION = `The administration plane of an AI-agent platform: who may act, what may be used, what was really used, and what to do about the difference.
 
-Lists answer \`{ "items": [...], "nextCursor": ... }\`; hand the cursor in again, with the same filters, for the next page. Updates are by presence: what is left out stays, null clears. Values that break the contract are answered 422 with \`HTTPValidationError\`; every other error is a problem document (RFC 9457) whose \`code\` is stable. Every answer carries \`X-Request-Id\`.
+Lists answer \`{ "items": [...], "nextCursor": ... }\`; hand the cursor in again, with the same filters, for the next page. A filter value that does not exist, or a query parameter that the operation does not know, is answered 422, so that a typing error is not mistaken for an empty list; a few operations that ignore unknown query parameters say so. Updates are by presence: what is left out stays, null clears. Values that break the contract are answered 422 with \`HTTPValidationError\`; every other error is a problem document (RFC 9457) whose \`code\` is stable. Every answer carries \`X-Request-Id\`.
 
 A write that is sent again with the same \`Idempotency-Key\` is done once and answered alike. Records carry an \`ETag\`: send it as \`If-Match\` to change a record only as you know it, and as \`If-None-Match\` to read it only if it changed. \`RateLimit\` says what is left of the limit that a request counted against; beyond it, 429 with \`Retry-After\`.`;
 
@@ -91,11 +91,13 @@ const StatusSchema = z
 function described(operation: Operation): ZodOpenApiOperationObject {
   const { params, query } = operation;
   const header = headerParametersOf(operation);
+  const description = operation.description === undefined ? [] : [operation.description];
+  if (operation.ignoresUnknownQuery) description.push('Unknown query parameters are ignored.');
   const parameters = { ...(params && { path: params }), ...(query && { query }), ...(header && { header }) };
   return {
     operationId: operation.operationId,
     summary: operation.summary,
-    ...(operation.description !== undefined && { description: operation.description }),
+    ...(description.length > 0 && { description: description.join(' ') }),
     tags: [operation.tag],
     security: securityOf(operation),
     ...(Object.keys(parameters).length > 0 && { requestParams: parameters }),

@@ -1,3 +1,4 @@
+import type { Operation } from '@quartermaster/contracts/operation.ts';
 import type { z } from 'zod';
 import { defOf, isInteger, unwrapped } from './schemas.ts';
 
@@ -12,11 +13,12 @@ type Read = (text: string) => unknown;
 /**
  * Compiles a reader for an operation's query. Integers, numbers and booleans are read as pydantic reads them; what
  * cannot be read stays the string that it is, for the schema to refuse. Of repeats the last wins, unless the schema
- * has a list; unknown parameters are dropped.
+ * has a list. Unknown parameters are kept for the schema to refuse, unless the operation ignores them.
  *
  * @returns a function of what stands behind the `?`.
  */
-export function queryReader(schema: z.ZodObject | undefined): QueryReader {
+export function queryReader(operation: Pick<Operation, 'query' | 'ignoresUnknownQuery'>): QueryReader {
+  const { query: schema, ignoresUnknownQuery } = operation;
   const lists = new Set<string>();
   const readers = new Map<string, Read>();
   for (const [name, field] of Object.entries(schema?.shape ?? {})) {
@@ -25,9 +27,10 @@ export function queryReader(schema: z.ZodObject | undefined): QueryReader {
     readers.set(name, readOf(unwrapped(element ?? (field as z.ZodType))));
   }
   return (search) => {
-    const query: Record<string, unknown> = {};
-    const text: QueryText = {};
-    if (search === '' || readers.size === 0) return { query, text };
+    // Without a prototype, a parameter `__proto__` is a member like any other.
+    const query: Record<string, unknown> = Object.create(null);
+    const text: QueryText = Object.create(null);
+    if (search === '' || (readers.size === 0 && ignoresUnknownQuery)) return { query, text };
     const sent = new URLSearchParams(search);
     for (const [name, read] of readers) {
       const values = sent.getAll(name);
@@ -35,6 +38,10 @@ export function queryReader(schema: z.ZodObject | undefined): QueryReader {
       if (last === undefined) continue;
       text[name] = lists.has(name) ? values : last;
       query[name] = lists.has(name) ? values.map(read) : read(last);
+    }
+    if (ignoresUnknownQuery) return { query, text };
+    for (const [name, value] of sent) {
+      if (!readers.has(name)) text[name] = query[name] = value;
     }
     return { query, text };
   };

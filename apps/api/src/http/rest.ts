@@ -85,7 +85,7 @@ export function restHandler(
   for (const [operation, procedure] of proceduresByOperation(options.procedures)) {
     const { operationId: path } = operation;
     const call = procedureRunner(procedure, { path, checkAnswers: options.checkAnswers ?? false });
-    served.set(operation, { readQuery: queryReader(operation.query), run: bridge(operation, call) });
+    served.set(operation, { readQuery: queryReader(operation), run: bridge(operation, call) });
   }
   const route = routeTable([...served.keys(), ...(options.operations ?? [])]);
 

@@ -28,7 +28,7 @@ export function toDetails(error: z.ZodError, raw: RawInput, operation?: Operatio
   const found = new Map<string, ValidationError>();
   const provisional = new Set<string>();
   // A null body counts as none, as the operation's parser has it.
-  const sent = { path: raw.path, query: raw[QUERY_TEXT] ?? raw.query, body: raw.body ?? undefined };
+  const sent = { ...raw, query: raw[QUERY_TEXT] ?? raw.query, body: raw.body ?? undefined };
   for (const issue of error.issues.flatMap((one) => settled(one, sent))) {
     for (const detail of detailsOf(issue, sent, operation)) {
       const field = JSON.stringify(detail.loc);
@@ -77,8 +77,7 @@ function detailsOf(issue: Issue, sent: unknown, operation: Operation | undefined
   const loc = issue.path as Loc;
   const { value, parent } = lookUp(sent, loc);
   if (issue.code === 'unrecognized_keys') {
-    const allowed =
-      allowedBy(issue) ?? schemasAt(operation, loc).flatMap((schema) => Object.keys(defOf(schema).shape ?? {}));
+    const allowed = allowedBy(issue) ?? namesAllowedAt(operation, loc);
     const wording: Wording = { type: 'extra_forbidden', msg: 'Extra inputs are not permitted' };
     if (operation) wording.ctx = { allowed: [...new Set(allowed)] };
     return issue.keys
@@ -99,6 +98,12 @@ function detailsOf(issue: Issue, sent: unknown, operation: Operation | undefined
 /** The names that a rule of a schema's own says it allows, where what is allowed depends on the rest of the value. */
 function allowedBy(issue: Issue): string[] | undefined {
   return (issue as { allowed?: string[] }).allowed;
+}
+
+/** Over tRPC, the input itself may have an unknown key: a filter beside `query`. */
+function namesAllowedAt(operation: Operation | undefined, loc: Loc): string[] {
+  if (loc.length === 0) return ['path', 'query', 'body'];
+  return schemasAt(operation, loc).flatMap((schema) => Object.keys(defOf(schema).shape ?? {}));
 }
 
 function detail(loc: Loc, { type, msg, ctx }: Wording, input: unknown): ValidationError {

@@ -56,7 +56,7 @@ export async function recoverAdministrator(db: Database, now: Date): Promise<str
 async function freeAccountId(trx: Database, now: Date): Promise<string> {
   const page = { limit: 1, after: null };
   const [account] = await findServiceAccounts(trx, [BOOTSTRAP_PLACE], ACCOUNT_ID, now);
-  const filter = { ids: [ACCOUNT_ID], status: 'deleted' };
+  const filter = { ids: [ACCOUNT_ID], status: 'deleted' as const };
   const { items } = await searchServiceAccounts(trx, [BOOTSTRAP_PLACE], filter, page, now);
   return account || items.length > 0 ? newId('sa', now) : ACCOUNT_ID;
 }

@@ -17,7 +17,7 @@ export const serviceAccountKeysRouter = router({
     const { path, query } = input;
     const account = await requireServiceAccount(db, scopeOfQuery(ctx, query), path.service_account_id, now());
     const scope = scopeOf(account);
-    const filter = { kind: 'api_key', ownerId: account.id, status: query.status };
+    const filter = { kind: 'api_key' as const, ownerId: account.id, status: query.status };
     return answerPage(ctx, input, scope, (page) => searchCredentials(db, scope, filter, page, now()));
   }),
 

@@ -162,7 +162,6 @@ test('list_audit_events filters by each of its parameters, and a value that matc
     [{ ...after, target_id: 'none' }, []],
     [{ ...after, outcome: 'success' }, both],
     [{ ...after, outcome: 'denied' }, []],
-    [{ ...after, outcome: 'unheard-of' }, []],
     [{ created_after: first.createdAt }, [second.id]],
     [{ ...after, created_before: second.createdAt }, [first.id]],
     [{ created_after: first.createdAt.replace('Z', '+00:00') }, [second.id]],

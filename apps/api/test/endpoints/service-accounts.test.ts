@@ -238,7 +238,6 @@ test('search_service_accounts filters by each of its fields, and a value that ma
     [{ query: 'no such text' }, []],
     [{ status: 'active' }, [early.id, late.id]],
     [{ status: 'disabled' }, [sub.id]],
-    [{ status: 'unheard-of' }, []],
     [{ metadata: { team: 'a' } }, [early.id]],
     [{ metadata: { team: 'a', level: 2 } }, []],
     [{ metadata: { level: '1' } }, []],

@@ -2,19 +2,18 @@ import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { queryReader } from '../../src/http/query.ts';
 
-const read = queryReader(
-  z.object({
-    int: z.int().min(1).default(25),
-    oldInt: z.number().int().optional(),
-    number: z.number().nullish(),
-    flag: z.boolean().nullish(),
-    text: z.string().nullish(),
-    list: z.array(z.int()).optional(),
-    piped: z.preprocess((value) => value, z.int()),
-    prefault: z.int().prefault(3),
-    __proto__: z.string().optional(),
-  }),
-);
+const query = z.object({
+  int: z.int().min(1).default(25),
+  oldInt: z.number().int().optional(),
+  number: z.number().nullish(),
+  flag: z.boolean().nullish(),
+  text: z.string().nullish(),
+  list: z.array(z.int()).optional(),
+  piped: z.preprocess((value) => value, z.int()),
+  prefault: z.int().prefault(3),
+  __proto__: z.string().optional(),
+});
+const read = queryReader({ query, ignoresUnknownQuery: true });
 
 test.each([
   ['int=5', { int: 5 }],
@@ -47,9 +46,9 @@ test.each([
   ['list=1', { list: [1] }],
   ['unknown=1&int=2&constructor=3', { int: 2 }],
   ['', {}],
-] as [string, object][])('?%s is read as %j', (search, query) => {
+] as [string, object][])('?%s is read as %j', (search, expected) => {
   const { query: found } = read(search);
-  expect(found).toEqual(query);
+  expect(found).toEqual(expected);
   expect(Object.values(found).some((value) => Object.is(value, -0))).toBe(false);
 });
 
@@ -57,6 +56,14 @@ test('the text of what was read is kept as it was sent', () => {
   expect(read('int=%2005&list=1&list=2&flag=ON&other=1').text).toEqual({ int: ' 05', list: ['1', '2'], flag: 'ON' });
 });
 
-test('an operation without a query reads none', () => {
-  expect(queryReader(undefined)('a=1')).toEqual({ query: {}, text: {} });
+test('an operation without a query that ignores unknown parameters reads none', () => {
+  expect(queryReader({ ignoresUnknownQuery: true })('a=1')).toEqual({ query: {}, text: {} });
+});
+
+test('unknown parameters are kept as texts, each once, for the schema to refuse', () => {
+  const { query: found, text } = queryReader({ query, ignoresUnknownQuery: false })('int=2&a=1&a=2&constructor=3');
+  expect(found).toEqual({ int: 2, a: '2', constructor: '3' });
+  expect(text).toEqual({ int: '2', a: '2', constructor: '3' });
+  const hostile = queryReader({ ignoresUnknownQuery: false })('__proto__=x');
+  expect(Object.keys(hostile.query)).toEqual(['__proto__']);
 });

@@ -147,7 +147,7 @@ function credentialRows(db: Database, filter: CredentialFilter, stretch: Stretch
   if (filter.ids != null) query = query.where('id', 'in', filter.ids.length > 0 ? filter.ids : ['']);
   if (filter.name != null) query = query.where('name', '=', filter.name);
   if (filter.query != null) query = query.where(contains('search_text', filter.query));
-  if (filter.kind != null) query = query.where('kind', '=', filter.kind as Row['kind']);
+  if (filter.kind != null) query = query.where('kind', '=', filter.kind);
   if (filter.status != null) query = query.where(hasStatus(filter.status, now));
   if (filter.ownerId != null) query = query.where('owner_id', '=', filter.ownerId);
   if (filter.providerId != null) {
