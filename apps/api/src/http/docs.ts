@@ -1,9 +1,15 @@
-import { dirname } from 'node:path';
+import { readFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import express, { type Router } from 'express';
+import { fixedAnswer } from './fixed-answer.ts';
 
 /** The only files of Swagger UI that are served. */
-const ASSETS = ['swagger-ui.css', 'swagger-ui-bundle.js', 'favicon-32x32.png'];
+const ASSETS = {
+  'swagger-ui.css': { contentType: 'text/css; charset=utf-8', compress: true },
+  'swagger-ui-bundle.js': { contentType: 'text/javascript; charset=utf-8', compress: true },
+  'favicon-32x32.png': { contentType: 'image/png', compress: false },
+};
 
 /**
  * The interactive reference: Swagger UI, from the installed package and nowhere else. It loads nothing from other
@@ -23,10 +29,9 @@ export function docsRouter({ openApiPath }: { openApiPath: string }): Router {
   router.get('/init.js', (_req, res) => {
     res.type('text/javascript').send(initScript(openApiPath));
   });
-  for (const name of ASSETS) {
-    router.get(`/${name}`, (_req, res) => {
-      res.sendFile(name, { root: folder, maxAge: '1d' });
-    });
+  for (const [name, { contentType, compress }] of Object.entries(ASSETS)) {
+    const read = () => readFile(join(folder, name));
+    router.get(`/${name}`, fixedAnswer({ contentType, read, cacheControl: 'public, max-age=86400', compress }));
   }
   return router;
 }

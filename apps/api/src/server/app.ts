@@ -7,6 +7,7 @@ import { sql } from 'kysely';
 import { type Config, VERSION } from '../config.ts';
 import { ApiError } from '../errors.ts';
 import { docsRouter } from '../http/docs.ts';
+import { fixedAnswer } from '../http/fixed-answer.ts';
 import { BODY_LIMIT } from '../http/limits.ts';
 import { openApiDocument } from '../http/openapi.ts';
 import { answerOf } from '../http/problems.ts';
@@ -123,12 +124,7 @@ function mountPaths(app: Express, { services, ready, devIdentity }: AppOptions, 
     res.status(answers ? 200 : 503).json({ status: answers ? 'ready' : 'not ready' });
   });
   app.get('/.well-known/jwks.json', jwksHandler(services));
-  // Made when it is first asked for: it is much of a start.
-  let document: string | undefined;
-  app.get('/openapi.json', (_req, res) => {
-    document ??= JSON.stringify(openApiDocument({ procedures, version: VERSION, serverUrl: services.publicUrl }));
-    res.type('json').send(document);
-  });
+  app.get('/openapi.json', documentHandler(services.publicUrl));
   app.use('/docs', docsRouter({ openApiPath: '/openapi.json' }));
   app.use('/trpc', (req, _res, next) => {
     // tRPC would answer HEAD with 204, to anyone.
@@ -148,6 +144,16 @@ function mountPaths(app: Express, { services, ready, devIdentity }: AppOptions, 
     next();
   });
   app.use('/trpc', trpcHandler(services, identify));
+}
+
+/** The document is built on the first request, because it dominates start-up time. */
+function documentHandler(serverUrl: string) {
+  return fixedAnswer({
+    contentType: 'application/json; charset=utf-8',
+    read: () => Buffer.from(JSON.stringify(openApiDocument({ procedures, version: VERSION, serverUrl }))),
+    cacheControl: 'no-cache',
+    compress: true,
+  });
 }
 
 /** The reference page needs its own scripts and styles, and Swagger UI's icons; everything else needs nothing. */
