@@ -21,6 +21,8 @@ export type Options<TData extends TDataShape = TDataShape, ThrowOnError extends 
 
 /**
  * List audit events
+ *
+ * Lists who did what, newest first. Use it to find out who changed a record, or why a call was refused. Refusals with the same actor, operation and reason are one event for each minute: `count` says how many there were.
  */
 export const listAuditEvents = <ThrowOnError extends boolean = false>(options?: Options<ListAuditEventsData, ThrowOnError>): RequestResult<ListAuditEventsResponses, ListAuditEventsErrors, ThrowOnError> => (options?.client ?? client).get<ListAuditEventsResponses, ListAuditEventsErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -56,6 +58,8 @@ export const searchCredentials = <ThrowOnError extends boolean = false>(options?
 
 /**
  * List gateways
+ *
+ * Lists the gateways in the caller's reach, newest first. Deleted gateways are listed with `status=deleted` only.
  */
 export const listGateways = <ThrowOnError extends boolean = false>(options?: Options<ListGatewaysData, ThrowOnError>): RequestResult<ListGatewaysResponses, ListGatewaysErrors, ThrowOnError> => (options?.client ?? client).get<ListGatewaysResponses, ListGatewaysErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -65,6 +69,8 @@ export const listGateways = <ThrowOnError extends boolean = false>(options?: Opt
 
 /**
  * Create a gateway
+ *
+ * Creates a gateway: the place where agents pass through, with the providers that they may reach there. Its name must be free in its tenant and sub-tenant (409). A provider or manifest that it may not use is refused like one that does not exist (422).
  */
 export const createGateway = <ThrowOnError extends boolean = false>(options: Options<CreateGatewayData, ThrowOnError>): RequestResult<CreateGatewayResponses, CreateGatewayErrors, ThrowOnError> => (options.client ?? client).post<CreateGatewayResponses, CreateGatewayErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -79,7 +85,7 @@ export const createGateway = <ThrowOnError extends boolean = false>(options: Opt
 /**
  * Delete a gateway
  *
- * Its sessions end at once.
+ * Deletes the gateway and ends its sessions at once. The record stays, with the status `deleted`.
  */
 export const deleteGateway = <ThrowOnError extends boolean = false>(options: Options<DeleteGatewayData, ThrowOnError>): RequestResult<DeleteGatewayResponses, DeleteGatewayErrors, ThrowOnError> => (options.client ?? client).delete<DeleteGatewayResponses, DeleteGatewayErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -89,6 +95,8 @@ export const deleteGateway = <ThrowOnError extends boolean = false>(options: Opt
 
 /**
  * Get a gateway
+ *
+ * Answers one gateway. A gateway that is deleted or out of the caller's reach is 404.
  */
 export const getGateway = <ThrowOnError extends boolean = false>(options: Options<GetGatewayData, ThrowOnError>): RequestResult<GetGatewayResponses, GetGatewayErrors, ThrowOnError> => (options.client ?? client).get<GetGatewayResponses, GetGatewayErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -98,6 +106,8 @@ export const getGateway = <ThrowOnError extends boolean = false>(options: Option
 
 /**
  * Update a gateway
+ *
+ * Changes the fields that the body names, and keeps the others. Disabling a gateway ends its sessions at once. A body without a change writes nothing.
  */
 export const updateGateway = <ThrowOnError extends boolean = false>(options: Options<UpdateGatewayData, ThrowOnError>): RequestResult<UpdateGatewayResponses, UpdateGatewayErrors, ThrowOnError> => (options.client ?? client).put<UpdateGatewayResponses, UpdateGatewayErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -111,6 +121,8 @@ export const updateGateway = <ThrowOnError extends boolean = false>(options: Opt
 
 /**
  * List the sessions of a gateway
+ *
+ * Lists the sessions of one gateway, newest first: active, expired and revoked ones. Use it to see who passes through the gateway.
  */
 export const listGatewaySessions = <ThrowOnError extends boolean = false>(options: Options<ListGatewaySessionsData, ThrowOnError>): RequestResult<ListGatewaySessionsResponses, ListGatewaySessionsErrors, ThrowOnError> => (options.client ?? client).get<ListGatewaySessionsResponses, ListGatewaySessionsErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -161,6 +173,8 @@ export const revokeGatewaySession = <ThrowOnError extends boolean = false>(optio
 
 /**
  * Get a gateway session
+ *
+ * Answers one session, active or ended, without its token: only the answer that opened the session has that.
  */
 export const getGatewaySession = <ThrowOnError extends boolean = false>(options: Options<GetGatewaySessionData, ThrowOnError>): RequestResult<GetGatewaySessionResponses, GetGatewaySessionErrors, ThrowOnError> => (options.client ?? client).get<GetGatewaySessionResponses, GetGatewaySessionErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -171,7 +185,7 @@ export const getGatewaySession = <ThrowOnError extends boolean = false>(options:
 /**
  * List manifests
  *
- * Unknown query parameters are ignored.
+ * Lists manifests, newest first. Each published version is a record of its own: `status=active` lists the newest versions only. Deleted manifests are listed with `status=deleted` only. Unknown query parameters are ignored.
  */
 export const listManifests = <ThrowOnError extends boolean = false>(options?: Options<ListManifestsData, ThrowOnError>): RequestResult<ListManifestsResponses, ListManifestsErrors, ThrowOnError> => (options?.client ?? client).get<ListManifestsResponses, ListManifestsErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -218,6 +232,8 @@ export const deleteManifest = <ThrowOnError extends boolean = false>(options: Op
 
 /**
  * Get a manifest
+ *
+ * Answers one version of a manifest, active or superseded. A manifest that is deleted or out of the caller's reach is 404.
  */
 export const getManifest = <ThrowOnError extends boolean = false>(options: Options<GetManifestData, ThrowOnError>): RequestResult<GetManifestResponses, GetManifestErrors, ThrowOnError> => (options.client ?? client).get<GetManifestResponses, GetManifestErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -283,7 +299,7 @@ export const registerUser = <ThrowOnError extends boolean = false>(options: Opti
 /**
  * List operator tasks
  *
- * Unknown query parameters are ignored.
+ * Lists the tasks for people, newest first, open and ended ones. Use `status=open` for those that nobody works on yet. Unknown query parameters are ignored.
  */
 export const listOperatorTasks = <ThrowOnError extends boolean = false>(options?: Options<ListOperatorTasksData, ThrowOnError>): RequestResult<ListOperatorTasksResponses, ListOperatorTasksErrors, ThrowOnError> => (options?.client ?? client).get<ListOperatorTasksResponses, ListOperatorTasksErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -293,6 +309,8 @@ export const listOperatorTasks = <ThrowOnError extends boolean = false>(options?
 
 /**
  * Get an operator task
+ *
+ * Answers one task, open or ended. Use it to see who works on it, until when, and how it ended.
  */
 export const getOperatorTask = <ThrowOnError extends boolean = false>(options: Options<GetOperatorTaskData, ThrowOnError>): RequestResult<GetOperatorTaskResponses, GetOperatorTaskErrors, ThrowOnError> => (options.client ?? client).get<GetOperatorTaskResponses, GetOperatorTaskErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -348,7 +366,7 @@ export const completeOperatorTask = <ThrowOnError extends boolean = false>(optio
 /**
  * List providers
  *
- * Unknown query parameters are ignored.
+ * Lists the providers in the caller's reach, newest first: declared ones, and those that were only seen in traffic (`discovered`). Deleted providers are listed with `status=deleted` only. Unknown query parameters are ignored.
  */
 export const listProviders = <ThrowOnError extends boolean = false>(options?: Options<ListProvidersData, ThrowOnError>): RequestResult<ListProvidersResponses, ListProvidersErrors, ThrowOnError> => (options?.client ?? client).get<ListProvidersResponses, ListProvidersErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -358,6 +376,8 @@ export const listProviders = <ThrowOnError extends boolean = false>(options?: Op
 
 /**
  * Declare a provider
+ *
+ * Declares something that agents may call. Traffic to the host of its `baseUrl` counts as traffic of this provider. Its name must be free in its tenant and sub-tenant (409).
  */
 export const createProvider = <ThrowOnError extends boolean = false>(options: Options<CreateProviderData, ThrowOnError>): RequestResult<CreateProviderResponses, CreateProviderErrors, ThrowOnError> => (options.client ?? client).post<CreateProviderResponses, CreateProviderErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -382,6 +402,8 @@ export const deleteProvider = <ThrowOnError extends boolean = false>(options: Op
 
 /**
  * Get a provider
+ *
+ * Answers one provider. A provider that is deleted or out of the caller's reach is 404.
  */
 export const getProvider = <ThrowOnError extends boolean = false>(options: Options<GetProviderData, ThrowOnError>): RequestResult<GetProviderResponses, GetProviderErrors, ThrowOnError> => (options.client ?? client).get<GetProviderResponses, GetProviderErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -392,7 +414,7 @@ export const getProvider = <ThrowOnError extends boolean = false>(options: Optio
 /**
  * Update a provider
  *
- * Unknown query parameters are ignored.
+ * Changes the fields that the body names, and keeps the others. `status: active` adopts a provider that was discovered in traffic. A new `baseUrl` may detach the credential, as the field says. Unknown query parameters are ignored.
  */
 export const updateProvider = <ThrowOnError extends boolean = false>(options: Options<UpdateProviderData, ThrowOnError>): RequestResult<UpdateProviderResponses, UpdateProviderErrors, ThrowOnError> => (options.client ?? client).put<UpdateProviderResponses, UpdateProviderErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -433,7 +455,7 @@ export const putProviderCredential = <ThrowOnError extends boolean = false>(opti
 /**
  * Get the inventory of a provider
  *
- * Unknown query parameters are ignored.
+ * Lists what the provider offers, one page at a time, as it was synced or declared. `syncedAt` says when the last sync was. Unknown query parameters are ignored.
  */
 export const getProviderInventory = <ThrowOnError extends boolean = false>(options: Options<GetProviderInventoryData, ThrowOnError>): RequestResult<GetProviderInventoryResponses, GetProviderInventoryErrors, ThrowOnError> => (options.client ?? client).get<GetProviderInventoryResponses, GetProviderInventoryErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -443,6 +465,8 @@ export const getProviderInventory = <ThrowOnError extends boolean = false>(optio
 
 /**
  * Declare an inventory item
+ *
+ * Declares a model, tool or other item of the provider, without a sync. Use it where the provider cannot be synced. The provider may have one item of each kind and name (409).
  */
 export const createInventoryItem = <ThrowOnError extends boolean = false>(options: Options<CreateInventoryItemData, ThrowOnError>): RequestResult<CreateInventoryItemResponses, CreateInventoryItemErrors, ThrowOnError> => (options.client ?? client).post<CreateInventoryItemResponses, CreateInventoryItemErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -467,6 +491,8 @@ export const deleteInventoryItem = <ThrowOnError extends boolean = false>(option
 
 /**
  * Update an inventory item
+ *
+ * Changes the fields that the body names, and keeps the others. Blocking an item revokes the active sessions that grant it.
  */
 export const updateInventoryItem = <ThrowOnError extends boolean = false>(options: Options<UpdateInventoryItemData, ThrowOnError>): RequestResult<UpdateInventoryItemResponses, UpdateInventoryItemErrors, ThrowOnError> => (options.client ?? client).put<UpdateInventoryItemResponses, UpdateInventoryItemErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -491,6 +517,8 @@ export const listProviderRuntimeObservations = <ThrowOnError extends boolean = f
 
 /**
  * List the recommendations for a provider
+ *
+ * Lists the recommendations for one provider, newest first: open, applied, dismissed and superseded ones. Read it before you apply them, to see what would change.
  */
 export const listProviderRecommendations = <ThrowOnError extends boolean = false>(options: Options<ListProviderRecommendationsData, ThrowOnError>): RequestResult<ListProviderRecommendationsResponses, ListProviderRecommendationsErrors, ThrowOnError> => (options.client ?? client).get<ListProviderRecommendationsResponses, ListProviderRecommendationsErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -552,6 +580,8 @@ export const undoRecommendation = <ThrowOnError extends boolean = false>(options
 
 /**
  * List runtime observations
+ *
+ * Lists what agents were seen to use, at all providers in the caller's reach, newest first by when it was first received. Use `unknown=true&status=open` for what nobody has declared or reviewed.
  */
 export const listRuntimeObservations = <ThrowOnError extends boolean = false>(options?: Options<ListRuntimeObservationsData, ThrowOnError>): RequestResult<ListRuntimeObservationsResponses, ListRuntimeObservationsErrors, ThrowOnError> => (options?.client ?? client).get<ListRuntimeObservationsResponses, ListRuntimeObservationsErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -561,6 +591,8 @@ export const listRuntimeObservations = <ThrowOnError extends boolean = false>(op
 
 /**
  * Update a runtime observation
+ *
+ * Takes a decision back (`open`), marks the observation as dealt with elsewhere (`resolved`), or changes the note of its review. To decide on it, review it instead.
  */
 export const updateRuntimeObservation = <ThrowOnError extends boolean = false>(options: Options<UpdateRuntimeObservationData, ThrowOnError>): RequestResult<UpdateRuntimeObservationResponses, UpdateRuntimeObservationErrors, ThrowOnError> => (options.client ?? client).put<UpdateRuntimeObservationResponses, UpdateRuntimeObservationErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -605,7 +637,7 @@ export const createServiceAccount = <ThrowOnError extends boolean = false>(optio
 /**
  * Search service accounts
  *
- * Unknown query parameters are ignored.
+ * Finds accounts by id, name, text, status, metadata or time, newest first. An account must meet all conditions. An empty body finds every account in the caller's reach that is not deleted. Unknown query parameters are ignored.
  */
 export const searchServiceAccounts = <ThrowOnError extends boolean = false>(options?: Options<SearchServiceAccountsData, ThrowOnError>): RequestResult<SearchServiceAccountsResponses, SearchServiceAccountsErrors, ThrowOnError> => (options?.client ?? client).post<SearchServiceAccountsResponses, SearchServiceAccountsErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -630,6 +662,8 @@ export const deleteServiceAccount = <ThrowOnError extends boolean = false>(optio
 
 /**
  * Get a service account
+ *
+ * Answers one account. If accounts in several tenants have this id, name the tenant with `tenant_id`; otherwise the answer is 409. An account that is deleted or out of the caller's reach is 404.
  */
 export const getServiceAccount = <ThrowOnError extends boolean = false>(options: Options<GetServiceAccountData, ThrowOnError>): RequestResult<GetServiceAccountResponses, GetServiceAccountErrors, ThrowOnError> => (options.client ?? client).get<GetServiceAccountResponses, GetServiceAccountErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -640,7 +674,7 @@ export const getServiceAccount = <ThrowOnError extends boolean = false>(options:
 /**
  * Update a service account
  *
- * Unknown query parameters are ignored.
+ * Changes the display name, description or metadata, and keeps the fields that the body leaves out. Disabling and enabling an account are operations of their own. Unknown query parameters are ignored.
  */
 export const updateServiceAccount = <ThrowOnError extends boolean = false>(options: Options<UpdateServiceAccountData, ThrowOnError>): RequestResult<UpdateServiceAccountResponses, UpdateServiceAccountErrors, ThrowOnError> => (options.client ?? client).put<UpdateServiceAccountResponses, UpdateServiceAccountErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -655,7 +689,7 @@ export const updateServiceAccount = <ThrowOnError extends boolean = false>(optio
 /**
  * Disable a service account
  *
- * Its keys stop working and its sessions end at once. Again: nothing changes.
+ * Stops the account's keys and ends its sessions at once. Idempotent: repeating the call changes nothing.
  */
 export const disableServiceAccount = <ThrowOnError extends boolean = false>(options: Options<DisableServiceAccountData, ThrowOnError>): RequestResult<DisableServiceAccountResponses, DisableServiceAccountErrors, ThrowOnError> => (options.client ?? client).post<DisableServiceAccountResponses, DisableServiceAccountErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -666,7 +700,7 @@ export const disableServiceAccount = <ThrowOnError extends boolean = false>(opti
 /**
  * Enable a service account
  *
- * Its keys work again; sessions that ended stay ended. Again: nothing changes.
+ * Lets the account's keys work again. Sessions that ended stay ended. Idempotent: repeating the call changes nothing.
  */
 export const enableServiceAccount = <ThrowOnError extends boolean = false>(options: Options<EnableServiceAccountData, ThrowOnError>): RequestResult<EnableServiceAccountResponses, EnableServiceAccountErrors, ThrowOnError> => (options.client ?? client).post<EnableServiceAccountResponses, EnableServiceAccountErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -676,6 +710,8 @@ export const enableServiceAccount = <ThrowOnError extends boolean = false>(optio
 
 /**
  * List the API keys of an account
+ *
+ * Lists the keys of one account, newest first, also expired and revoked ones. It answers metadata only: a key itself is shown once, when it is created.
  */
 export const listServiceAccountKeys = <ThrowOnError extends boolean = false>(options: Options<ListServiceAccountKeysData, ThrowOnError>): RequestResult<ListServiceAccountKeysResponses, ListServiceAccountKeysErrors, ThrowOnError> => (options.client ?? client).get<ListServiceAccountKeysResponses, ListServiceAccountKeysErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -685,6 +721,8 @@ export const listServiceAccountKeys = <ThrowOnError extends boolean = false>(opt
 
 /**
  * Create an API key
+ *
+ * Creates an API key for the account. Only this answer holds the key: store it at once. The key can hold no scope that the caller does not hold (403), and the account must be active (409).
  */
 export const createServiceAccountKey = <ThrowOnError extends boolean = false>(options: Options<CreateServiceAccountKeyData, ThrowOnError>): RequestResult<CreateServiceAccountKeyResponses, CreateServiceAccountKeyErrors, ThrowOnError> => (options.client ?? client).post<CreateServiceAccountKeyResponses, CreateServiceAccountKeyErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -724,6 +762,8 @@ export const rotateServiceAccountKey = <ThrowOnError extends boolean = false>(op
 
 /**
  * List tenants
+ *
+ * Lists the tenants in the caller's reach, newest first. Platform administrators see all tenants.
  */
 export const listTenants = <ThrowOnError extends boolean = false>(options?: Options<ListTenantsData, ThrowOnError>): RequestResult<ListTenantsResponses, ListTenantsErrors, ThrowOnError> => (options?.client ?? client).get<ListTenantsResponses, ListTenantsErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -734,7 +774,7 @@ export const listTenants = <ThrowOnError extends boolean = false>(options?: Opti
 /**
  * Create a tenant
  *
- * Platform administrators only.
+ * Creates a tenant that has no members yet. Only platform administrators may do this. An id that is taken, in any case, is 409.
  */
 export const createTenant = <ThrowOnError extends boolean = false>(options?: Options<CreateTenantData, ThrowOnError>): RequestResult<CreateTenantResponses, CreateTenantErrors, ThrowOnError> => (options?.client ?? client).post<CreateTenantResponses, CreateTenantErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -748,6 +788,8 @@ export const createTenant = <ThrowOnError extends boolean = false>(options?: Opt
 
 /**
  * Get a tenant
+ *
+ * Answers one tenant, with its settings and the ids of its sub-tenants in the caller's reach. A tenant out of reach is 404.
  */
 export const getTenant = <ThrowOnError extends boolean = false>(options: Options<GetTenantData, ThrowOnError>): RequestResult<GetTenantResponses, GetTenantErrors, ThrowOnError> => (options.client ?? client).get<GetTenantResponses, GetTenantErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -758,7 +800,7 @@ export const getTenant = <ThrowOnError extends boolean = false>(options: Options
 /**
  * Update a tenant
  *
- * Needs the scope for the whole tenant.
+ * Changes the display name or the settings, and keeps what the body leaves out. The caller needs the scope for the whole tenant, not for a sub-tenant of it.
  */
 export const updateTenant = <ThrowOnError extends boolean = false>(options: Options<UpdateTenantData, ThrowOnError>): RequestResult<UpdateTenantResponses, UpdateTenantErrors, ThrowOnError> => (options.client ?? client).put<UpdateTenantResponses, UpdateTenantErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -772,6 +814,8 @@ export const updateTenant = <ThrowOnError extends boolean = false>(options: Opti
 
 /**
  * List the members of a tenant
+ *
+ * Lists the members of a tenant and of its sub-tenants, newest first. Invitations that were not accepted yet are listed as `pending`.
  */
 export const listMemberships = <ThrowOnError extends boolean = false>(options: Options<ListMembershipsData, ThrowOnError>): RequestResult<ListMembershipsResponses, ListMembershipsErrors, ThrowOnError> => (options.client ?? client).get<ListMembershipsResponses, ListMembershipsErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -807,6 +851,8 @@ export const deleteMembership = <ThrowOnError extends boolean = false>(options: 
 
 /**
  * Change a member's role
+ *
+ * Gives the member another role. The caller cannot give a role that exceeds their own (403), and a tenant keeps at least one owner (409).
  */
 export const updateMembership = <ThrowOnError extends boolean = false>(options: Options<UpdateMembershipData, ThrowOnError>): RequestResult<UpdateMembershipResponses, UpdateMembershipErrors, ThrowOnError> => (options.client ?? client).put<UpdateMembershipResponses, UpdateMembershipErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -820,6 +866,8 @@ export const updateMembership = <ThrowOnError extends boolean = false>(options: 
 
 /**
  * List traces
+ *
+ * Lists traces, newest first: for each its root span, service, times and counts. Use it to find the trace whose spans you want to read.
  */
 export const listTraces = <ThrowOnError extends boolean = false>(options?: Options<ListTracesData, ThrowOnError>): RequestResult<ListTracesResponses, ListTracesErrors, ThrowOnError> => (options?.client ?? client).get<ListTracesResponses, ListTracesErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -889,7 +937,7 @@ export const getUser = <ThrowOnError extends boolean = false>(options: Options<G
 /**
  * Disable a user
  *
- * Their sessions end at once. Needs reach of all memberships that they accepted. Again: nothing changes.
+ * Ends the user's sessions at once and refuses their further calls. The caller must reach all memberships that the user has accepted. Idempotent: repeating the call changes nothing.
  */
 export const disableUser = <ThrowOnError extends boolean = false>(options: Options<DisableUserData, ThrowOnError>): RequestResult<DisableUserResponses, DisableUserErrors, ThrowOnError> => (options.client ?? client).post<DisableUserResponses, DisableUserErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -900,7 +948,7 @@ export const disableUser = <ThrowOnError extends boolean = false>(options: Optio
 /**
  * Enable a user
  *
- * Again: nothing changes.
+ * Lets a disabled user work again, with the memberships that they had. Idempotent: repeating the call changes nothing.
  */
 export const enableUser = <ThrowOnError extends boolean = false>(options: Options<EnableUserData, ThrowOnError>): RequestResult<EnableUserResponses, EnableUserErrors, ThrowOnError> => (options.client ?? client).post<EnableUserResponses, EnableUserErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],

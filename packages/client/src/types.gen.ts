@@ -64,11 +64,11 @@ export type SearchCredentialsInput = {
      */
     createdBefore?: string | null;
     /**
-     * How many at the most: 1 to 100.
+     * The largest number of records to answer: 1 to 100.
      */
     limit?: number;
     /**
-     * The `nextCursor` of the page before, with the same filters. Opaque.
+     * The `nextCursor` of the page before. Send the same filters with it. Opaque.
      */
     cursor?: string | null;
 };
@@ -137,9 +137,14 @@ export type CreateGatewaySessionInput = {
      * Only these of the gateway's providers; all, where left out. A session grants at most 10,000 items: beyond it, 422.
      */
     providerIds?: Array<string> | null;
-    metadata?: {
-        [key: string]: unknown;
-    } | null;
+    metadata?: Metadata | null;
+};
+
+/**
+ * A free JSON object, at most 16 KiB when serialised. A set value replaces it whole.
+ */
+export type Metadata = {
+    [key: string]: unknown;
 };
 
 export type IntrospectGatewaySessionInput = {
@@ -187,20 +192,7 @@ export type ManifestSpecInput = {
      * What it uses. While the manifest is active, observations of these are not unknown.
      */
     declares?: Array<DeclarationInput>;
-    /**
-     * Where people meet the agents.
-     */
-    channel?: {
-        /**
-         * Such as `slack`, `email` or `web`.
-         */
-        type: string;
-        /**
-         * Where it is: a URL, a room, a mailbox.
-         */
-        address?: string;
-        [key: string]: unknown | string | string | undefined;
-    };
+    channel?: ManifestChannel;
     /**
      * What sessions may use, of what the providers' inventories offer: whatever one of the entries covers. Where left out, all of it; where empty, nothing.
      */
@@ -224,6 +216,21 @@ export type DeclarationInput = {
 };
 
 export type InventoryKind = 'model' | 'tool' | 'resource' | 'prompt' | 'agent' | 'channel';
+
+/**
+ * Where people meet the agents.
+ */
+export type ManifestChannel = {
+    /**
+     * Such as `slack`, `email` or `web`.
+     */
+    type: string;
+    /**
+     * Where it is: a URL, a room, a mailbox.
+     */
+    address?: string;
+    [key: string]: unknown | string | string | undefined;
+};
 
 /**
  * A part of what a provider offers.
@@ -268,9 +275,7 @@ export type UpdateProfileInput = {
      * Users only. Accepted terms cannot be taken back, only accepted anew.
      */
     terms?: TermsInput;
-    metadata?: {
-        [key: string]: unknown;
-    } | null;
+    metadata?: Metadata | null;
 };
 
 export type MarketingConsentInput = {
@@ -285,14 +290,16 @@ export type TermsInput = {
 };
 
 export type CreateOrganizationInput = {
-    organization: {
-        displayName: string;
-        /**
-         * The new tenant's. Made where it is left out.
-         */
-        id?: string | null;
-    };
+    organization: OrganizationInput;
     settings?: TenantSettingsInput;
+};
+
+export type OrganizationInput = {
+    displayName: string;
+    /**
+     * The id of the new tenant. Generated if left out.
+     */
+    id?: string | null;
 };
 
 /**
@@ -307,25 +314,25 @@ export type TenantSettingsInput = {
  * Passwords are never accepted: the identity provider handles credentials.
  */
 export type RegisterInput = {
-    user: {
-        /**
-         * Matched without regard to case.
-         */
-        email: string;
-        displayName?: string | null;
-        /**
-         * Terms that are not mentioned are not accepted.
-         */
-        terms?: TermsInput | null;
-        marketingConsent?: MarketingConsentInput | null;
-    };
+    user: RegistrationUserInput;
     /**
      * Where the registration came from, such as `saas_registration`.
      */
     source?: string | null;
-    metadata?: {
-        [key: string]: unknown;
-    } | null;
+    metadata?: Metadata | null;
+};
+
+export type RegistrationUserInput = {
+    /**
+     * Matched without regard to case.
+     */
+    email: string;
+    displayName?: string | null;
+    /**
+     * Terms that are not mentioned are not accepted.
+     */
+    terms?: TermsInput | null;
+    marketingConsent?: MarketingConsentInput | null;
 };
 
 /**
@@ -377,9 +384,7 @@ export type CreateProviderInput = {
     baseUrl?: string | null;
     status?: 'active' | 'disabled';
     syncIntervalSeconds?: number | null;
-    metadata?: {
-        [key: string]: unknown;
-    } | null;
+    metadata?: Metadata | null;
     /**
      * The tenant of the record. Where it is left out: the caller's one tenant; a caller who has several must name one.
      */
@@ -407,9 +412,7 @@ export type UpdateProviderInput = {
      */
     status?: 'active' | 'disabled';
     syncIntervalSeconds?: number | null;
-    metadata?: {
-        [key: string]: unknown;
-    } | null;
+    metadata?: Metadata | null;
 };
 
 export type PutProviderCredentialInput = {
@@ -448,9 +451,7 @@ export type CreateInventoryItemInput = {
     description?: string | null;
     status?: 'available' | 'retired' | 'blocked';
     schemaDigest?: string | null;
-    attributes?: {
-        [key: string]: unknown;
-    } | null;
+    attributes?: Metadata | null;
 };
 
 /**
@@ -460,9 +461,7 @@ export type UpdateInventoryItemInput = {
     title?: string | null;
     description?: string | null;
     status?: 'available' | 'retired' | 'blocked';
-    attributes?: {
-        [key: string]: unknown;
-    } | null;
+    attributes?: Metadata | null;
 };
 
 export type RecommendationStatus = 'open' | 'applied' | 'dismissed' | 'superseded';
@@ -531,9 +530,7 @@ export type CreateServiceAccountInput = {
     subTenantId?: string | null;
     description?: string | null;
     status?: 'active' | 'disabled';
-    metadata?: {
-        [key: string]: unknown;
-    } | null;
+    metadata?: Metadata | null;
     /**
      * Only platform administrators may set it: keys of such an account count in every tenant.
      */
@@ -568,9 +565,7 @@ export type SearchServiceAccountsInput = {
     /**
      * Only accounts whose metadata has these top-level values, at most 20.
      */
-    metadata?: {
-        [key: string]: unknown;
-    } | null;
+    metadata?: Metadata | null;
     /**
      * Only accounts made after this time.
      */
@@ -580,11 +575,11 @@ export type SearchServiceAccountsInput = {
      */
     createdBefore?: string | null;
     /**
-     * How many at the most: 1 to 100.
+     * The largest number of records to answer: 1 to 100.
      */
     limit?: number;
     /**
-     * The `nextCursor` of the page before, with the same filters. Opaque.
+     * The `nextCursor` of the page before. Send the same filters with it. Opaque.
      */
     cursor?: string | null;
 };
@@ -600,9 +595,7 @@ export type ServiceAccountStatus = 'active' | 'disabled' | 'deleted';
 export type UpdateServiceAccountInput = {
     displayName?: string | null;
     description?: string | null;
-    metadata?: {
-        [key: string]: unknown;
-    } | null;
+    metadata?: Metadata | null;
 };
 
 export type CreateKeyInput = {
@@ -711,17 +704,7 @@ export type AuditEvent = {
      * The sub-tenant that the record belongs to; null where it belongs to the tenant as a whole.
      */
     subTenantId: string | null;
-    /**
-     * Who did it. `anonymous` registers; `system` is the service itself.
-     */
-    actor: {
-        type: 'service_account' | 'user' | 'anonymous' | 'system';
-        id: string | null;
-        /**
-         * A service account's own tenant: its id is unique there only.
-         */
-        tenantId: string | null;
-    };
+    actor: AuditActor;
     /**
      * How the actor proved who they are.
      */
@@ -734,10 +717,7 @@ export type AuditEvent = {
      * The operationId.
      */
     operation: string;
-    target: {
-        type: string;
-        id: string;
-    } | null;
+    target: AuditTarget | null;
     outcome: AuditOutcome;
     /**
      * The `code` of a refusal.
@@ -752,15 +732,37 @@ export type AuditEvent = {
      */
     count: number;
     requestId: string;
-    /**
-     * RFC 3339, UTC, milliseconds.
-     */
-    createdAt: string;
+    createdAt: Timestamp;
     /**
      * The same: events do not change.
      */
-    updatedAt: string;
+    updatedAt: Timestamp;
 };
+
+/**
+ * Who did it. `anonymous` registers; `system` is the service itself.
+ */
+export type AuditActor = {
+    type: 'service_account' | 'user' | 'anonymous' | 'system';
+    id: string | null;
+    /**
+     * A service account's own tenant: its id is unique there only.
+     */
+    tenantId: string | null;
+};
+
+/**
+ * The record that it was done to.
+ */
+export type AuditTarget = {
+    type: string;
+    id: string;
+};
+
+/**
+ * RFC 3339, UTC, milliseconds.
+ */
+export type Timestamp = string;
 
 /**
  * A refusal, as RFC 9457 describes it.
@@ -851,7 +853,7 @@ export type AuditVerification = {
     /**
      * When that head was signed, in whole seconds, as it says itself (`iat`). Null where there is none, or what stands there is no head.
      */
-    sealedAt: string | null;
+    sealedAt: Timestamp | null;
     /**
      * Events that wait to be sealed, usually for less than a second; counted up to 10,000.
      */
@@ -945,16 +947,16 @@ export type Credential = {
      */
     scopes: Array<Scope>;
     status: CredentialStatus;
-    expiresAt: string | null;
+    expiresAt: Timestamp | null;
     /**
      * To the minute.
      */
-    lastUsedAt: string | null;
+    lastUsedAt: Timestamp | null;
     /**
      * `user:<id>` or `service_account:<tenant>/<id>`; null where the service made it.
      */
     createdBy: string | null;
-    revokedAt: string | null;
+    revokedAt: Timestamp | null;
     /**
      * How many keys this one followed.
      */
@@ -967,14 +969,8 @@ export type Credential = {
      * The request header that a provider's secret goes in. null for other kinds.
      */
     header: string | null;
-    /**
-     * RFC 3339, UTC, milliseconds.
-     */
-    createdAt: string;
-    /**
-     * RFC 3339, UTC, milliseconds.
-     */
-    updatedAt: string;
+    createdAt: Timestamp;
+    updatedAt: Timestamp;
 };
 
 /**
@@ -1020,14 +1016,8 @@ export type Gateway = {
      * How long its sessions last, unless they ask for less; never more.
      */
     sessionTtlSeconds: number;
-    /**
-     * RFC 3339, UTC, milliseconds.
-     */
-    createdAt: string;
-    /**
-     * RFC 3339, UTC, milliseconds.
-     */
-    updatedAt: string;
+    createdAt: Timestamp;
+    updatedAt: Timestamp;
 };
 
 /**
@@ -1064,35 +1054,18 @@ export type GatewaySession = {
      */
     actor: string | null;
     status: GatewaySessionStatus;
-    /**
-     * RFC 3339, UTC, milliseconds.
-     */
-    issuedAt: string;
-    /**
-     * RFC 3339, UTC, milliseconds.
-     */
-    expiresAt: string;
-    revokedAt: string | null;
+    issuedAt: Timestamp;
+    expiresAt: Timestamp;
+    revokedAt: Timestamp | null;
     /**
      * Why it was revoked. gateway_ended: the gateway was disabled or deleted. principal_ended: its subject, or who opened it, lost access. item_blocked: something that it grants was blocked. Null for a session that is not revoked.
      */
     revokedReason: 'revoked' | 'gateway_ended' | 'principal_ended' | 'item_blocked' | null;
     gatewayUrl: string | null;
     grants: Array<Grant>;
-    /**
-     * A free JSON object, at most 16 KiB when serialised. A set value replaces it whole.
-     */
-    metadata: {
-        [key: string]: unknown;
-    };
-    /**
-     * RFC 3339, UTC, milliseconds.
-     */
-    createdAt: string;
-    /**
-     * RFC 3339, UTC, milliseconds.
-     */
-    updatedAt: string;
+    metadata: Metadata;
+    createdAt: Timestamp;
+    updatedAt: Timestamp;
 };
 
 /**
@@ -1101,10 +1074,12 @@ export type GatewaySession = {
 export type Grant = {
     providerId: string;
     providerName: string;
-    items: Array<{
-        kind: InventoryKind;
-        name: string;
-    }>;
+    items: Array<GrantedItem>;
+};
+
+export type GrantedItem = {
+    kind: InventoryKind;
+    name: string;
 };
 
 /**
@@ -1130,35 +1105,18 @@ export type CreatedGatewaySession = {
      */
     actor: string | null;
     status: GatewaySessionStatus;
-    /**
-     * RFC 3339, UTC, milliseconds.
-     */
-    issuedAt: string;
-    /**
-     * RFC 3339, UTC, milliseconds.
-     */
-    expiresAt: string;
-    revokedAt: string | null;
+    issuedAt: Timestamp;
+    expiresAt: Timestamp;
+    revokedAt: Timestamp | null;
     /**
      * Why it was revoked. gateway_ended: the gateway was disabled or deleted. principal_ended: its subject, or who opened it, lost access. item_blocked: something that it grants was blocked. Null for a session that is not revoked.
      */
     revokedReason: 'revoked' | 'gateway_ended' | 'principal_ended' | 'item_blocked' | null;
     gatewayUrl: string | null;
     grants: Array<Grant>;
-    /**
-     * A free JSON object, at most 16 KiB when serialised. A set value replaces it whole.
-     */
-    metadata: {
-        [key: string]: unknown;
-    };
-    /**
-     * RFC 3339, UTC, milliseconds.
-     */
-    createdAt: string;
-    /**
-     * RFC 3339, UTC, milliseconds.
-     */
-    updatedAt: string;
+    metadata: Metadata;
+    createdAt: Timestamp;
+    updatedAt: Timestamp;
     /**
      * A JWT (ES256, typ `qm-session+jwt`, aud the gateway) that gateways verify offline. Shown this once.
      */
@@ -1209,26 +1167,23 @@ export type ActiveGatewaySession = {
     tenant_id: string;
     sub_tenant_id?: string;
     /**
-     * Who opened the session for the subject, where that was somebody else (RFC 8693).
+     * Who opened the session for the subject, if that was somebody else (RFC 8693).
      */
-    act?: {
-        /**
-         * `user:<id>` or `service_account:<tenant>/<id>`.
-         */
-        sub: string;
-    };
+    act?: TokenActor;
     gateway_id: string;
     session_id: string;
     /**
      * What the session was granted and is allowed still: never more than its token says.
      */
     grants: Array<Grant>;
+    metadata: Metadata;
+};
+
+export type TokenActor = {
     /**
-     * A free JSON object, at most 16 KiB when serialised. A set value replaces it whole.
+     * `user:<id>` or `service_account:<tenant>/<id>`.
      */
-    metadata: {
-        [key: string]: unknown;
-    };
+    sub: string;
 };
 
 /**
@@ -1271,14 +1226,8 @@ export type Manifest = {
      * `user:<id>` or `service_account:<tenant>/<id>`.
      */
     createdBy: string;
-    /**
-     * RFC 3339, UTC, milliseconds.
-     */
-    createdAt: string;
-    /**
-     * RFC 3339, UTC, milliseconds.
-     */
-    updatedAt: string;
+    createdAt: Timestamp;
+    updatedAt: Timestamp;
 };
 
 /**
@@ -1346,15 +1295,9 @@ export type Membership = {
     email: string;
     role: Role;
     status: MembershipStatus;
-    acceptedAt: string | null;
-    /**
-     * RFC 3339, UTC, milliseconds.
-     */
-    createdAt: string;
-    /**
-     * RFC 3339, UTC, milliseconds.
-     */
-    updatedAt: string;
+    acceptedAt: Timestamp | null;
+    createdAt: Timestamp;
+    updatedAt: Timestamp;
 };
 
 export type Profile = User | ServiceAccount;
@@ -1371,23 +1314,8 @@ export type User = {
     displayName: string | null;
     status: UserStatus;
     platformAdministrator: boolean;
-    terms: {
-        termsVersion: string | null;
-        privacyVersion: string | null;
-        /**
-         * What a registration says counts from the first sign-in, which proves the email; before that: false.
-         */
-        accepted: boolean;
-        acceptedAt: string | null;
-    };
-    marketingConsent: {
-        /**
-         * What a registration says counts from the first sign-in; before that: false.
-         */
-        optedIn: boolean;
-        consentVersion: string | null;
-        changedAt: string | null;
-    };
+    terms: UserTerms;
+    marketingConsent: UserMarketingConsent;
     /**
      * Where the registration came from; `invitation` for invited users.
      */
@@ -1395,38 +1323,48 @@ export type User = {
     /**
      * Those in the caller's reach; all of them to the user, who is shown here what waits to be accepted: the hundred that were offered last.
      */
-    memberships: Array<{
-        /**
-         * The tenant that the record belongs to.
-         */
-        tenantId: string;
-        /**
-         * The sub-tenant that the record belongs to; null where it belongs to the tenant as a whole.
-         */
-        subTenantId: string | null;
-        role: Role;
-        status: MembershipStatus;
-    }>;
+    memberships: Array<UserMembership>;
     locale: string | null;
     timeZone: string | null;
-    /**
-     * A free JSON object, at most 16 KiB when serialised. A set value replaces it whole.
-     */
-    metadata: {
-        [key: string]: unknown;
-    };
+    metadata: Metadata;
     /**
      * To the minute.
      */
-    lastSeenAt: string | null;
+    lastSeenAt: Timestamp | null;
+    createdAt: Timestamp;
+    updatedAt: Timestamp;
+};
+
+export type UserTerms = {
+    termsVersion: string | null;
+    privacyVersion: string | null;
     /**
-     * RFC 3339, UTC, milliseconds.
+     * What a registration says counts from the first sign-in, which proves the email; before that: false.
      */
-    createdAt: string;
+    accepted: boolean;
+    acceptedAt: Timestamp | null;
+};
+
+export type UserMarketingConsent = {
     /**
-     * RFC 3339, UTC, milliseconds.
+     * What a registration says counts from the first sign-in; before that: false.
      */
-    updatedAt: string;
+    optedIn: boolean;
+    consentVersion: string | null;
+    changedAt: Timestamp | null;
+};
+
+export type UserMembership = {
+    /**
+     * The tenant that the record belongs to.
+     */
+    tenantId: string;
+    /**
+     * The sub-tenant that the record belongs to; null where it belongs to the tenant as a whole.
+     */
+    subTenantId: string | null;
+    role: Role;
+    status: MembershipStatus;
 };
 
 /**
@@ -1456,16 +1394,11 @@ export type ServiceAccount = {
      * Whether its keys count in every tenant.
      */
     platformAdministrator: boolean;
-    /**
-     * A free JSON object, at most 16 KiB when serialised. A set value replaces it whole.
-     */
-    metadata: {
-        [key: string]: unknown;
-    };
+    metadata: Metadata;
     /**
      * When one of its keys was last used, to the minute.
      */
-    lastUsedAt: string | null;
+    lastUsedAt: Timestamp | null;
     /**
      * All its keys, ended ones included.
      */
@@ -1477,15 +1410,9 @@ export type ServiceAccount = {
     /**
      * When the first of its working keys expires.
      */
-    soonestKeyExpiryAt: string | null;
-    /**
-     * RFC 3339, UTC, milliseconds.
-     */
-    createdAt: string;
-    /**
-     * RFC 3339, UTC, milliseconds.
-     */
-    updatedAt: string;
+    soonestKeyExpiryAt: Timestamp | null;
+    createdAt: Timestamp;
+    updatedAt: Timestamp;
 };
 
 /**
@@ -1510,14 +1437,8 @@ export type Tenant = {
      * Its sub-tenants in the caller's reach, the first thousand.
      */
     subTenantIds: Array<string>;
-    /**
-     * RFC 3339, UTC, milliseconds.
-     */
-    createdAt: string;
-    /**
-     * RFC 3339, UTC, milliseconds.
-     */
-    updatedAt: string;
+    createdAt: Timestamp;
+    updatedAt: Timestamp;
 };
 
 export type TenantSettings = {
@@ -1532,27 +1453,30 @@ export type TenantSettings = {
 };
 
 export type Registration = {
-    user: {
-        id: string;
-        email: string;
-        displayName: string | null;
-    };
-    registration: {
-        /**
-         * What is still missing: the terms, or a first sign-in.
-         */
-        status: 'pending_terms' | 'pending_identity';
-        /**
-         * RFC 3339, UTC, milliseconds.
-         */
-        receivedAt: string;
-    };
+    user: RegisteredUser;
+    registration: RegistrationProgress;
     /**
-     * Where to sign in; null where no identity provider is configured.
+     * Where to sign in. Null if no identity provider is configured.
      */
-    signIn: {
-        issuer: string;
-    } | null;
+    signIn: SignIn | null;
+};
+
+export type RegisteredUser = {
+    id: string;
+    email: string;
+    displayName: string | null;
+};
+
+export type RegistrationProgress = {
+    /**
+     * What is still missing: the terms, or a first sign-in.
+     */
+    status: 'pending_terms' | 'pending_identity';
+    receivedAt: Timestamp;
+};
+
+export type SignIn = {
+    issuer: string;
 };
 
 /**
@@ -1582,47 +1506,48 @@ export type OperatorTask = {
     kind: OperatorTaskKind;
     status: OperatorTaskStatus;
     title: string;
-    /**
-     * What it is about. One open task for each subject and kind.
-     */
-    subject: {
-        type: 'runtime_observation' | 'provider' | 'credential' | 'tenant';
-        id: string;
-    };
+    subject: TaskSubject;
     /**
      * Who has it, or ended it: `user:<id>` or `service_account:<tenant>/<id>`. Of a task that ended because its subject needed it no more, who had it.
      */
     assignee: string | null;
     priority: 'low' | 'normal' | 'high';
-    dueAt: string | null;
+    dueAt: Timestamp | null;
     /**
      * Until when a claim, or a run, holds; then anybody may take it.
      */
-    leaseExpiresAt: string | null;
+    leaseExpiresAt: Timestamp | null;
     attempts: number;
     lastError: string | null;
     /**
      * How far a running task is.
      */
-    progress: {
-        phase: string;
-        done: number;
-        total: number | null;
-    } | null;
+    progress: TaskProgress | null;
     /**
      * What completing it decided. Null where it ended otherwise: it was cancelled, or its subject needed it no more.
      */
     outcome: TaskOutcome | null;
     note: string | null;
-    completedAt: string | null;
-    /**
-     * RFC 3339, UTC, milliseconds.
-     */
-    createdAt: string;
-    /**
-     * RFC 3339, UTC, milliseconds.
-     */
-    updatedAt: string;
+    completedAt: Timestamp | null;
+    createdAt: Timestamp;
+    updatedAt: Timestamp;
+};
+
+/**
+ * The record that a task is about. Each has one open task of each kind.
+ */
+export type TaskSubject = {
+    type: 'runtime_observation' | 'provider' | 'credential' | 'tenant';
+    id: string;
+};
+
+/**
+ * How far a running task is.
+ */
+export type TaskProgress = {
+    phase: string;
+    done: number;
+    total: number | null;
 };
 
 /**
@@ -1662,22 +1587,11 @@ export type Provider = {
      * How the last sync went; unknown before the first.
      */
     health: 'unknown' | 'healthy' | 'failing';
-    inventorySyncedAt: string | null;
+    inventorySyncedAt: Timestamp | null;
     syncIntervalSeconds: number | null;
-    /**
-     * A free JSON object, at most 16 KiB when serialised. A set value replaces it whole.
-     */
-    metadata: {
-        [key: string]: unknown;
-    };
-    /**
-     * RFC 3339, UTC, milliseconds.
-     */
-    createdAt: string;
-    /**
-     * RFC 3339, UTC, milliseconds.
-     */
-    updatedAt: string;
+    metadata: Metadata;
+    createdAt: Timestamp;
+    updatedAt: Timestamp;
 };
 
 export type Inventory = {
@@ -1685,7 +1599,7 @@ export type Inventory = {
     /**
      * When the inventory was last synced; null: never.
      */
-    syncedAt: string | null;
+    syncedAt: Timestamp | null;
     items: Array<InventoryItem>;
     /**
      * Hand it in as `cursor` for the next page; null on the last.
@@ -1723,32 +1637,15 @@ export type InventoryItem = {
      * `sha256:` and the digest of the item's definition, where it has one.
      */
     schemaDigest: string | null;
-    /**
-     * A free JSON object, at most 16 KiB when serialised. A set value replaces it whole.
-     */
-    attributes: {
-        [key: string]: unknown;
-    };
+    attributes: Metadata;
     /**
      * What the last sync found it changed to. Everything else here stays as it was accepted until somebody accepts the change.
      */
     drift: Drift | null;
-    /**
-     * RFC 3339, UTC, milliseconds.
-     */
-    firstSeenAt: string;
-    /**
-     * RFC 3339, UTC, milliseconds.
-     */
-    lastSeenAt: string;
-    /**
-     * RFC 3339, UTC, milliseconds.
-     */
-    createdAt: string;
-    /**
-     * RFC 3339, UTC, milliseconds.
-     */
-    updatedAt: string;
+    firstSeenAt: Timestamp;
+    lastSeenAt: Timestamp;
+    createdAt: Timestamp;
+    updatedAt: Timestamp;
 };
 
 /**
@@ -1761,16 +1658,8 @@ export type Drift = {
     schemaDigest: string | null;
     title: string | null;
     description: string | null;
-    /**
-     * A free JSON object, at most 16 KiB when serialised. A set value replaces it whole.
-     */
-    attributes: {
-        [key: string]: unknown;
-    };
-    /**
-     * RFC 3339, UTC, milliseconds.
-     */
-    detectedAt: string;
+    attributes: Metadata;
+    detectedAt: Timestamp;
 };
 
 /**
@@ -1809,93 +1698,85 @@ export type RuntimeObservation = {
      * In how many spans it was seen; 0: a sync alone reported it.
      */
     occurrences: number;
-    /**
-     * RFC 3339, UTC, milliseconds.
-     */
-    firstSeenAt: string;
-    /**
-     * RFC 3339, UTC, milliseconds.
-     */
-    lastSeenAt: string;
+    firstSeenAt: Timestamp;
+    lastSeenAt: Timestamp;
     lastTraceId: string | null;
     lastSpanId: string | null;
-    /**
-     * What the observation rests on.
-     */
-    evidence: {
-        /**
-         * Who used it: `service.name`, the first ten.
-         */
-        serviceNames: Array<string>;
-        /**
-         * Where the calls went: `server.address`, the first ten.
-         */
-        serverAddresses: Array<string>;
-        /**
-         * What was done: `gen_ai.operation.name` or the MCP method.
-         */
-        operations: Array<string>;
-        /**
-         * The service accounts and users that sent the spans, the last ten to come.
-         */
-        accounts: Array<string>;
-        /**
-         * How its name was written: variants of one model are one observation. The first ten.
-         */
-        names: Array<string>;
-        /**
-         * How many of the spans ended in an error.
-         */
-        errors: number;
-    };
-    /**
-     * How much it matters, and why.
-     */
-    risk: {
-        level: 'low' | 'medium' | 'high';
-        factors: Array<{
-            /**
-             * `rejected_again`: high: somebody rejected it, and it was seen again since. `blocked_item`: high: the inventory blocks it, and it is used all the same. `drift`: high: the provider changed its definition since it was accepted. `unknown_provider`: high: nobody declared its provider. `foreign_address`: high: calls went to an address that is not the provider's. `unknown_item`: medium: no inventory item and no active manifest declares it. `first_use`: medium: an account used the provider for the first time within the last week, others did before. `call_errors`: low: calls ended in an error.
-             */
-            factor: 'rejected_again' | 'blocked_item' | 'drift' | 'unknown_provider' | 'foreign_address' | 'unknown_item' | 'first_use' | 'call_errors';
-            reason: string;
-        }>;
-    };
+    evidence: ObservationEvidence;
+    risk: ObservationRisk;
     /**
      * The inventory item that declares it.
      */
     inventoryItemId: string | null;
-    review: {
-        decision: ReviewDecision;
-        note: string | null;
-        /**
-         * `user:<id>` or `service_account:<tenant>/<id>`.
-         */
-        reviewedBy: string;
-        /**
-         * RFC 3339, UTC, milliseconds.
-         */
-        reviewedAt: string;
-    } | null;
+    review: ObservationReview | null;
     /**
-     * How its definition changed under those who use it, until that is accepted or undone.
+     * How the provider changed its definition. Null once the change is accepted or undone.
      */
-    drift: {
-        before: Definition;
-        after: Definition;
-        /**
-         * RFC 3339, UTC, milliseconds.
-         */
-        detectedAt: string;
-    } | null;
+    drift: ObservationDrift | null;
+    createdAt: Timestamp;
+    updatedAt: Timestamp;
+};
+
+/**
+ * What the observation rests on.
+ */
+export type ObservationEvidence = {
     /**
-     * RFC 3339, UTC, milliseconds.
+     * Who used it: `service.name`, the first ten.
      */
-    createdAt: string;
+    serviceNames: Array<string>;
     /**
-     * RFC 3339, UTC, milliseconds.
+     * Where the calls went: `server.address`, the first ten.
      */
-    updatedAt: string;
+    serverAddresses: Array<string>;
+    /**
+     * What was done: `gen_ai.operation.name` or the MCP method.
+     */
+    operations: Array<string>;
+    /**
+     * The service accounts and users that sent the spans, the last ten to come.
+     */
+    accounts: Array<string>;
+    /**
+     * How its name was written: variants of one model are one observation. The first ten.
+     */
+    names: Array<string>;
+    /**
+     * How many of the spans ended in an error.
+     */
+    errors: number;
+};
+
+/**
+ * How much it matters, and why.
+ */
+export type ObservationRisk = {
+    level: 'low' | 'medium' | 'high';
+    factors: Array<ObservationRiskFactor>;
+};
+
+export type ObservationRiskFactor = {
+    /**
+     * `rejected_again`: high: somebody rejected it, and it was seen again since. `blocked_item`: high: the inventory blocks it, and it is used all the same. `drift`: high: the provider changed its definition since it was accepted. `unknown_provider`: high: nobody declared its provider. `foreign_address`: high: calls went to an address that is not the provider's. `unknown_item`: medium: no inventory item and no active manifest declares it. `first_use`: medium: an account used the provider for the first time within the last week, others did before. `call_errors`: low: calls ended in an error.
+     */
+    factor: 'rejected_again' | 'blocked_item' | 'drift' | 'unknown_provider' | 'foreign_address' | 'unknown_item' | 'first_use' | 'call_errors';
+    reason: string;
+};
+
+export type ObservationReview = {
+    decision: ReviewDecision;
+    note: string | null;
+    /**
+     * `user:<id>` or `service_account:<tenant>/<id>`.
+     */
+    reviewedBy: string;
+    reviewedAt: Timestamp;
+};
+
+export type ObservationDrift = {
+    before: Definition;
+    after: Definition;
+    detectedAt: Timestamp;
 };
 
 /**
@@ -1908,12 +1789,7 @@ export type Definition = {
     schemaDigest: string | null;
     title: string | null;
     description: string | null;
-    /**
-     * A free JSON object, at most 16 KiB when serialised. A set value replaces it whole.
-     */
-    attributes: {
-        [key: string]: unknown;
-    };
+    attributes: Metadata;
 };
 
 /**
@@ -1951,57 +1827,60 @@ export type Recommendation = {
      * The observations that it rests on, the first hundred.
      */
     observationIds: Array<string>;
-    /**
-     * What applying it changes.
-     */
-    change: {
-        target: {
-            type: 'inventory_item' | 'provider' | 'credential';
-            /**
-             * Null for what is to be made.
-             */
-            id: string | null;
-        };
-        /**
-         * The fields as they are; null: nothing there yet.
-         */
-        before: {
-            [key: string]: unknown;
-        } | null;
-        /**
-         * The fields as they will be; null: nothing left.
-         */
-        after: {
-            [key: string]: unknown;
-        } | null;
-    };
+    change: RecommendedChange;
     /**
      * `user:<id>` or `service_account:<tenant>/<id>`.
      */
     appliedBy: string | null;
-    appliedAt: string | null;
+    appliedAt: Timestamp | null;
     /**
-     * Who dismissed it, and why. Null also where a review did.
+     * Who dismissed it, and why. Also null if a review dismissed it.
      */
-    dismissal: {
-        reason: string;
-        /**
-         * `user:<id>` or `service_account:<tenant>/<id>`.
-         */
-        dismissedBy: string;
-        /**
-         * RFC 3339, UTC, milliseconds.
-         */
-        dismissedAt: string;
-    } | null;
+    dismissal: RecommendationDismissal | null;
+    createdAt: Timestamp;
+    updatedAt: Timestamp;
+};
+
+/**
+ * What applying a recommendation changes.
+ */
+export type RecommendedChange = {
+    target: ChangeTarget;
     /**
-     * RFC 3339, UTC, milliseconds.
+     * The fields as they are; null: nothing there yet.
      */
-    createdAt: string;
+    before: RecordFields | null;
     /**
-     * RFC 3339, UTC, milliseconds.
+     * The fields as they will be; null: nothing left.
      */
-    updatedAt: string;
+    after: RecordFields | null;
+};
+
+/**
+ * The record that a recommendation changes.
+ */
+export type ChangeTarget = {
+    type: 'inventory_item' | 'provider' | 'credential';
+    /**
+     * Null for a record that does not exist yet.
+     */
+    id: string | null;
+};
+
+/**
+ * Some fields of a record, by name.
+ */
+export type RecordFields = {
+    [key: string]: unknown;
+};
+
+export type RecommendationDismissal = {
+    reason: string;
+    /**
+     * `user:<id>` or `service_account:<tenant>/<id>`.
+     */
+    dismissedBy: string;
+    dismissedAt: Timestamp;
 };
 
 export type AppliedRecommendations = {
@@ -2011,21 +1890,25 @@ export type AppliedRecommendations = {
      * What was changed, or under `dryRun` would be.
      */
     applied: Array<Recommendation>;
-    skipped: Array<{
-        id: string;
-        /**
-         * needs_review: it would widen what agents may use, and nobody reviewed what it rests on; or it would block for a whole tenant what a reviewer of one sub-tenant rejected. needs_successor: no secret is stored that could follow (`PUT .../credential` with `standby`). undone: somebody applied and undid it; it is applied by name alone from then on. not_open: also where another one of this call settled it.
-         */
-        reason: 'needs_review' | 'needs_successor' | 'undone' | 'not_found' | 'not_open' | 'not_of_kind';
-    }>;
+    skipped: Array<SkippedRecommendation>;
     /**
      * The running sessions that held what is blocked now: they are revoked, and stay so. The first thousand.
      */
-    revokedSessions: Array<{
-        id: string;
-        gatewayId: string;
-        subject: string;
-    }>;
+    revokedSessions: Array<RevokedSession>;
+};
+
+export type SkippedRecommendation = {
+    id: string;
+    /**
+     * needs_review: it would widen what agents may use, and nobody reviewed what it rests on; or it would block for a whole tenant what a reviewer of one sub-tenant rejected. needs_successor: no secret is stored that could follow (`PUT .../credential` with `standby`). undone: somebody applied and undid it; it is applied by name alone from then on. not_open: also where another one of this call settled it.
+     */
+    reason: 'needs_review' | 'needs_successor' | 'undone' | 'not_found' | 'not_open' | 'not_of_kind';
+};
+
+export type RevokedSession = {
+    id: string;
+    gatewayId: string;
+    subject: string;
 };
 
 /**
@@ -2053,11 +1936,7 @@ export type InventorySync = {
     /**
      * What was listed and could not be taken over: the first 100.
      */
-    errors: Array<{
-        kind: InventoryKind;
-        name: string;
-        reason: string;
-    }>;
+    errors: Array<InventorySyncError>;
     /**
      * How many there were in all.
      */
@@ -2067,10 +1946,16 @@ export type InventorySync = {
      * How often the provider was asked, until it answered.
      */
     attempts: number;
-    /**
-     * RFC 3339, UTC, milliseconds.
-     */
-    syncedAt: string;
+    syncedAt: Timestamp;
+};
+
+/**
+ * An item that was listed and could not be taken over.
+ */
+export type InventorySyncError = {
+    kind: InventoryKind;
+    name: string;
+    reason: string;
 };
 
 /**
@@ -2124,16 +2009,16 @@ export type CreatedKey = {
      */
     scopes: Array<Scope>;
     status: CredentialStatus;
-    expiresAt: string | null;
+    expiresAt: Timestamp | null;
     /**
      * To the minute.
      */
-    lastUsedAt: string | null;
+    lastUsedAt: Timestamp | null;
     /**
      * `user:<id>` or `service_account:<tenant>/<id>`; null where the service made it.
      */
     createdBy: string | null;
-    revokedAt: string | null;
+    revokedAt: Timestamp | null;
     /**
      * How many keys this one followed.
      */
@@ -2146,14 +2031,8 @@ export type CreatedKey = {
      * The request header that a provider's secret goes in. null for other kinds.
      */
     header: string | null;
-    /**
-     * RFC 3339, UTC, milliseconds.
-     */
-    createdAt: string;
-    /**
-     * RFC 3339, UTC, milliseconds.
-     */
-    updatedAt: string;
+    createdAt: Timestamp;
+    updatedAt: Timestamp;
     /**
      * The API key: `qm_<key id>_<secret><checksum>`. Shown this once; only its digest is kept.
      */
@@ -2208,37 +2087,38 @@ export type Trace = {
      */
     rootName: string | null;
     serviceName: string | null;
-    /**
-     * RFC 3339, UTC, nanoseconds.
-     */
-    startTime: string;
-    /**
-     * RFC 3339, UTC, nanoseconds.
-     */
-    endTime: string;
+    startTime: NanoTimestamp;
+    endTime: NanoTimestamp;
     spanCount: number;
     errorCount: number;
     /**
      * When its first span came in.
      */
-    createdAt: string;
+    createdAt: Timestamp;
     /**
      * When its last span came in.
      */
-    updatedAt: string;
+    updatedAt: Timestamp;
 };
+
+/**
+ * RFC 3339, UTC, nanoseconds.
+ */
+export type NanoTimestamp = string;
 
 export type ExportTraceServiceResponse = {
     /**
-     * Only where spans were refused; the others are stored.
+     * Only if spans were refused; the others are stored.
      */
-    partialSuccess?: {
-        /**
-         * How many spans were refused: an int64, in JSON a string.
-         */
-        rejectedSpans: string;
-        errorMessage: string;
-    };
+    partialSuccess?: ExportTracePartialSuccess;
+};
+
+export type ExportTracePartialSuccess = {
+    /**
+     * How many spans were refused: an int64, in JSON a string.
+     */
+    rejectedSpans: string;
+    errorMessage: string;
 };
 
 /**
@@ -2289,75 +2169,82 @@ export type Span = {
     subTenantId: string | null;
     name: string;
     kind: 'unspecified' | 'internal' | 'server' | 'client' | 'producer' | 'consumer';
-    /**
-     * RFC 3339, UTC, nanoseconds.
-     */
-    startTime: string;
-    /**
-     * RFC 3339, UTC, nanoseconds.
-     */
-    endTime: string;
+    startTime: NanoTimestamp;
+    endTime: NanoTimestamp;
     durationMs: number;
-    status: {
-        code: 'unset' | 'ok' | 'error';
-        message: string | null;
-    };
+    status: SpanStatus;
     serviceName: string | null;
-    scope: {
-        name: string;
-        version: string | null;
-        attributes: {
-            [key: string]: unknown;
-        };
-    };
-    resource: {
-        [key: string]: unknown;
-    };
-    attributes: {
-        [key: string]: unknown;
-    };
-    events: Array<{
-        name: string;
-        /**
-         * RFC 3339, UTC, nanoseconds.
-         */
-        time: string;
-        attributes: {
-            [key: string]: unknown;
-        };
-    }>;
-    links: Array<{
-        traceId: string;
-        spanId: string;
-        attributes: {
-            [key: string]: unknown;
-        };
-    }>;
+    scope: InstrumentationScope;
+    resource: Attributes;
+    attributes: Attributes;
+    events: Array<SpanEvent>;
+    links: Array<SpanLink>;
     /**
-     * What the span says in OpenTelemetry's GenAI conventions; null where it says nothing.
+     * What the span says in OpenTelemetry's GenAI conventions. Null if it says nothing.
      */
-    genAi: {
-        operation: string | null;
-        provider: string | null;
-        model: string | null;
-        agent: string | null;
-        tool: string | null;
-        conversationId: string | null;
-        inputTokens: number | null;
-        outputTokens: number | null;
-    } | null;
+    genAi: SpanGenAi | null;
     /**
      * When it came in.
      */
-    createdAt: string;
+    createdAt: Timestamp;
     /**
      * The same: spans do not change.
      */
-    updatedAt: string;
+    updatedAt: Timestamp;
     /**
      * The account that sent it: `user:<id>` or `service_account:<tenant>/<id>`.
      */
     receivedFrom: string;
+};
+
+export type SpanStatus = {
+    code: 'unset' | 'ok' | 'error';
+    message: string | null;
+};
+
+/**
+ * The library that made the span.
+ */
+export type InstrumentationScope = {
+    name: string;
+    version: string | null;
+    attributes: Attributes;
+};
+
+/**
+ * Attributes in the sense of OpenTelemetry: values by name.
+ */
+export type Attributes = {
+    [key: string]: unknown;
+};
+
+export type SpanEvent = {
+    name: string;
+    time: NanoTimestamp;
+    attributes: Attributes;
+};
+
+/**
+ * A reference to another span.
+ */
+export type SpanLink = {
+    traceId: string;
+    spanId: string;
+    attributes: Attributes;
+};
+
+/**
+ * What a span says in OpenTelemetry's GenAI conventions.
+ */
+export type SpanGenAi = {
+    operation: string | null;
+    provider: string | null;
+    model: string | null;
+    agent: string | null;
+    tool: string | null;
+    conversationId: string | null;
+    inputTokens: number | null;
+    outputTokens: number | null;
 };
 
 /**
@@ -2370,6 +2257,126 @@ export type UserPage = {
      */
     nextCursor: string | null;
 };
+
+/**
+ * Only records of this tenant. Left out or empty: of everything in reach.
+ */
+export type TenantFilter = string | null;
+
+/**
+ * Only records of this sub-tenant. Left out or empty: of everything in reach.
+ */
+export type SubTenantFilter = string | null;
+
+/**
+ * The largest number of records to answer: 1 to 100.
+ */
+export type Limit = number;
+
+/**
+ * The `nextCursor` of the page before. Send the same filters with it. Opaque.
+ */
+export type Cursor = string | null;
+
+/**
+ * Names this very request: sent again with the same key by the same caller within 24 hours, it is answered as it was the first time, and done once. 422 for a key that was used for another request, 409 while the first one is in flight. Refusals are not kept. 1 to 255 characters of printable ASCII; a UUID will do.
+ */
+export type IdempotencyKey = string;
+
+/**
+ * The gateway's id.
+ */
+export type GatewayId = string;
+
+/**
+ * The answer is 304 if the record has one of these entity tags.
+ */
+export type IfNoneMatch = string;
+
+/**
+ * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
+ */
+export type IfMatch = string;
+
+/**
+ * The session's id.
+ */
+export type SessionId = string;
+
+/**
+ * The manifest's id.
+ */
+export type ManifestId = string;
+
+/**
+ * The tenant's id.
+ */
+export type TenantId = string;
+
+/**
+ * The task's id.
+ */
+export type TaskId = string;
+
+/**
+ * The provider's id.
+ */
+export type ProviderId = string;
+
+/**
+ * The item's id.
+ */
+export type ItemId = string;
+
+/**
+ * true: only observations that no inventory item and no active manifest declares. false: only declared ones.
+ */
+export type UnknownFilter = boolean | null;
+
+/**
+ * Names this very request: sent again with the same key by the same caller within 24 hours, it is answered as it was the first time. Where the service ended between the effect and the answer, it is done again, a minute later at the earliest. 422 for a key that was used for another request, 409 while the first one is in flight. 1 to 255 characters of printable ASCII; a UUID will do.
+ */
+export type IdempotencyKeyOfSync = string;
+
+/**
+ * The recommendation's id.
+ */
+export type RecommendationId = string;
+
+/**
+ * The observation's id.
+ */
+export type ObservationId = string;
+
+/**
+ * The account's id.
+ */
+export type ServiceAccountId = string;
+
+/**
+ * The tenant of the account. Needed if accounts in several tenants have this id.
+ */
+export type AccountTenant = string | null;
+
+/**
+ * The sub-tenant of the account.
+ */
+export type AccountSubTenant = string | null;
+
+/**
+ * The key's id.
+ */
+export type KeyId = string;
+
+/**
+ * The user's id.
+ */
+export type UserId = string;
+
+/**
+ * The membership in this sub-tenant. Left out or empty: the one in the whole tenant, or in the one sub-tenant that the caller is bound to.
+ */
+export type MembershipSubTenant = string | null;
 
 export type ListAuditEventsData = {
     body?: never;
@@ -2408,11 +2415,11 @@ export type ListAuditEventsData = {
          */
         created_before?: string | null;
         /**
-         * How many at the most: 1 to 100.
+         * The largest number of records to answer: 1 to 100.
          */
         limit?: number;
         /**
-         * The `nextCursor` of the page before, with the same filters. Opaque.
+         * The `nextCursor` of the page before. Send the same filters with it. Opaque.
          */
         cursor?: string | null;
     };
@@ -2478,7 +2485,7 @@ export type VerifyAuditEventsData = {
          */
         limit?: number;
         /**
-         * The `nextCursor` of the page before, with the same filters. Opaque.
+         * The `nextCursor` of the page before. Send the same filters with it. Opaque.
          */
         cursor?: string | null;
     };
@@ -2605,11 +2612,11 @@ export type ListGatewaysData = {
          */
         status?: GatewayStatus | null;
         /**
-         * How many at the most: 1 to 100.
+         * The largest number of records to answer: 1 to 100.
          */
         limit?: number;
         /**
-         * The `nextCursor` of the page before, with the same filters. Opaque.
+         * The `nextCursor` of the page before. Send the same filters with it. Opaque.
          */
         cursor?: string | null;
     };
@@ -2733,7 +2740,7 @@ export type DeleteGatewayData = {
          */
         'Idempotency-Key'?: string;
         /**
-         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
          */
         'If-Match'?: string;
     };
@@ -2805,7 +2812,7 @@ export type GetGatewayData = {
     body?: never;
     headers?: {
         /**
-         * 304 where the record still has one of these entity tags.
+         * The answer is 304 if the record has one of these entity tags.
          */
         'If-None-Match'?: string;
     };
@@ -2873,7 +2880,7 @@ export type UpdateGatewayData = {
          */
         'Idempotency-Key'?: string;
         /**
-         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
          */
         'If-Match'?: string;
     };
@@ -2967,11 +2974,11 @@ export type ListGatewaySessionsData = {
          */
         subject?: string | null;
         /**
-         * How many at the most: 1 to 100.
+         * The largest number of records to answer: 1 to 100.
          */
         limit?: number;
         /**
-         * The `nextCursor` of the page before, with the same filters. Opaque.
+         * The `nextCursor` of the page before. Send the same filters with it. Opaque.
          */
         cursor?: string | null;
     };
@@ -3174,7 +3181,7 @@ export type RevokeGatewaySessionData = {
          */
         'Idempotency-Key'?: string;
         /**
-         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
          */
         'If-Match'?: string;
     };
@@ -3250,7 +3257,7 @@ export type GetGatewaySessionData = {
     body?: never;
     headers?: {
         /**
-         * 304 where the record still has one of these entity tags.
+         * The answer is 304 if the record has one of these entity tags.
          */
         'If-None-Match'?: string;
     };
@@ -3339,11 +3346,11 @@ export type ListManifestsData = {
          */
         status?: ManifestStatus | null;
         /**
-         * How many at the most: 1 to 100.
+         * The largest number of records to answer: 1 to 100.
          */
         limit?: number;
         /**
-         * The `nextCursor` of the page before, with the same filters. Opaque.
+         * The `nextCursor` of the page before. Send the same filters with it. Opaque.
          */
         cursor?: string | null;
     };
@@ -3463,7 +3470,7 @@ export type GetManifestSchemaData = {
     body?: never;
     headers?: {
         /**
-         * 304 where the record still has one of these entity tags.
+         * The answer is 304 if the record has one of these entity tags.
          */
         'If-None-Match'?: string;
     };
@@ -3531,7 +3538,7 @@ export type DeleteManifestData = {
          */
         'Idempotency-Key'?: string;
         /**
-         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
          */
         'If-Match'?: string;
     };
@@ -3603,7 +3610,7 @@ export type GetManifestData = {
     body?: never;
     headers?: {
         /**
-         * 304 where the record still has one of these entity tags.
+         * The answer is 304 if the record has one of these entity tags.
          */
         'If-None-Match'?: string;
     };
@@ -3671,7 +3678,7 @@ export type AcceptMembershipData = {
          */
         'Idempotency-Key'?: string;
         /**
-         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
          */
         'If-Match'?: string;
     };
@@ -3752,7 +3759,7 @@ export type UpdateMyProfileData = {
          */
         'Idempotency-Key'?: string;
         /**
-         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
          */
         'If-Match'?: string;
     };
@@ -3970,11 +3977,11 @@ export type ListOperatorTasksData = {
          */
         subject_id?: string | null;
         /**
-         * How many at the most: 1 to 100.
+         * The largest number of records to answer: 1 to 100.
          */
         limit?: number;
         /**
-         * The `nextCursor` of the page before, with the same filters. Opaque.
+         * The `nextCursor` of the page before. Send the same filters with it. Opaque.
          */
         cursor?: string | null;
     };
@@ -4027,7 +4034,7 @@ export type GetOperatorTaskData = {
     body?: never;
     headers?: {
         /**
-         * 304 where the record still has one of these entity tags.
+         * The answer is 304 if the record has one of these entity tags.
          */
         'If-None-Match'?: string;
     };
@@ -4095,7 +4102,7 @@ export type CancelOperatorTaskData = {
          */
         'Idempotency-Key'?: string;
         /**
-         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
          */
         'If-Match'?: string;
     };
@@ -4179,7 +4186,7 @@ export type ClaimOperatorTaskData = {
          */
         'Idempotency-Key'?: string;
         /**
-         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
          */
         'If-Match'?: string;
     };
@@ -4263,7 +4270,7 @@ export type CompleteOperatorTaskData = {
          */
         'Idempotency-Key'?: string;
         /**
-         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
          */
         'If-Match'?: string;
     };
@@ -4364,11 +4371,11 @@ export type ListProvidersData = {
          */
         name?: string | null;
         /**
-         * How many at the most: 1 to 100.
+         * The largest number of records to answer: 1 to 100.
          */
         limit?: number;
         /**
-         * The `nextCursor` of the page before, with the same filters. Opaque.
+         * The `nextCursor` of the page before. Send the same filters with it. Opaque.
          */
         cursor?: string | null;
     };
@@ -4492,7 +4499,7 @@ export type DeleteProviderData = {
          */
         'Idempotency-Key'?: string;
         /**
-         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
          */
         'If-Match'?: string;
     };
@@ -4564,7 +4571,7 @@ export type GetProviderData = {
     body?: never;
     headers?: {
         /**
-         * 304 where the record still has one of these entity tags.
+         * The answer is 304 if the record has one of these entity tags.
          */
         'If-None-Match'?: string;
     };
@@ -4632,7 +4639,7 @@ export type UpdateProviderData = {
          */
         'Idempotency-Key'?: string;
         /**
-         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
          */
         'If-Match'?: string;
     };
@@ -4716,7 +4723,7 @@ export type DeleteProviderCredentialData = {
          */
         'Idempotency-Key'?: string;
         /**
-         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
          */
         'If-Match'?: string;
     };
@@ -4792,7 +4799,7 @@ export type PutProviderCredentialData = {
          */
         'Idempotency-Key'?: string;
         /**
-         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
          */
         'If-Match'?: string;
     };
@@ -4886,11 +4893,11 @@ export type GetProviderInventoryData = {
          */
         status?: InventoryStatus | null;
         /**
-         * How many at the most: 1 to 100.
+         * The largest number of records to answer: 1 to 100.
          */
         limit?: number;
         /**
-         * The `nextCursor` of the page before, with the same filters. Opaque.
+         * The `nextCursor` of the page before. Send the same filters with it. Opaque.
          */
         cursor?: string | null;
     };
@@ -5027,7 +5034,7 @@ export type DeleteInventoryItemData = {
          */
         'Idempotency-Key'?: string;
         /**
-         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
          */
         'If-Match'?: string;
     };
@@ -5107,7 +5114,7 @@ export type UpdateInventoryItemData = {
          */
         'Idempotency-Key'?: string;
         /**
-         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
          */
         'If-Match'?: string;
     };
@@ -5205,7 +5212,7 @@ export type ListProviderRuntimeObservationsData = {
          */
         sub_tenant_id?: string | null;
         /**
-         * Only declared (false) or undeclared (true) ones.
+         * true: only observations that no inventory item and no active manifest declares. false: only declared ones.
          */
         unknown?: boolean | null;
         /**
@@ -5213,11 +5220,11 @@ export type ListProviderRuntimeObservationsData = {
          */
         status?: string | null;
         /**
-         * How many at the most: 1 to 100.
+         * The largest number of records to answer: 1 to 100.
          */
         limit?: number;
         /**
-         * The `nextCursor` of the page before, with the same filters. Opaque.
+         * The `nextCursor` of the page before. Send the same filters with it. Opaque.
          */
         cursor?: string | null;
     };
@@ -5288,11 +5295,11 @@ export type ListProviderRecommendationsData = {
          */
         kind?: RecommendationKind | null;
         /**
-         * How many at the most: 1 to 100.
+         * The largest number of records to answer: 1 to 100.
          */
         limit?: number;
         /**
-         * The `nextCursor` of the page before, with the same filters. Opaque.
+         * The `nextCursor` of the page before. Send the same filters with it. Opaque.
          */
         cursor?: string | null;
     };
@@ -5353,7 +5360,7 @@ export type ApplyProviderRecommendationsData = {
          */
         'Idempotency-Key'?: string;
         /**
-         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
          */
         'If-Match'?: string;
     };
@@ -5509,7 +5516,7 @@ export type DismissRecommendationData = {
          */
         'Idempotency-Key'?: string;
         /**
-         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
          */
         'If-Match'?: string;
     };
@@ -5593,7 +5600,7 @@ export type UndoRecommendationData = {
          */
         'Idempotency-Key'?: string;
         /**
-         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
          */
         'If-Match'?: string;
     };
@@ -5674,7 +5681,7 @@ export type ListRuntimeObservationsData = {
          */
         sub_tenant_id?: string | null;
         /**
-         * Only declared (false) or undeclared (true) ones.
+         * true: only observations that no inventory item and no active manifest declares. false: only declared ones.
          */
         unknown?: boolean | null;
         /**
@@ -5694,11 +5701,11 @@ export type ListRuntimeObservationsData = {
          */
         name?: string | null;
         /**
-         * How many at the most: 1 to 100.
+         * The largest number of records to answer: 1 to 100.
          */
         limit?: number;
         /**
-         * The `nextCursor` of the page before, with the same filters. Opaque.
+         * The `nextCursor` of the page before. Send the same filters with it. Opaque.
          */
         cursor?: string | null;
     };
@@ -5755,7 +5762,7 @@ export type UpdateRuntimeObservationData = {
          */
         'Idempotency-Key'?: string;
         /**
-         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
          */
         'If-Match'?: string;
     };
@@ -5839,7 +5846,7 @@ export type ReviewRuntimeObservationData = {
          */
         'Idempotency-Key'?: string;
         /**
-         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
          */
         'If-Match'?: string;
     };
@@ -6047,7 +6054,7 @@ export type DeleteServiceAccountData = {
          */
         'Idempotency-Key'?: string;
         /**
-         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
          */
         'If-Match'?: string;
     };
@@ -6059,7 +6066,7 @@ export type DeleteServiceAccountData = {
     };
     query?: {
         /**
-         * The tenant of the account, where its id stands in several.
+         * The tenant of the account. Needed if accounts in several tenants have this id.
          */
         tenant_id?: string | null;
         /**
@@ -6128,7 +6135,7 @@ export type GetServiceAccountData = {
     body?: never;
     headers?: {
         /**
-         * 304 where the record still has one of these entity tags.
+         * The answer is 304 if the record has one of these entity tags.
          */
         'If-None-Match'?: string;
     };
@@ -6140,7 +6147,7 @@ export type GetServiceAccountData = {
     };
     query?: {
         /**
-         * The tenant of the account, where its id stands in several.
+         * The tenant of the account. Needed if accounts in several tenants have this id.
          */
         tenant_id?: string | null;
         /**
@@ -6209,7 +6216,7 @@ export type UpdateServiceAccountData = {
          */
         'Idempotency-Key'?: string;
         /**
-         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
          */
         'If-Match'?: string;
     };
@@ -6221,7 +6228,7 @@ export type UpdateServiceAccountData = {
     };
     query?: {
         /**
-         * The tenant of the account, where its id stands in several.
+         * The tenant of the account. Needed if accounts in several tenants have this id.
          */
         tenant_id?: string | null;
         /**
@@ -6302,7 +6309,7 @@ export type DisableServiceAccountData = {
          */
         'Idempotency-Key'?: string;
         /**
-         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
          */
         'If-Match'?: string;
     };
@@ -6314,7 +6321,7 @@ export type DisableServiceAccountData = {
     };
     query?: {
         /**
-         * The tenant of the account, where its id stands in several.
+         * The tenant of the account. Needed if accounts in several tenants have this id.
          */
         tenant_id?: string | null;
         /**
@@ -6387,7 +6394,7 @@ export type EnableServiceAccountData = {
          */
         'Idempotency-Key'?: string;
         /**
-         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
          */
         'If-Match'?: string;
     };
@@ -6399,7 +6406,7 @@ export type EnableServiceAccountData = {
     };
     query?: {
         /**
-         * The tenant of the account, where its id stands in several.
+         * The tenant of the account. Needed if accounts in several tenants have this id.
          */
         tenant_id?: string | null;
         /**
@@ -6474,7 +6481,7 @@ export type ListServiceAccountKeysData = {
     };
     query?: {
         /**
-         * The tenant of the account, where its id stands in several.
+         * The tenant of the account. Needed if accounts in several tenants have this id.
          */
         tenant_id?: string | null;
         /**
@@ -6486,11 +6493,11 @@ export type ListServiceAccountKeysData = {
          */
         status?: CredentialStatus | null;
         /**
-         * How many at the most: 1 to 100.
+         * The largest number of records to answer: 1 to 100.
          */
         limit?: number;
         /**
-         * The `nextCursor` of the page before, with the same filters. Opaque.
+         * The `nextCursor` of the page before. Send the same filters with it. Opaque.
          */
         cursor?: string | null;
     };
@@ -6563,7 +6570,7 @@ export type CreateServiceAccountKeyData = {
     };
     query?: {
         /**
-         * The tenant of the account, where its id stands in several.
+         * The tenant of the account. Needed if accounts in several tenants have this id.
          */
         tenant_id?: string | null;
         /**
@@ -6640,7 +6647,7 @@ export type RevokeServiceAccountKeyData = {
          */
         'Idempotency-Key'?: string;
         /**
-         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
          */
         'If-Match'?: string;
     };
@@ -6656,7 +6663,7 @@ export type RevokeServiceAccountKeyData = {
     };
     query?: {
         /**
-         * The tenant of the account, where its id stands in several.
+         * The tenant of the account. Needed if accounts in several tenants have this id.
          */
         tenant_id?: string | null;
         /**
@@ -6729,7 +6736,7 @@ export type RotateServiceAccountKeyData = {
          */
         'Idempotency-Key'?: string;
         /**
-         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
          */
         'If-Match'?: string;
     };
@@ -6745,7 +6752,7 @@ export type RotateServiceAccountKeyData = {
     };
     query?: {
         /**
-         * The tenant of the account, where its id stands in several.
+         * The tenant of the account. Needed if accounts in several tenants have this id.
          */
         tenant_id?: string | null;
         /**
@@ -6823,11 +6830,11 @@ export type ListTenantsData = {
     path?: never;
     query?: {
         /**
-         * How many at the most: 1 to 100.
+         * The largest number of records to answer: 1 to 100.
          */
         limit?: number;
         /**
-         * The `nextCursor` of the page before, with the same filters. Opaque.
+         * The `nextCursor` of the page before. Send the same filters with it. Opaque.
          */
         cursor?: string | null;
     };
@@ -6947,7 +6954,7 @@ export type GetTenantData = {
     body?: never;
     headers?: {
         /**
-         * 304 where the record still has one of these entity tags.
+         * The answer is 304 if the record has one of these entity tags.
          */
         'If-None-Match'?: string;
     };
@@ -7015,7 +7022,7 @@ export type UpdateTenantData = {
          */
         'Idempotency-Key'?: string;
         /**
-         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
          */
         'If-Match'?: string;
     };
@@ -7113,11 +7120,11 @@ export type ListMembershipsData = {
          */
         status?: MembershipStatus | null;
         /**
-         * How many at the most: 1 to 100.
+         * The largest number of records to answer: 1 to 100.
          */
         limit?: number;
         /**
-         * The `nextCursor` of the page before, with the same filters. Opaque.
+         * The `nextCursor` of the page before. Send the same filters with it. Opaque.
          */
         cursor?: string | null;
     };
@@ -7254,7 +7261,7 @@ export type DeleteMembershipData = {
          */
         'Idempotency-Key'?: string;
         /**
-         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
          */
         'If-Match'?: string;
     };
@@ -7339,7 +7346,7 @@ export type UpdateMembershipData = {
          */
         'Idempotency-Key'?: string;
         /**
-         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
          */
         'If-Match'?: string;
     };
@@ -7441,11 +7448,11 @@ export type ListTracesData = {
          */
         service_name?: string | null;
         /**
-         * How many at the most: 1 to 100.
+         * The largest number of records to answer: 1 to 100.
          */
         limit?: number;
         /**
-         * The `nextCursor` of the page before, with the same filters. Opaque.
+         * The `nextCursor` of the page before. Send the same filters with it. Opaque.
          */
         cursor?: string | null;
     };
@@ -7574,7 +7581,7 @@ export type ListTraceSpansData = {
          */
         limit?: number;
         /**
-         * The `nextCursor` of the page before, with the same filters. Opaque.
+         * The `nextCursor` of the page before. Send the same filters with it. Opaque.
          */
         cursor?: string | null;
     };
@@ -7648,11 +7655,11 @@ export type ListUsersData = {
          */
         email?: string | null;
         /**
-         * How many at the most: 1 to 100.
+         * The largest number of records to answer: 1 to 100.
          */
         limit?: number;
         /**
-         * The `nextCursor` of the page before, with the same filters. Opaque.
+         * The `nextCursor` of the page before. Send the same filters with it. Opaque.
          */
         cursor?: string | null;
     };
@@ -7709,7 +7716,7 @@ export type DeleteUserData = {
          */
         'Idempotency-Key'?: string;
         /**
-         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
          */
         'If-Match'?: string;
     };
@@ -7781,7 +7788,7 @@ export type GetUserData = {
     body?: never;
     headers?: {
         /**
-         * 304 where the record still has one of these entity tags.
+         * The answer is 304 if the record has one of these entity tags.
          */
         'If-None-Match'?: string;
     };
@@ -7849,7 +7856,7 @@ export type DisableUserData = {
          */
         'Idempotency-Key'?: string;
         /**
-         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
          */
         'If-Match'?: string;
     };
@@ -7925,7 +7932,7 @@ export type EnableUserData = {
          */
         'Idempotency-Key'?: string;
         /**
-         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
          */
         'If-Match'?: string;
     };

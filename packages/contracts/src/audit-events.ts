@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import {
   SubTenantIdSchema,
+  TenantFilterSchema,
   TenantIdSchema,
   TimestampInputSchema,
   TimestampSchema,
@@ -13,22 +14,28 @@ export const AuditOutcomeSchema = z
   .enum(['success', 'failure', 'denied'])
   .meta({ id: 'AuditOutcome', description: 'How the operation ended.' });
 
+const AuditActorSchema = z
+  .strictObject({
+    type: z.enum(['service_account', 'user', 'anonymous', 'system']),
+    id: z.string().nullable(),
+    tenantId: TenantIdSchema.nullable().describe("A service account's own tenant: its id is unique there only."),
+  })
+  .meta({ id: 'AuditActor', description: 'Who did it. `anonymous` registers; `system` is the service itself.' });
+
+const AuditTargetSchema = z
+  .strictObject({ type: z.string(), id: z.string() })
+  .meta({ id: 'AuditTarget', description: 'The record that it was done to.' });
+
 export const AuditEventSchema = z
   .strictObject({
     id: z.string(),
     tenantId: TenantIdSchema.nullable().describe("The tenant that it happened in; null for the platform's own."),
     subTenantId: SubTenantIdSchema,
-    actor: z
-      .strictObject({
-        type: z.enum(['service_account', 'user', 'anonymous', 'system']),
-        id: z.string().nullable(),
-        tenantId: TenantIdSchema.nullable().describe("A service account's own tenant: its id is unique there only."),
-      })
-      .describe('Who did it. `anonymous` registers; `system` is the service itself.'),
+    actor: AuditActorSchema,
     scheme: z.enum(['api_key', 'bearer']).nullable().describe('How the actor proved who they are.'),
     keyId: z.string().nullable().describe("The API key's id, where one was used."),
     operation: z.string().describe('The operationId.'),
-    target: z.strictObject({ type: z.string(), id: z.string() }).nullable(),
+    target: AuditTargetSchema.nullable(),
     outcome: AuditOutcomeSchema,
     reason: z.string().nullable().describe('The `code` of a refusal.'),
     changedFields: z.array(z.string()).describe('The names of the fields that changed; never their values.'),
@@ -47,6 +54,8 @@ export const listAuditEvents = operation({
   scope: 'audit_events:read',
   tag: 'Audit',
   summary: 'List audit events',
+  description:
+    'Lists who did what, newest first. Use it to find out who changed a record, or why a call was refused. Refusals with the same actor, operation and reason are one event for each minute: `count` says how many there were.',
   query: {
     ...tenancyQueryFields,
     actor_id: z.string().max(128).nullish().describe('Only what this service account or user did.'),
@@ -134,7 +143,7 @@ export const verifyAuditEvents = operation({
   description:
     'Computes the chain of hashes of a whole tenant again, and compares it with the events and with the signed heads. A broken chain is answered 200 as well: the question was answered. A credential of a sub-tenant cannot ask it (403).',
   query: {
-    tenant_id: tenancyQueryFields.tenant_id.describe(
+    tenant_id: TenantFilterSchema.describe(
       "Whose events. Left out or empty: the caller's one tenant; for platform administrators the platform's own chain.",
     ),
     head: z

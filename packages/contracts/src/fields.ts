@@ -23,7 +23,9 @@ export const SubTenantIdSchema = IdentifierSchema.nullable().describe(
 );
 
 /** RFC 3339, UTC, milliseconds. */
-export const TimestampSchema = z.iso.datetime({ precision: 3 }).describe('RFC 3339, UTC, milliseconds.');
+export const TimestampSchema = z.iso
+  .datetime({ precision: 3 })
+  .meta({ id: 'Timestamp', description: 'RFC 3339, UTC, milliseconds.' });
 
 /** RFC 3339 with any offset, as callers write it; becomes UTC with milliseconds. */
 export const TimestampInputSchema = z.iso
@@ -58,7 +60,10 @@ export const MetadataSchema = z
   .refine((value) => new TextEncoder().encode(JSON.stringify(value)).length <= METADATA_MAX_BYTES, {
     error: `metadata should have at most ${METADATA_MAX_BYTES} bytes when serialised`,
   })
-  .describe('A free JSON object, at most 16 KiB when serialised. A set value replaces it whole.');
+  .meta({
+    id: 'Metadata',
+    description: 'A free JSON object, at most 16 KiB when serialised. A set value replaces it whole.',
+  });
 
 /** What stands on every record that belongs to a tenant. */
 export const tenancyFields = { tenantId: TenantIdSchema, subTenantId: SubTenantIdSchema };
@@ -74,22 +79,37 @@ export const tenancyInputFields = {
   subTenantId: IdentifierSchema.nullish().describe('The sub-tenant of the record; none where it is left out.'),
 };
 
-const filterId = z
+/** The id of a tenant or sub-tenant in a query. Empty means left out. */
+export const TenantFilterSchema = z
   .string()
   .max(128)
   .regex(/^([A-Za-z0-9][A-Za-z0-9._:-]*)?$/)
   .nullish();
 
-/** Narrows a read to one tenant or sub-tenant. Empty means left out. */
-export const tenancyQueryFields = {
-  tenant_id: filterId.describe('Only records of this tenant. Left out or empty: of everything in reach.'),
-  sub_tenant_id: filterId.describe('Only records of this sub-tenant. Left out or empty: of everything in reach.'),
+/** As searches have it in their bodies: narrows them to one tenant or sub-tenant. */
+export const tenancySearchFields = {
+  tenantId: TenantFilterSchema.describe('Only records of this tenant. Left out or empty: of everything in reach.'),
+  subTenantId: TenantFilterSchema.describe(
+    'Only records of this sub-tenant. Left out or empty: of everything in reach.',
+  ),
 };
 
-/** The same, as searches have it in their bodies. */
-export const tenancySearchFields = {
-  tenantId: tenancyQueryFields.tenant_id,
-  subTenantId: tenancyQueryFields.sub_tenant_id,
+/** The same for lists, in the query. */
+export const tenancyQueryFields = {
+  tenant_id: tenancySearchFields.tenantId.meta({ param: { id: 'TenantFilter' } }),
+  sub_tenant_id: tenancySearchFields.subTenantId.meta({ param: { id: 'SubTenantFilter' } }),
+};
+
+/** Where a service account is, as operations on one account take it in the query. */
+export const accountPlaceFields = {
+  tenant_id: TenantFilterSchema.meta({
+    description: 'The tenant of the account. Needed if accounts in several tenants have this id.',
+    param: { id: 'AccountTenant' },
+  }),
+  sub_tenant_id: TenantFilterSchema.meta({
+    description: 'The sub-tenant of the account.',
+    param: { id: 'AccountSubTenant' },
+  }),
 };
 
 /** The same moment in UTC with milliseconds; as it stands where it is no moment, which the format refuses. */

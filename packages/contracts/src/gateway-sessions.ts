@@ -13,11 +13,13 @@ export const SubjectSchema = z
   )
   .describe('`user:<id>` or `service_account:<tenant>/<id>`.');
 
+const GrantedItemSchema = z.strictObject({ kind: InventoryKindSchema, name: z.string() }).meta({ id: 'GrantedItem' });
+
 export const GrantSchema = z
   .strictObject({
     providerId: z.string(),
     providerName: z.string(),
-    items: z.array(z.strictObject({ kind: InventoryKindSchema, name: z.string() })),
+    items: z.array(GrantedItemSchema),
   })
   .meta({
     id: 'Grant',
@@ -96,6 +98,8 @@ export const IntrospectGatewaySessionInputSchema = z
   })
   .meta({ id: 'IntrospectGatewaySessionInput' });
 
+const TokenActorSchema = z.strictObject({ sub: SubjectSchema }).meta({ id: 'TokenActor' });
+
 /** Its members are named as RFC 7662 and the token name them. */
 export const GatewaySessionIntrospectionSchema = z
   .union([
@@ -113,10 +117,9 @@ export const GatewaySessionIntrospectionSchema = z
         client_id: SubjectSchema.describe('Who opened the session.'),
         tenant_id: z.string(),
         sub_tenant_id: z.string().optional(),
-        act: z
-          .strictObject({ sub: SubjectSchema })
-          .optional()
-          .describe('Who opened the session for the subject, where that was somebody else (RFC 8693).'),
+        act: TokenActorSchema.optional().describe(
+          'Who opened the session for the subject, if that was somebody else (RFC 8693).',
+        ),
         gateway_id: z.string(),
         session_id: z.string(),
         grants: z
@@ -161,6 +164,8 @@ export const listGatewaySessions = operation({
   scope: 'gateway_sessions:read',
   tag,
   summary: 'List the sessions of a gateway',
+  description:
+    'Lists the sessions of one gateway, newest first: active, expired and revoked ones. Use it to see who passes through the gateway.',
   params: gateway,
   query: {
     status: GatewaySessionStatusSchema.nullish().describe('Only sessions with this status.'),
@@ -196,6 +201,8 @@ export const getGatewaySession = operation({
   scope: 'gateway_sessions:read',
   tag,
   summary: 'Get a gateway session',
+  description:
+    'Answers one session, active or ended, without its token: only the answer that opened the session has that.',
   params: session,
   record: sessionRecord,
   output: GatewaySessionSchema,

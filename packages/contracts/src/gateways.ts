@@ -84,6 +84,8 @@ export const createGateway = operation({
   scope: 'gateways:write',
   tag,
   summary: 'Create a gateway',
+  description:
+    'Creates a gateway: the place where agents pass through, with the providers that they may reach there. Its name must be free in its tenant and sub-tenant (409). A provider or manifest that it may not use is refused like one that does not exist (422).',
   body: CreateGatewayInputSchema,
   record: gatewayRecord,
   output: GatewaySchema,
@@ -97,6 +99,8 @@ export const listGateways = operation({
   scope: 'gateways:read',
   tag,
   summary: 'List gateways',
+  description:
+    "Lists the gateways in the caller's reach, newest first. Deleted gateways are listed with `status=deleted` only.",
   query: {
     ...tenancyQueryFields,
     status: GatewayStatusSchema.nullish().describe(
@@ -114,6 +118,7 @@ export const getGateway = operation({
   scope: 'gateways:read',
   tag,
   summary: 'Get a gateway',
+  description: "Answers one gateway. A gateway that is deleted or out of the caller's reach is 404.",
   params,
   record: gatewayRecord,
   output: GatewaySchema,
@@ -127,6 +132,8 @@ export const updateGateway = operation({
   scope: 'gateways:write',
   tag,
   summary: 'Update a gateway',
+  description:
+    'Changes the fields that the body names, and keeps the others. Disabling a gateway ends its sessions at once. A body without a change writes nothing.',
   params,
   body: UpdateGatewayInputSchema,
   record: gatewayRecord,
@@ -142,7 +149,7 @@ export const deleteGateway = operation({
   scope: 'gateways:write',
   tag,
   summary: 'Delete a gateway',
-  description: 'Its sessions end at once.',
+  description: 'Deletes the gateway and ends its sessions at once. The record stays, with the status `deleted`.',
   params,
   record: gatewayRecord,
   ifMatch: gatewayRecord,

@@ -6,6 +6,10 @@ import { operation } from './operation.ts';
 /** Items that could not be taken over and are named in an answer; the rest is counted. */
 export const SYNC_ERRORS_SHOWN = 100;
 
+const InventorySyncErrorSchema = z
+  .strictObject({ kind: InventoryKindSchema, name: z.string().max(256), reason: z.string() })
+  .meta({ id: 'InventorySyncError', description: 'An item that was listed and could not be taken over.' });
+
 export const InventorySyncSchema = z
   .strictObject({
     taskId: z.string().describe('The operator task of kind `sync_inventory` that it ran as.'),
@@ -15,7 +19,7 @@ export const InventorySyncSchema = z
     removed: z.int().describe('Items that the provider lists no more: they are `missing` now, and not deleted.'),
     unchanged: z.int(),
     errors: z
-      .array(z.strictObject({ kind: InventoryKindSchema, name: z.string().max(256), reason: z.string() }))
+      .array(InventorySyncErrorSchema)
       .max(SYNC_ERRORS_SHOWN)
       .describe(`What was listed and could not be taken over: the first ${SYNC_ERRORS_SHOWN}.`),
     errorCount: z.int().describe('How many there were in all.'),

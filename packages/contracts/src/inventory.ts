@@ -132,6 +132,8 @@ export const getProviderInventory = operation({
   scope: 'providers:read',
   tag,
   summary: 'Get the inventory of a provider',
+  description:
+    'Lists what the provider offers, one page at a time, as it was synced or declared. `syncedAt` says when the last sync was.',
   params: provider,
   query: {
     kind: InventoryKindSchema.nullish().describe('Only items of this kind.'),
@@ -149,6 +151,8 @@ export const createInventoryItem = operation({
   scope: 'providers:write',
   tag,
   summary: 'Declare an inventory item',
+  description:
+    'Declares a model, tool or other item of the provider, without a sync. Use it where the provider cannot be synced. The provider may have one item of each kind and name (409).',
   params: provider,
   body: CreateInventoryItemInputSchema,
   record: itemRecord,
@@ -163,6 +167,8 @@ export const updateInventoryItem = operation({
   scope: 'providers:write',
   tag,
   summary: 'Update an inventory item',
+  description:
+    'Changes the fields that the body names, and keeps the others. Blocking an item revokes the active sessions that grant it.',
   params: item,
   body: UpdateInventoryItemInputSchema,
   record: itemRecord,

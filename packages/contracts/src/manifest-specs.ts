@@ -66,7 +66,7 @@ const ChannelSchema = extensible(
     type: z.string().min(1).max(64).describe('Such as `slack`, `email` or `web`.'),
     address: z.string().max(2048).optional().describe('Where it is: a URL, a room, a mailbox.'),
   }),
-).describe('Where people meet the agents.');
+).meta({ id: 'ManifestChannel', description: 'Where people meet the agents.' });
 
 const fieldsOf = {
   agent: commonFields,

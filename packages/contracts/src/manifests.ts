@@ -98,6 +98,8 @@ export const listManifests = operation({
   scope: 'manifests:read',
   tag,
   summary: 'List manifests',
+  description:
+    'Lists manifests, newest first. Each published version is a record of its own: `status=active` lists the newest versions only. Deleted manifests are listed with `status=deleted` only.',
   query: {
     ...tenancyQueryFields,
     name: z.string().max(200).nullish().describe('Only manifests of exactly this name.'),
@@ -131,6 +133,8 @@ export const getManifest = operation({
   scope: 'manifests:read',
   tag,
   summary: 'Get a manifest',
+  description:
+    "Answers one version of a manifest, active or superseded. A manifest that is deleted or out of the caller's reach is 404.",
   params,
   record: manifestRecord,
   output: ManifestSchema,

@@ -46,9 +46,11 @@ const tenant = { tenant_id: LookupIdSchema.describe("The tenant's id.") };
 const member = { ...tenant, user_id: LookupIdSchema.describe("The user's id.") };
 const whichSubTenant = z.string().max(128).nullish();
 const which = {
-  sub_tenant_id: whichSubTenant.describe(
-    'The membership in this sub-tenant. Left out or empty: the one in the whole tenant, or in the one sub-tenant that the caller is bound to.',
-  ),
+  sub_tenant_id: whichSubTenant.meta({
+    description:
+      'The membership in this sub-tenant. Left out or empty: the one in the whole tenant, or in the one sub-tenant that the caller is bound to.',
+    param: { id: 'MembershipSubTenant' },
+  }),
 };
 
 export const createMembership = operation({
@@ -74,6 +76,8 @@ export const listMemberships = operation({
   scope: 'memberships:read',
   tag,
   summary: 'List the members of a tenant',
+  description:
+    'Lists the members of a tenant and of its sub-tenants, newest first. Invitations that were not accepted yet are listed as `pending`.',
   params: tenant,
   query: {
     sub_tenant_id: z.string().max(128).nullish().describe('Only memberships in this sub-tenant.'),
@@ -92,6 +96,8 @@ export const updateMembership = operation({
   scope: 'memberships:write',
   tag,
   summary: "Change a member's role",
+  description:
+    'Gives the member another role. The caller cannot give a role that exceeds their own (403), and a tenant keeps at least one owner (409).',
   params: member,
   query: which,
   body: UpdateMembershipInputSchema,

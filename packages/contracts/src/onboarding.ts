@@ -14,14 +14,18 @@ import { MarketingConsentInputSchema, TermsInputSchema } from './users.ts';
 
 const PASSWORD_LIKE = /pass(word|wd|phrase|code)|pwd|secret|credential/i;
 
+const RegistrationUserInputSchema = z
+  .strictObject({
+    email: EmailSchema,
+    displayName: DisplayNameSchema.nullish(),
+    terms: TermsInputSchema.nullish().describe('Terms that are not mentioned are not accepted.'),
+    marketingConsent: MarketingConsentInputSchema.nullish(),
+  })
+  .meta({ id: 'RegistrationUserInput' });
+
 export const RegisterInputSchema = z
   .strictObject({
-    user: z.strictObject({
-      email: EmailSchema,
-      displayName: DisplayNameSchema.nullish(),
-      terms: TermsInputSchema.nullish().describe('Terms that are not mentioned are not accepted.'),
-      marketingConsent: MarketingConsentInputSchema.nullish(),
-    }),
+    user: RegistrationUserInputSchema,
     source: z
       .string()
       .min(1)
@@ -38,19 +42,26 @@ export const RegisterInputSchema = z
   });
 export type RegisterInput = z.infer<typeof RegisterInputSchema>;
 
+const RegisteredUserSchema = z
+  .strictObject({ id: z.string(), email: z.string(), displayName: DisplayNameSchema.nullable() })
+  .meta({ id: 'RegisteredUser' });
+
+const RegistrationProgressSchema = z
+  .strictObject({
+    status: z
+      .enum(['pending_terms', 'pending_identity'])
+      .describe('What is still missing: the terms, or a first sign-in.'),
+    receivedAt: TimestampSchema,
+  })
+  .meta({ id: 'RegistrationProgress' });
+
+const SignInSchema = z.strictObject({ issuer: z.string() }).meta({ id: 'SignIn' });
+
 export const RegistrationSchema = z
   .strictObject({
-    user: z.strictObject({ id: z.string(), email: z.string(), displayName: DisplayNameSchema.nullable() }),
-    registration: z.strictObject({
-      status: z
-        .enum(['pending_terms', 'pending_identity'])
-        .describe('What is still missing: the terms, or a first sign-in.'),
-      receivedAt: TimestampSchema,
-    }),
-    signIn: z
-      .strictObject({ issuer: z.string() })
-      .nullable()
-      .describe('Where to sign in; null where no identity provider is configured.'),
+    user: RegisteredUserSchema,
+    registration: RegistrationProgressSchema,
+    signIn: SignInSchema.nullable().describe('Where to sign in. Null if no identity provider is configured.'),
   })
   .meta({ id: 'Registration' });
 export type Registration = z.infer<typeof RegistrationSchema>;
@@ -70,12 +81,16 @@ export const registerUser = operation({
   errors: ['rate_limited'],
 });
 
+const OrganizationInputSchema = z
+  .strictObject({
+    displayName: NameInputSchema,
+    id: IdentifierSchema.nullish().describe('The id of the new tenant. Generated if left out.'),
+  })
+  .meta({ id: 'OrganizationInput' });
+
 export const CreateOrganizationInputSchema = z
   .strictObject({
-    organization: z.strictObject({
-      displayName: NameInputSchema,
-      id: IdentifierSchema.nullish().describe("The new tenant's. Made where it is left out."),
-    }),
+    organization: OrganizationInputSchema,
     settings: TenantSettingsInputSchema.optional(),
   })
   .meta({ id: 'CreateOrganizationInput' });

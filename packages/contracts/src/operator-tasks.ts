@@ -30,6 +30,14 @@ export const OperatorTaskStatusSchema = z
     description: '`claimed`: somebody works on it until the lease ends; then it is open again.',
   });
 
+const TaskSubjectSchema = z
+  .strictObject({ type: z.enum(['runtime_observation', 'provider', 'credential', 'tenant']), id: z.string() })
+  .meta({ id: 'TaskSubject', description: 'The record that a task is about. Each has one open task of each kind.' });
+
+const TaskProgressSchema = z
+  .strictObject({ phase: z.string(), done: z.int(), total: z.int().nullable() })
+  .meta({ id: 'TaskProgress', description: 'How far a running task is.' });
+
 export const OperatorTaskSchema = z
   .strictObject({
     id: z.string(),
@@ -37,9 +45,7 @@ export const OperatorTaskSchema = z
     kind: OperatorTaskKindSchema,
     status: OperatorTaskStatusSchema,
     title: z.string(),
-    subject: z
-      .strictObject({ type: z.enum(['runtime_observation', 'provider', 'credential', 'tenant']), id: z.string() })
-      .describe('What it is about. One open task for each subject and kind.'),
+    subject: TaskSubjectSchema,
     assignee: z
       .string()
       .nullable()
@@ -53,10 +59,7 @@ export const OperatorTaskSchema = z
     ),
     attempts: z.int(),
     lastError: z.string().nullable(),
-    progress: z
-      .strictObject({ phase: z.string(), done: z.int(), total: z.int().nullable() })
-      .nullable()
-      .describe('How far a running task is.'),
+    progress: TaskProgressSchema.nullable().describe('How far a running task is.'),
     outcome: TaskOutcomeSchema.nullable().describe(
       'What completing it decided. Null where it ended otherwise: it was cancelled, or its subject needed it no more.',
     ),
@@ -109,6 +112,8 @@ export const listOperatorTasks = operation({
   scope: 'operator_tasks:read',
   tag,
   summary: 'List operator tasks',
+  description:
+    'Lists the tasks for people, newest first, open and ended ones. Use `status=open` for those that nobody works on yet.',
   query: {
     ...tenancyQueryFields,
     status: OperatorTaskStatusSchema.nullish().describe(
@@ -129,6 +134,7 @@ export const getOperatorTask = operation({
   scope: 'operator_tasks:read',
   tag,
   summary: 'Get an operator task',
+  description: 'Answers one task, open or ended. Use it to see who works on it, until when, and how it ended.',
   params,
   record: taskRecord,
   output: OperatorTaskSchema,

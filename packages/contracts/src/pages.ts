@@ -15,13 +15,21 @@ export function page<Item extends z.ZodType>(id: string, item: Item) {
     .meta({ id, description: 'One page of a list.' });
 }
 
-export const limitField = z.int().min(1).max(100).default(25).describe('How many at the most: 1 to 100.');
+export const limitField = z
+  .int()
+  .min(1)
+  .max(100)
+  .default(25)
+  .meta({ description: 'The largest number of records to answer: 1 to 100.', param: { id: 'Limit' } });
 
 export const cursorField = z
   .string()
   .max(2048)
   .nullish()
-  .describe('The `nextCursor` of the page before, with the same filters. Opaque.');
+  .meta({
+    description: 'The `nextCursor` of the page before. Send the same filters with it. Opaque.',
+    param: { id: 'Cursor' },
+  });
 
 /** What every list and search takes. */
 export const pageFields = { limit: limitField, cursor: cursorField };

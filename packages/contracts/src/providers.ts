@@ -103,6 +103,8 @@ export const createProvider = operation({
   scope: 'providers:write',
   tag,
   summary: 'Declare a provider',
+  description:
+    'Declares something that agents may call. Traffic to the host of its `baseUrl` counts as traffic of this provider. Its name must be free in its tenant and sub-tenant (409).',
   body: CreateProviderInputSchema,
   record: providerRecord,
   output: ProviderSchema,
@@ -117,6 +119,8 @@ export const listProviders = operation({
   scope: 'providers:read',
   tag,
   summary: 'List providers',
+  description:
+    "Lists the providers in the caller's reach, newest first: declared ones, and those that were only seen in traffic (`discovered`). Deleted providers are listed with `status=deleted` only.",
   query: {
     ...tenancyQueryFields,
     kind: ProviderKindSchema.nullish().describe('Only providers of this kind.'),
@@ -136,6 +140,7 @@ export const getProvider = operation({
   scope: 'providers:read',
   tag,
   summary: 'Get a provider',
+  description: "Answers one provider. A provider that is deleted or out of the caller's reach is 404.",
   params,
   record: providerRecord,
   output: ProviderSchema,
@@ -150,6 +155,8 @@ export const updateProvider = operation({
   scope: 'providers:write',
   tag,
   summary: 'Update a provider',
+  description:
+    'Changes the fields that the body names, and keeps the others. `status: active` adopts a provider that was discovered in traffic. A new `baseUrl` may detach the credential, as the field says.',
   params,
   body: UpdateProviderInputSchema,
   record: providerRecord,

@@ -16,6 +16,33 @@ export const RecommendationStatusSchema = z
   .enum(['open', 'applied', 'dismissed', 'superseded'])
   .meta({ id: 'RecommendationStatus' });
 
+const ChangeTargetSchema = z
+  .strictObject({
+    type: z.enum(['inventory_item', 'provider', 'credential']),
+    id: z.string().nullable().describe('Null for a record that does not exist yet.'),
+  })
+  .meta({ id: 'ChangeTarget', description: 'The record that a recommendation changes.' });
+
+const RecordFieldsSchema = z
+  .record(z.string(), z.unknown())
+  .meta({ id: 'RecordFields', description: 'Some fields of a record, by name.' });
+
+const RecommendedChangeSchema = z
+  .strictObject({
+    target: ChangeTargetSchema,
+    before: RecordFieldsSchema.nullable().describe('The fields as they are; null: nothing there yet.'),
+    after: RecordFieldsSchema.nullable().describe('The fields as they will be; null: nothing left.'),
+  })
+  .meta({ id: 'RecommendedChange', description: 'What applying a recommendation changes.' });
+
+const RecommendationDismissalSchema = z
+  .strictObject({
+    reason: z.string(),
+    dismissedBy: z.string().describe('`user:<id>` or `service_account:<tenant>/<id>`.'),
+    dismissedAt: TimestampSchema,
+  })
+  .meta({ id: 'RecommendationDismissal' });
+
 export const RecommendationSchema = z
   .strictObject({
     id: z.string(),
@@ -25,29 +52,12 @@ export const RecommendationSchema = z
     status: RecommendationStatusSchema,
     reason: z.string().describe('Why, in words.'),
     observationIds: z.array(z.string()).describe('The observations that it rests on, the first hundred.'),
-    change: z
-      .strictObject({
-        target: z.strictObject({
-          type: z.enum(['inventory_item', 'provider', 'credential']),
-          id: z.string().nullable().describe('Null for what is to be made.'),
-        }),
-        before: z
-          .record(z.string(), z.unknown())
-          .nullable()
-          .describe('The fields as they are; null: nothing there yet.'),
-        after: z.record(z.string(), z.unknown()).nullable().describe('The fields as they will be; null: nothing left.'),
-      })
-      .describe('What applying it changes.'),
+    change: RecommendedChangeSchema,
     appliedBy: z.string().nullable().describe('`user:<id>` or `service_account:<tenant>/<id>`.'),
     appliedAt: TimestampSchema.nullable(),
-    dismissal: z
-      .strictObject({
-        reason: z.string(),
-        dismissedBy: z.string().describe('`user:<id>` or `service_account:<tenant>/<id>`.'),
-        dismissedAt: TimestampSchema,
-      })
-      .nullable()
-      .describe('Who dismissed it, and why. Null also where a review did.'),
+    dismissal: RecommendationDismissalSchema.nullable().describe(
+      'Who dismissed it, and why. Also null if a review dismissed it.',
+    ),
     ...timeFields,
   })
   .meta({ id: 'Recommendation', description: 'A repair that a rule derived from what was observed.' });
@@ -72,14 +82,22 @@ export const SkipReasonSchema = z
     'needs_review: it would widen what agents may use, and nobody reviewed what it rests on; or it would block for a whole tenant what a reviewer of one sub-tenant rejected. needs_successor: no secret is stored that could follow (`PUT .../credential` with `standby`). undone: somebody applied and undid it; it is applied by name alone from then on. not_open: also where another one of this call settled it.',
   );
 
+const SkippedRecommendationSchema = z
+  .strictObject({ id: z.string(), reason: SkipReasonSchema })
+  .meta({ id: 'SkippedRecommendation' });
+
+const RevokedSessionSchema = z
+  .strictObject({ id: z.string(), gatewayId: z.string(), subject: z.string() })
+  .meta({ id: 'RevokedSession' });
+
 export const AppliedRecommendationsSchema = z
   .strictObject({
     providerId: z.string(),
     dryRun: z.boolean(),
     applied: z.array(RecommendationSchema).describe('What was changed, or under `dryRun` would be.'),
-    skipped: z.array(z.strictObject({ id: z.string(), reason: SkipReasonSchema })),
+    skipped: z.array(SkippedRecommendationSchema),
     revokedSessions: z
-      .array(z.strictObject({ id: z.string(), gatewayId: z.string(), subject: z.string() }))
+      .array(RevokedSessionSchema)
       .describe(
         'The running sessions that held what is blocked now: they are revoked, and stay so. The first thousand.',
       ),
@@ -99,6 +117,8 @@ export const listProviderRecommendations = operation({
   scope: 'recommendations:read',
   tag,
   summary: 'List the recommendations for a provider',
+  description:
+    'Lists the recommendations for one provider, newest first: open, applied, dismissed and superseded ones. Read it before you apply them, to see what would change.',
   params,
   query: {
     status: RecommendationStatusSchema.nullish().describe('Only recommendations with this status.'),

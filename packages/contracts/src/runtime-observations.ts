@@ -39,6 +39,38 @@ export const DefinitionSchema = DriftSchema.omit({ detectedAt: true }).meta({
 });
 export type Definition = z.infer<typeof DefinitionSchema>;
 
+const ObservationEvidenceSchema = z
+  .strictObject({
+    serviceNames: samples.describe('Who used it: `service.name`, the first ten.'),
+    serverAddresses: samples.describe('Where the calls went: `server.address`, the first ten.'),
+    operations: samples.describe('What was done: `gen_ai.operation.name` or the MCP method.'),
+    accounts: samples.describe('The service accounts and users that sent the spans, the last ten to come.'),
+    names: samples.describe('How its name was written: variants of one model are one observation. The first ten.'),
+    errors: z.int().describe('How many of the spans ended in an error.'),
+  })
+  .meta({ id: 'ObservationEvidence', description: 'What the observation rests on.' });
+
+const ObservationRiskFactorSchema = z
+  .strictObject({ factor: RiskFactorSchema, reason: z.string() })
+  .meta({ id: 'ObservationRiskFactor' });
+
+const ObservationRiskSchema = z
+  .strictObject({ level: z.enum(['low', 'medium', 'high']), factors: z.array(ObservationRiskFactorSchema) })
+  .meta({ id: 'ObservationRisk', description: 'How much it matters, and why.' });
+
+const ObservationReviewSchema = z
+  .strictObject({
+    decision: DecisionSchema,
+    note: NoteSchema.nullable(),
+    reviewedBy: z.string().describe('`user:<id>` or `service_account:<tenant>/<id>`.'),
+    reviewedAt: TimestampSchema,
+  })
+  .meta({ id: 'ObservationReview' });
+
+const ObservationDriftSchema = z
+  .strictObject({ before: DefinitionSchema, after: DefinitionSchema, detectedAt: TimestampSchema })
+  .meta({ id: 'ObservationDrift' });
+
 export const RuntimeObservationSchema = z
   .strictObject({
     id: z.string(),
@@ -53,35 +85,13 @@ export const RuntimeObservationSchema = z
     lastSeenAt: TimestampSchema,
     lastTraceId: z.string().nullable(),
     lastSpanId: z.string().nullable(),
-    evidence: z
-      .strictObject({
-        serviceNames: samples.describe('Who used it: `service.name`, the first ten.'),
-        serverAddresses: samples.describe('Where the calls went: `server.address`, the first ten.'),
-        operations: samples.describe('What was done: `gen_ai.operation.name` or the MCP method.'),
-        accounts: samples.describe('The service accounts and users that sent the spans, the last ten to come.'),
-        names: samples.describe('How its name was written: variants of one model are one observation. The first ten.'),
-        errors: z.int().describe('How many of the spans ended in an error.'),
-      })
-      .describe('What the observation rests on.'),
-    risk: z
-      .strictObject({
-        level: z.enum(['low', 'medium', 'high']),
-        factors: z.array(z.strictObject({ factor: RiskFactorSchema, reason: z.string() })),
-      })
-      .describe('How much it matters, and why.'),
+    evidence: ObservationEvidenceSchema,
+    risk: ObservationRiskSchema,
     inventoryItemId: z.string().nullable().describe('The inventory item that declares it.'),
-    review: z
-      .strictObject({
-        decision: DecisionSchema,
-        note: NoteSchema.nullable(),
-        reviewedBy: z.string().describe('`user:<id>` or `service_account:<tenant>/<id>`.'),
-        reviewedAt: TimestampSchema,
-      })
-      .nullable(),
-    drift: z
-      .strictObject({ before: DefinitionSchema, after: DefinitionSchema, detectedAt: TimestampSchema })
-      .nullable()
-      .describe('How its definition changed under those who use it, until that is accepted or undone.'),
+    review: ObservationReviewSchema.nullable(),
+    drift: ObservationDriftSchema.nullable().describe(
+      'How the provider changed its definition. Null once the change is accepted or undone.',
+    ),
     ...timeFields,
   })
   .meta({ id: 'RuntimeObservation', description: 'A model, tool or agent that was seen in traffic at a provider.' });
@@ -116,7 +126,14 @@ const tag = 'Runtime observations';
 const params = { observation_id: LookupIdSchema.describe("The observation's id.") };
 const filters = {
   ...tenancyQueryFields,
-  unknown: z.boolean().nullish().describe('Only declared (false) or undeclared (true) ones.'),
+  unknown: z
+    .boolean()
+    .nullish()
+    .meta({
+      description:
+        'true: only observations that no inventory item and no active manifest declares. false: only declared ones.',
+      param: { id: 'UnknownFilter' },
+    }),
 };
 const output = page('RuntimeObservationPage', RuntimeObservationSchema);
 
@@ -152,6 +169,8 @@ export const listRuntimeObservations = operation({
   scope: 'runtime_observations:read',
   tag,
   summary: 'List runtime observations',
+  description:
+    "Lists what agents were seen to use, at all providers in the caller's reach, newest first by when it was first received. Use `unknown=true&status=open` for what nobody has declared or reviewed.",
   query: {
     ...filters,
     status: ObservationStatusSchema.nullish().describe('Only observations with this status.'),
@@ -186,6 +205,8 @@ export const updateRuntimeObservation = operation({
   scope: 'runtime_observations:review',
   tag,
   summary: 'Update a runtime observation',
+  description:
+    'Takes a decision back (`open`), marks the observation as dealt with elsewhere (`resolved`), or changes the note of its review. To decide on it, review it instead.',
   params,
   body: UpdateRuntimeObservationInputSchema,
   record: observationRecord,

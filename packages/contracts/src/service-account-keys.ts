@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { CredentialSchema, CredentialStatusSchema, credentialFields, credentialRecord } from './credentials.ts';
-import { LookupIdSchema, NameInputSchema, TimestampInputSchema, tenancyQueryFields } from './fields.ts';
+import { accountPlaceFields, LookupIdSchema, NameInputSchema, TimestampInputSchema } from './fields.ts';
 import { operation } from './operation.ts';
 import { page, pageFields } from './pages.ts';
 import { ScopeSchema } from './scopes.ts';
@@ -42,10 +42,7 @@ export type RotateKeyInput = z.infer<typeof RotateKeyInputSchema>;
 const tag = 'Service accounts';
 const account = { service_account_id: LookupIdSchema.describe("The account's id.") };
 const key = { ...account, key_id: LookupIdSchema.describe("The key's id.") };
-const query = {
-  tenant_id: tenancyQueryFields.tenant_id.describe('The tenant of the account, where its id stands in several.'),
-  sub_tenant_id: tenancyQueryFields.sub_tenant_id.describe('The sub-tenant of the account.'),
-};
+const query = accountPlaceFields;
 const notFound = ['service_account_not_found', 'ambiguous_id'] as const;
 
 export const createServiceAccountKey = operation({
@@ -55,6 +52,8 @@ export const createServiceAccountKey = operation({
   scope: 'credentials:write',
   tag,
   summary: 'Create an API key',
+  description:
+    'Creates an API key for the account. Only this answer holds the key: store it at once. The key can hold no scope that the caller does not hold (403), and the account must be active (409).',
   params: account,
   query,
   body: CreateKeyInputSchema,
@@ -70,6 +69,8 @@ export const listServiceAccountKeys = operation({
   scope: 'credentials:read',
   tag,
   summary: 'List the API keys of an account',
+  description:
+    'Lists the keys of one account, newest first, also expired and revoked ones. It answers metadata only: a key itself is shown once, when it is created.',
   params: account,
   query: {
     ...query,

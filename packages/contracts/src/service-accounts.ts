@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import {
+  accountPlaceFields,
   DescriptionSchema,
   DisplayNameSchema,
   IdentifierSchema,
@@ -11,7 +12,6 @@ import {
   TimestampSchema,
   tenancyFields,
   tenancyInputFields,
-  tenancyQueryFields,
   tenancySearchFields,
   timeFields,
 } from './fields.ts';
@@ -96,10 +96,7 @@ export const serviceAccountRecord = { untagged: ['lastUsedAt', 'keyCount', 'acti
 
 const tag = 'Service accounts';
 const params = { service_account_id: LookupIdSchema.describe("The account's id.") };
-const query = {
-  tenant_id: tenancyQueryFields.tenant_id.describe('The tenant of the account, where its id stands in several.'),
-  sub_tenant_id: tenancyQueryFields.sub_tenant_id.describe('The sub-tenant of the account.'),
-};
+const query = accountPlaceFields;
 const notFound = ['service_account_not_found', 'ambiguous_id'] as const;
 
 export const createServiceAccount = operation({
@@ -126,6 +123,8 @@ export const searchServiceAccounts = operation({
   scope: 'service_accounts:read',
   tag,
   summary: 'Search service accounts',
+  description:
+    "Finds accounts by id, name, text, status, metadata or time, newest first. An account must meet all conditions. An empty body finds every account in the caller's reach that is not deleted.",
   body: SearchServiceAccountsInputSchema,
   bodyOptional: true,
   readOnly: true,
@@ -139,6 +138,8 @@ export const getServiceAccount = operation({
   scope: 'service_accounts:read',
   tag,
   summary: 'Get a service account',
+  description:
+    "Answers one account. If accounts in several tenants have this id, name the tenant with `tenant_id`; otherwise the answer is 409. An account that is deleted or out of the caller's reach is 404.",
   params,
   query,
   record: serviceAccountRecord,
@@ -154,6 +155,8 @@ export const updateServiceAccount = operation({
   scope: 'service_accounts:write',
   tag,
   summary: 'Update a service account',
+  description:
+    'Changes the display name, description or metadata, and keeps the fields that the body leaves out. Disabling and enabling an account are operations of their own.',
   params,
   query,
   body: UpdateServiceAccountInputSchema,
@@ -186,7 +189,8 @@ export const disableServiceAccount = operation({
   scope: 'service_accounts:write',
   tag,
   summary: 'Disable a service account',
-  description: 'Its keys stop working and its sessions end at once. Again: nothing changes.',
+  description:
+    "Stops the account's keys and ends its sessions at once. Idempotent: repeating the call changes nothing.",
   params,
   query,
   record: serviceAccountRecord,
@@ -202,7 +206,8 @@ export const enableServiceAccount = operation({
   scope: 'service_accounts:write',
   tag,
   summary: 'Enable a service account',
-  description: 'Its keys work again; sessions that ended stay ended. Again: nothing changes.',
+  description:
+    "Lets the account's keys work again. Sessions that ended stay ended. Idempotent: repeating the call changes nothing.",
   params,
   query,
   record: serviceAccountRecord,

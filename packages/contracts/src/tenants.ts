@@ -64,7 +64,8 @@ export const createTenant = operation({
   scope: 'tenants:write',
   tag,
   summary: 'Create a tenant',
-  description: 'Platform administrators only.',
+  description:
+    'Creates a tenant that has no members yet. Only platform administrators may do this. An id that is taken, in any case, is 409.',
   body: CreateTenantInputSchema,
   bodyOptional: true,
   record: tenantRecord,
@@ -79,6 +80,7 @@ export const listTenants = operation({
   scope: 'tenants:read',
   tag,
   summary: 'List tenants',
+  description: "Lists the tenants in the caller's reach, newest first. Platform administrators see all tenants.",
   query: pageFields,
   output: page('TenantPage', TenantSchema),
 });
@@ -90,6 +92,8 @@ export const getTenant = operation({
   scope: 'tenants:read',
   tag,
   summary: 'Get a tenant',
+  description:
+    "Answers one tenant, with its settings and the ids of its sub-tenants in the caller's reach. A tenant out of reach is 404.",
   params,
   record: tenantRecord,
   output: TenantSchema,
@@ -103,7 +107,8 @@ export const updateTenant = operation({
   scope: 'tenants:write',
   tag,
   summary: 'Update a tenant',
-  description: 'Needs the scope for the whole tenant.',
+  description:
+    'Changes the display name or the settings, and keeps what the body leaves out. The caller needs the scope for the whole tenant, not for a sub-tenant of it.',
   params,
   body: UpdateTenantInputSchema,
   record: tenantRecord,

@@ -6,9 +6,40 @@ import { cursorField, page, pageFields } from './pages.ts';
 const NanoTimeSchema = z
   .string()
   .regex(/^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{9}Z$/)
-  .describe('RFC 3339, UTC, nanoseconds.');
+  .meta({ id: 'NanoTimestamp', description: 'RFC 3339, UTC, nanoseconds.' });
 
-const AttributesSchema = z.record(z.string(), z.unknown());
+const AttributesSchema = z
+  .record(z.string(), z.unknown())
+  .meta({ id: 'Attributes', description: 'Attributes in the sense of OpenTelemetry: values by name.' });
+
+const SpanStatusSchema = z
+  .strictObject({ code: z.enum(['unset', 'ok', 'error']), message: z.string().nullable() })
+  .meta({ id: 'SpanStatus' });
+
+const InstrumentationScopeSchema = z
+  .strictObject({ name: z.string(), version: z.string().nullable(), attributes: AttributesSchema })
+  .meta({ id: 'InstrumentationScope', description: 'The library that made the span.' });
+
+const SpanEventSchema = z
+  .strictObject({ name: z.string(), time: NanoTimeSchema, attributes: AttributesSchema })
+  .meta({ id: 'SpanEvent' });
+
+const SpanLinkSchema = z
+  .strictObject({ traceId: z.string(), spanId: z.string(), attributes: AttributesSchema })
+  .meta({ id: 'SpanLink', description: 'A reference to another span.' });
+
+const SpanGenAiSchema = z
+  .strictObject({
+    operation: z.string().nullable(),
+    provider: z.string().nullable(),
+    model: z.string().nullable(),
+    agent: z.string().nullable(),
+    tool: z.string().nullable(),
+    conversationId: z.string().nullable(),
+    inputTokens: z.int().nullable(),
+    outputTokens: z.int().nullable(),
+  })
+  .meta({ id: 'SpanGenAi', description: "What a span says in OpenTelemetry's GenAI conventions." });
 
 export const SpanSchema = z
   .strictObject({
@@ -21,26 +52,16 @@ export const SpanSchema = z
     startTime: NanoTimeSchema,
     endTime: NanoTimeSchema,
     durationMs: z.number(),
-    status: z.strictObject({ code: z.enum(['unset', 'ok', 'error']), message: z.string().nullable() }),
+    status: SpanStatusSchema,
     serviceName: z.string().nullable(),
-    scope: z.strictObject({ name: z.string(), version: z.string().nullable(), attributes: AttributesSchema }),
+    scope: InstrumentationScopeSchema,
     resource: AttributesSchema,
     attributes: AttributesSchema,
-    events: z.array(z.strictObject({ name: z.string(), time: NanoTimeSchema, attributes: AttributesSchema })),
-    links: z.array(z.strictObject({ traceId: z.string(), spanId: z.string(), attributes: AttributesSchema })),
-    genAi: z
-      .strictObject({
-        operation: z.string().nullable(),
-        provider: z.string().nullable(),
-        model: z.string().nullable(),
-        agent: z.string().nullable(),
-        tool: z.string().nullable(),
-        conversationId: z.string().nullable(),
-        inputTokens: z.int().nullable(),
-        outputTokens: z.int().nullable(),
-      })
-      .nullable()
-      .describe("What the span says in OpenTelemetry's GenAI conventions; null where it says nothing."),
+    events: z.array(SpanEventSchema),
+    links: z.array(SpanLinkSchema),
+    genAi: SpanGenAiSchema.nullable().describe(
+      "What the span says in OpenTelemetry's GenAI conventions. Null if it says nothing.",
+    ),
     createdAt: TimestampSchema.describe('When it came in.'),
     updatedAt: TimestampSchema.describe('The same: spans do not change.'),
     receivedFrom: z.string().describe('The account that sent it: `user:<id>` or `service_account:<tenant>/<id>`.'),
@@ -72,15 +93,18 @@ export const ExportTracesInputSchema = z.looseObject({ resourceSpans: z.array(z.
   description: 'An OTLP ExportTraceServiceRequest in its JSON form (opentelemetry-proto 1.11).',
 });
 
+const ExportTracePartialSuccessSchema = z
+  .strictObject({
+    rejectedSpans: z.string().describe('How many spans were refused: an int64, in JSON a string.'),
+    errorMessage: z.string(),
+  })
+  .meta({ id: 'ExportTracePartialSuccess' });
+
 export const ExportTracesOutputSchema = z
   .strictObject({
-    partialSuccess: z
-      .strictObject({
-        rejectedSpans: z.string().describe('How many spans were refused: an int64, in JSON a string.'),
-        errorMessage: z.string(),
-      })
-      .optional()
-      .describe('Only where spans were refused; the others are stored.'),
+    partialSuccess: ExportTracePartialSuccessSchema.optional().describe(
+      'Only if spans were refused; the others are stored.',
+    ),
   })
   .meta({ id: 'ExportTraceServiceResponse' });
 
@@ -108,6 +132,8 @@ export const listTraces = operation({
   scope: 'traces:read',
   tag,
   summary: 'List traces',
+  description:
+    'Lists traces, newest first: for each its root span, service, times and counts. Use it to find the trace whose spans you want to read.',
   query: {
     ...tenancyQueryFields,
     service_name: z.string().max(256).nullish().describe('Only traces whose first span came from this service.'),

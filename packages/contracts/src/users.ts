@@ -35,6 +35,29 @@ export const UserStatusSchema = z.enum(['pending_terms', 'pending_identity', 'ac
   description: '`pending_terms`: may only accept the terms. `pending_identity`: has never signed in.',
 });
 
+const UserTermsSchema = z
+  .strictObject({
+    termsVersion: VersionSchema.nullable(),
+    privacyVersion: VersionSchema.nullable(),
+    accepted: z
+      .boolean()
+      .describe('What a registration says counts from the first sign-in, which proves the email; before that: false.'),
+    acceptedAt: TimestampSchema.nullable(),
+  })
+  .meta({ id: 'UserTerms' });
+
+const UserMarketingConsentSchema = z
+  .strictObject({
+    optedIn: z.boolean().describe('What a registration says counts from the first sign-in; before that: false.'),
+    consentVersion: VersionSchema.nullable(),
+    changedAt: TimestampSchema.nullable(),
+  })
+  .meta({ id: 'UserMarketingConsent' });
+
+const UserMembershipSchema = z
+  .strictObject({ ...tenancyFields, role: RoleSchema, status: MembershipStatusSchema })
+  .meta({ id: 'UserMembership' });
+
 export const UserSchema = z
   .strictObject({
     id: z.string(),
@@ -42,24 +65,11 @@ export const UserSchema = z
     displayName: DisplayNameSchema.nullable(),
     status: UserStatusSchema,
     platformAdministrator: z.boolean(),
-    terms: z.strictObject({
-      termsVersion: VersionSchema.nullable(),
-      privacyVersion: VersionSchema.nullable(),
-      accepted: z
-        .boolean()
-        .describe(
-          'What a registration says counts from the first sign-in, which proves the email; before that: false.',
-        ),
-      acceptedAt: TimestampSchema.nullable(),
-    }),
-    marketingConsent: z.strictObject({
-      optedIn: z.boolean().describe('What a registration says counts from the first sign-in; before that: false.'),
-      consentVersion: VersionSchema.nullable(),
-      changedAt: TimestampSchema.nullable(),
-    }),
+    terms: UserTermsSchema,
+    marketingConsent: UserMarketingConsentSchema,
     source: z.string().nullable().describe('Where the registration came from; `invitation` for invited users.'),
     memberships: z
-      .array(z.strictObject({ ...tenancyFields, role: RoleSchema, status: MembershipStatusSchema }))
+      .array(UserMembershipSchema)
       .describe(
         "Those in the caller's reach; all of them to the user, who is shown here what waits to be accepted: the hundred that were offered last.",
       ),
@@ -182,7 +192,8 @@ export const disableUser = operation({
   scope: 'users:write',
   tag,
   summary: 'Disable a user',
-  description: 'Their sessions end at once. Needs reach of all memberships that they accepted. Again: nothing changes.',
+  description:
+    "Ends the user's sessions at once and refuses their further calls. The caller must reach all memberships that the user has accepted. Idempotent: repeating the call changes nothing.",
   params,
   record: userRecord,
   ifMatch: userRecord,
@@ -197,7 +208,8 @@ export const enableUser = operation({
   scope: 'users:write',
   tag,
   summary: 'Enable a user',
-  description: 'Again: nothing changes.',
+  description:
+    'Lets a disabled user work again, with the memberships that they had. Idempotent: repeating the call changes nothing.',
   params,
   record: userRecord,
   ifMatch: userRecord,

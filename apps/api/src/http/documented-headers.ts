@@ -33,19 +33,40 @@ const IDEMPOTENCY_KEY = {
     'Names this very request: sent again with the same key by the same caller within 24 hours, it is answered as it was the first time. Where the service ended between the effect and the answer, it is done again, a minute later at the earliest. 422 for a key that was used for another request, 409 while the first one is in flight. 1 to 255 characters of printable ASCII; a UUID will do.',
 };
 
-const IF_MATCH =
-  'Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.';
+const IdempotencyKeySchema = z.string().min(1).max(257).optional();
 
-const IF_NONE_MATCH = '304 where the record still has one of these entity tags.';
+/** Shared by the operations that take them: components of the document. */
+const PARAMETERS = {
+  idempotencyKey: {
+    transaction: IdempotencyKeySchema.meta({
+      description: IDEMPOTENCY_KEY.transaction,
+      param: { id: 'IdempotencyKey' },
+    }),
+    lease: IdempotencyKeySchema.meta({ description: IDEMPOTENCY_KEY.lease, param: { id: 'IdempotencyKeyOfSync' } }),
+  },
+  ifMatch: z
+    .string()
+    .optional()
+    .meta({
+      description:
+        'The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.',
+      param: { id: 'IfMatch' },
+    }),
+  ifNoneMatch: z
+    .string()
+    .optional()
+    .meta({
+      description: 'The answer is 304 if the record has one of these entity tags.',
+      param: { id: 'IfNoneMatch' },
+    }),
+};
 
 /** The request headers that an operation takes; undefined: none. */
 export function headerParametersOf({ method, idempotency, record, ifMatch }: Operation): z.ZodObject | undefined {
   const shape = {
-    ...(idempotency !== 'none' && {
-      'Idempotency-Key': z.string().min(1).max(257).optional().describe(IDEMPOTENCY_KEY[idempotency]),
-    }),
-    ...(ifMatch && { 'If-Match': z.string().optional().describe(IF_MATCH) }),
-    ...(method === 'GET' && record && { 'If-None-Match': z.string().optional().describe(IF_NONE_MATCH) }),
+    ...(idempotency !== 'none' && { 'Idempotency-Key': PARAMETERS.idempotencyKey[idempotency] }),
+    ...(ifMatch && { 'If-Match': PARAMETERS.ifMatch }),
+    ...(method === 'GET' && record && { 'If-None-Match': PARAMETERS.ifNoneMatch }),
   };
   return Object.keys(shape).length > 0 ? z.object(shape) : undefined;
 }

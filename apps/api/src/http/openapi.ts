@@ -3,8 +3,14 @@ import { type Operation, TAGS } from '@quartermaster/contracts/operation.ts';
 import { initTRPC } from '@trpc/server';
 import { generateOpenApiDocument, type OpenApiMeta } from 'trpc-to-openapi';
 import { z } from 'zod';
-import type { ZodOpenApiOperationObject, ZodOpenApiPathsObject, ZodOpenApiResponsesObject } from 'zod-openapi';
-import { refusalsOf } from './declared-errors.ts';
+import type {
+  ZodOpenApiOperationObject,
+  ZodOpenApiPathsObject,
+  ZodOpenApiResponseObject,
+  ZodOpenApiResponsesObject,
+} from 'zod-openapi';
+import { pascalCased, refusalsOf } from './declared-errors.ts';
+import { tidied } from './document-formats.ts';
 import { HEADERS, headerParametersOf, responseHeadersOf } from './documented-headers.ts';
 import { FORM_MEDIA_TYPE } from './form.ts';
 import { type Procedures, proceduresByOperation } from './rest.ts';
@@ -29,11 +35,12 @@ export function openApiDocument(options: DocumentOptions): object {
     ...(options.operations ?? []),
   ];
   const paths: ZodOpenApiPathsObject = {};
+  const shared: Shared = { pathParameters: sharedPathParameters(operations), responses: new Map() };
   for (const operation of operations.toSorted(byPath)) {
     const method = METHODS[operation.method];
     const here = paths[operation.path];
     if (here?.[method]) throw new Error(`Two operations at ${operation.method} ${operation.path}`);
-    paths[operation.path] = { ...here, [method]: described(operation) };
+    paths[operation.path] = { ...here, [method]: described(operation, shared) };
   }
   const used = new Set<string>(operations.map(({ tag }) => tag));
   const document = generateOpenApiDocument(initTRPC.meta<OpenApiMeta>().create().router({}), {
@@ -46,13 +53,13 @@ export function openApiDocument(options: DocumentOptions): object {
     paths,
     securitySchemes: SECURITY_SCHEMES,
   });
-  return {
+  return tidied({
     ...document,
     tags: Object.entries(TAGS)
       .filter(([name]) => used.has(name))
       .map(([name, description]) => ({ name, description })),
     components: { ...document.components, headers: usedHeaders(document) },
-  };
+  });
 }
 
 const METHODS = { GET: 'get', POST: 'post', PUT: 'put', DELETE: 'delete' } as const;
@@ -80,6 +87,9 @@ const SECURITY_SCHEMES = {
 
 type Schema = z.ZodType;
 
+/** What operations share, by its name among the document's components: zod-openapi tells components by identity. */
+type Shared = { pathParameters: Map<string, Schema>; responses: Map<string, ZodOpenApiResponseObject> };
+
 /** The errors of the OTLP path. */
 const StatusSchema = z
   .object({
@@ -88,12 +98,13 @@ const StatusSchema = z
   })
   .meta({ id: 'Status', description: 'google.rpc.Status, as OTLP/HTTP has it.' });
 
-function described(operation: Operation): ZodOpenApiOperationObject {
-  const { params, query } = operation;
+function described(operation: Operation, shared: Shared): ZodOpenApiOperationObject {
+  const { query } = operation;
+  const path = pathParametersOf(operation, shared);
   const header = headerParametersOf(operation);
   const description = operation.description === undefined ? [] : [operation.description];
   if (operation.ignoresUnknownQuery) description.push('Unknown query parameters are ignored.');
-  const parameters = { ...(params && { path: params }), ...(query && { query }), ...(header && { header }) };
+  const parameters = { ...(path && { path }), ...(query && { query }), ...(header && { header }) };
   return {
     operationId: operation.operationId,
     summary: operation.summary,
@@ -102,8 +113,26 @@ function described(operation: Operation): ZodOpenApiOperationObject {
     security: securityOf(operation),
     ...(Object.keys(parameters).length > 0 && { requestParams: parameters }),
     ...bodyOf(operation),
-    responses: responsesOf(operation),
+    responses: responsesOf(operation, shared),
   };
+}
+
+/** The path parameters that several operations have, by name: an id means the same in every path. */
+function sharedPathParameters(operations: readonly Operation[]): Map<string, Schema> {
+  const fields = operations.flatMap(({ params }) => Object.entries(params?.shape ?? {}) as [string, Schema][]);
+  const repeated = fields.filter(([name]) => fields.filter(([other]) => other === name).length > 1);
+  return new Map(
+    repeated.map(([name, schema]) => [name, schema.meta({ ...schema.meta(), param: { id: pascalCased(name) } })]),
+  );
+}
+
+function pathParametersOf({ params }: Operation, { pathParameters }: Shared): z.ZodObject | undefined {
+  if (!params) return undefined;
+  const fields = Object.entries(params.shape as Record<string, Schema>).map(([name, schema]) => {
+    const shared = pathParameters.get(name);
+    return [name, shared?.description === schema.description ? shared : schema];
+  });
+  return z.object(Object.fromEntries(fields));
 }
 
 /** Either scheme will do; the role that each lists is the scope that the credential must hold. */
@@ -124,7 +153,7 @@ function bodyOf({ body, bodyOptional, form, transport }: Operation): Pick<ZodOpe
   return { requestBody: { required: !bodyOptional, content } };
 }
 
-function responsesOf(operation: Operation): ZodOpenApiResponsesObject {
+function responsesOf(operation: Operation, shared: Shared): ZodOpenApiResponsesObject {
   const otlp = operation.transport === 'otlp';
   const output = operation.output as unknown as Schema;
   const success = otlp ? inBothEncodings(output) : json(output);
@@ -136,18 +165,28 @@ function responsesOf(operation: Operation): ZodOpenApiResponsesObject {
     },
   };
   if (operation.method === 'GET' && operation.record) {
-    const description = 'The record is as If-None-Match says.';
-    responses['304'] = { description, headers: responseHeadersOf(operation, 304) };
+    const description = 'The record has an entity tag of If-None-Match.';
+    responses['304'] = sharedResponse(shared, 'NotModified', {
+      description,
+      headers: responseHeadersOf(operation, 304),
+    });
   }
-  for (const { status, description } of refusalsOf(operation)) {
+  for (const { status, component, description } of refusalsOf(operation)) {
     const content = otlp
       ? inBothEncodings(StatusSchema)
       : status === 422
         ? json(HTTPValidationErrorSchema)
         : { 'application/problem+json': { schema: ProblemSchema } };
-    responses[`${status as 400}`] = { description, headers: responseHeadersOf(operation, status), content };
+    const response = { description, headers: responseHeadersOf(operation, status), content };
+    responses[`${status as 400}`] = component === undefined ? response : sharedResponse(shared, component, response);
   }
   return responses;
+}
+
+function sharedResponse({ responses }: Shared, id: string, response: ZodOpenApiResponseObject) {
+  const first = responses.get(id) ?? { id, ...response };
+  responses.set(id, first);
+  return first;
 }
 
 /** Redocly warns of those that nothing refers to. */

@@ -2,9 +2,10 @@ import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import { VERSION } from '../../src/config.ts';
 import { openApiDocument } from '../../src/http/openapi.ts';
 import { procedures } from '../../src/router.ts';
+import { withSharedParts } from './shared-parts.ts';
 
 type Media = { schema?: object };
-type Answer = { content?: Record<string, Media>; $ref?: string };
+type Answer = { content?: Record<string, Media> };
 type DocumentedOperation = {
   operationId: string;
   security: Record<string, string[]>[];
@@ -16,9 +17,12 @@ export type OpenApi = {
   components: { schemas: Record<string, object> };
 };
 
-export const document = JSON.parse(
-  JSON.stringify(openApiDocument({ procedures, version: VERSION, serverUrl: 'http://127.0.0.1:8080' })),
-) as OpenApi;
+/** As it is served, but with shared parameters and responses where they are used. */
+export const document = withSharedParts(
+  JSON.parse(
+    JSON.stringify(openApiDocument({ procedures, version: VERSION, serverUrl: 'http://127.0.0.1:8080' })),
+  ) as OpenApi,
+);
 
 const ajv = new Ajv2020({ strict: false, validateFormats: false, allErrors: true });
 ajv.addSchema(document, 'document');
