@@ -107,6 +107,13 @@ test('a parameter or a refusal that several operations share is a component', ()
   expect(repeated(refusals)).toEqual([]);
 });
 
+test('a name stands for one component, whatever its kind and case', () => {
+  // Generators put schemas, parameters and responses into one namespace, and files on disks that ignore case.
+  const named = Object.entries(served.components).filter(([kind]) => !['headers', 'securitySchemes'].includes(kind));
+  const names = named.flatMap(([, components]) => Object.keys(components).map((name) => name.toLowerCase()));
+  expect(names.filter((name, index) => names.indexOf(name) !== index)).toEqual([]);
+});
+
 test('a component is in use', () => {
   const text = JSON.stringify(served);
   for (const [kind, components] of Object.entries(messages)) {

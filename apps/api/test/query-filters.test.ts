@@ -131,6 +131,11 @@ test.each(REFUSING)('every value of the filter $name of $id is answered', async 
   }
 });
 
+test.each(['', 'null', 'OPEN', 'open ', 'open,applied'])('a status of %j is no status', async (value) => {
+  const path = `/v1/providers/${records['provider_id']}/recommendations?status=${encodeURIComponent(value)}`;
+  expect(locsOf((await call('GET', path)).body)).toEqual(['enum ["query","status"]']);
+});
+
 test('the filter that the specification types as a string answers an empty list for another value', async () => {
   const path = `/v1/providers/${records['provider_id']}/observations`;
   expect((await call('GET', `${path}?status=open`)).body.items).not.toEqual([]);

@@ -30,7 +30,9 @@ describe('what is unknown', () => {
       review: null,
       risk: { level: 'medium', factors: [{ factor: 'unknown_item' }] },
     });
-    expect(await tenant.recommendations('')).toHaveLength(0);
+    for (const status of ['applied', 'dismissed', 'superseded']) {
+      expect(await tenant.recommendations(status)).toHaveLength(0);
+    }
     expect(await tenant.recommendations()).toMatchObject([
       {
         kind: 'register_item',
