@@ -268,7 +268,7 @@ test.for(rounds)(
           const path = acceptPath({ tenantId: world.tenantId, ...(subTenantId !== null && { subTenantId }) });
           const accepted = await server.call('POST', path, { as: { token: person.token } });
           // Gone, expired, or refused since the inviter may no longer invite.
-        expect([403, 404, 409], accepted.text).toContain(accepted.status);
+          expect([403, 404, 409], accepted.text).toContain(accepted.status);
         }
       }),
       { numRuns: RUNS, endOnFailure: true },

@@ -5,6 +5,11 @@ export type ClientOptions = {
     baseUrl: 'http://127.0.0.1:8080' | (string & {});
 };
 
+/**
+ * How the operation ended.
+ */
+export type AuditOutcome = 'success' | 'failure' | 'denied';
+
 export type SearchCredentialsInput = {
     /**
      * Only records of this tenant. Left out or empty: of everything in reach.
@@ -29,11 +34,11 @@ export type SearchCredentialsInput = {
     /**
      * Only credentials of this kind.
      */
-    kind?: string | null;
+    kind?: CredentialKind | null;
     /**
-     * Only credentials of this status.
+     * Only credentials with this status.
      */
-    status?: string | null;
+    status?: CredentialStatus | null;
     /**
      * Only credentials of this service account or provider.
      */
@@ -59,14 +64,23 @@ export type SearchCredentialsInput = {
      */
     createdBefore?: string | null;
     /**
-     * How many at the most: 1 to 100.
+     * The largest number of records to answer: 1 to 100.
      */
     limit?: number;
     /**
-     * The `nextCursor` of the page before, with the same filters. Opaque.
+     * The `nextCursor` of the page before. Send the same filters with it. Opaque.
      */
     cursor?: string | null;
 };
+
+export type CredentialKind = 'api_key' | 'provider_secret' | 'signing_key';
+
+/**
+ * A credential is `expiring` when it works now and ends within 14 days.
+ */
+export type CredentialStatus = 'active' | 'expiring' | 'expired' | 'revoked';
+
+export type GatewayStatus = 'active' | 'disabled' | 'deleted';
 
 export type CreateGatewayInput = {
     name: string;
@@ -108,6 +122,8 @@ export type UpdateGatewayInput = {
     sessionTtlSeconds?: number;
 };
 
+export type GatewaySessionStatus = 'active' | 'expired' | 'revoked';
+
 export type CreateGatewaySessionInput = {
     /**
      * Whom the session acts for: the caller, where left out. Another's needs the scope `gateway_sessions:impersonate`.
@@ -121,9 +137,14 @@ export type CreateGatewaySessionInput = {
      * Only these of the gateway's providers; all, where left out. A session grants at most 10,000 items: beyond it, 422.
      */
     providerIds?: Array<string> | null;
-    metadata?: {
-        [key: string]: unknown;
-    } | null;
+    metadata?: Metadata | null;
+};
+
+/**
+ * A free JSON object, at most 16 KiB when serialised. A set value replaces it whole.
+ */
+export type Metadata = {
+    [key: string]: unknown;
 };
 
 export type IntrospectGatewaySessionInput = {
@@ -137,9 +158,16 @@ export type IntrospectGatewaySessionInput = {
     token_type_hint?: string | null;
 };
 
+export type ManifestKind = 'agent' | 'gateway' | 'channel';
+
+/**
+ * The newest version is active.
+ */
+export type ManifestStatus = 'active' | 'superseded' | 'deleted';
+
 export type CreateManifestInput = {
     name: string;
-    kind: 'agent' | 'gateway' | 'channel';
+    kind: ManifestKind;
     spec: ManifestSpecInput;
     /**
      * The tenant of the record. Where it is left out: the caller's one tenant; a caller who has several must name one.
@@ -164,20 +192,7 @@ export type ManifestSpecInput = {
      * What it uses. While the manifest is active, observations of these are not unknown.
      */
     declares?: Array<DeclarationInput>;
-    /**
-     * Where people meet the agents.
-     */
-    channel?: {
-        /**
-         * Such as `slack`, `email` or `web`.
-         */
-        type: string;
-        /**
-         * Where it is: a URL, a room, a mailbox.
-         */
-        address?: string;
-        [key: string]: unknown | string | string | undefined;
-    };
+    channel?: ManifestChannel;
     /**
      * What sessions may use, of what the providers' inventories offer: whatever one of the entries covers. Where left out, all of it; where empty, nothing.
      */
@@ -193,11 +208,28 @@ export type DeclarationInput = {
      * The provider's name, in any case, or its id.
      */
     provider: string;
-    kind: 'model' | 'tool' | 'resource' | 'prompt' | 'agent' | 'channel';
+    kind: InventoryKind;
     /**
      * As agents call it. The variants of a model are one: its case, and the provider in front.
      */
     name: string;
+};
+
+export type InventoryKind = 'model' | 'tool' | 'resource' | 'prompt' | 'agent' | 'channel';
+
+/**
+ * Where people meet the agents.
+ */
+export type ManifestChannel = {
+    /**
+     * Such as `slack`, `email` or `web`.
+     */
+    type: string;
+    /**
+     * Where it is: a URL, a room, a mailbox.
+     */
+    address?: string;
+    [key: string]: unknown | string | string | undefined;
 };
 
 /**
@@ -211,7 +243,7 @@ export type Allowance = {
     /**
      * Only items of this kind; every kind, where left out.
      */
-    kind?: 'model' | 'tool' | 'resource' | 'prompt' | 'agent' | 'channel';
+    kind?: InventoryKind;
     /**
      * Only items of these names, of a model all variants; all of them, where left out; none, where empty.
      */
@@ -243,9 +275,7 @@ export type UpdateProfileInput = {
      * Users only. Accepted terms cannot be taken back, only accepted anew.
      */
     terms?: TermsInput;
-    metadata?: {
-        [key: string]: unknown;
-    } | null;
+    metadata?: Metadata | null;
 };
 
 export type MarketingConsentInput = {
@@ -260,14 +290,16 @@ export type TermsInput = {
 };
 
 export type CreateOrganizationInput = {
-    organization: {
-        displayName: string;
-        /**
-         * The new tenant's. Made where it is left out.
-         */
-        id?: string | null;
-    };
+    organization: OrganizationInput;
     settings?: TenantSettingsInput;
+};
+
+export type OrganizationInput = {
+    displayName: string;
+    /**
+     * The id of the new tenant. Generated if left out.
+     */
+    id?: string | null;
 };
 
 /**
@@ -276,33 +308,39 @@ export type CreateOrganizationInput = {
 export type TenantSettingsInput = {
     captureContent?: boolean;
     spanRetentionDays?: number | null;
-    auditReads?: boolean;
 };
 
 /**
  * Passwords are never accepted: the identity provider handles credentials.
  */
 export type RegisterInput = {
-    user: {
-        /**
-         * Matched without regard to case.
-         */
-        email: string;
-        displayName?: string | null;
-        /**
-         * Terms that are not mentioned are not accepted.
-         */
-        terms?: TermsInput | null;
-        marketingConsent?: MarketingConsentInput | null;
-    };
+    user: RegistrationUserInput;
     /**
      * Where the registration came from, such as `saas_registration`.
      */
     source?: string | null;
-    metadata?: {
-        [key: string]: unknown;
-    } | null;
+    metadata?: Metadata | null;
 };
+
+export type RegistrationUserInput = {
+    /**
+     * Matched without regard to case.
+     */
+    email: string;
+    displayName?: string | null;
+    /**
+     * Terms that are not mentioned are not accepted.
+     */
+    terms?: TermsInput | null;
+    marketingConsent?: MarketingConsentInput | null;
+};
+
+/**
+ * `claimed`: somebody works on it until the lease ends; then it is open again.
+ */
+export type OperatorTaskStatus = 'open' | 'claimed' | 'running' | 'succeeded' | 'failed' | 'cancelled';
+
+export type OperatorTaskKind = 'review_observation' | 'sync_inventory' | 'rotate_credential' | 'adopt_provider' | 'review_cardinality';
 
 export type CancelOperatorTaskInput = {
     /**
@@ -331,17 +369,22 @@ export type CompleteOperatorTaskInput = {
 
 export type TaskOutcome = 'approved' | 'rejected' | 'ignored' | 'adopted' | 'dismissed' | 'rotated' | 'pruned' | 'acknowledged';
 
+export type ProviderKind = 'llm' | 'mcp' | 'agent_runtime' | 'channel' | 'other';
+
+/**
+ * `discovered`: seen in traffic, but nobody has declared it.
+ */
+export type ProviderStatus = 'discovered' | 'active' | 'disabled' | 'deleted';
+
 export type CreateProviderInput = {
     name: string;
     displayName?: string | null;
     description?: string | null;
-    kind: 'llm' | 'mcp' | 'agent_runtime' | 'channel' | 'other';
+    kind: ProviderKind;
     baseUrl?: string | null;
     status?: 'active' | 'disabled';
     syncIntervalSeconds?: number | null;
-    metadata?: {
-        [key: string]: unknown;
-    } | null;
+    metadata?: Metadata | null;
     /**
      * The tenant of the record. Where it is left out: the caller's one tenant; a caller who has several must name one.
      */
@@ -359,7 +402,7 @@ export type UpdateProviderInput = {
     name?: string;
     displayName?: string | null;
     description?: string | null;
-    kind?: 'llm' | 'mcp' | 'agent_runtime' | 'channel' | 'other';
+    kind?: ProviderKind;
     /**
      * A change of its origin detaches the credential: it is revoked and erased.
      */
@@ -369,9 +412,7 @@ export type UpdateProviderInput = {
      */
     status?: 'active' | 'disabled';
     syncIntervalSeconds?: number | null;
-    metadata?: {
-        [key: string]: unknown;
-    } | null;
+    metadata?: Metadata | null;
 };
 
 export type PutProviderCredentialInput = {
@@ -398,8 +439,10 @@ export type PutProviderCredentialInput = {
     standby?: boolean;
 };
 
+export type InventoryStatus = 'available' | 'missing' | 'retired' | 'blocked';
+
 export type CreateInventoryItemInput = {
-    kind: 'model' | 'tool' | 'resource' | 'prompt' | 'agent' | 'channel';
+    kind: InventoryKind;
     /**
      * As agents call it, without spaces around it, control characters and invisible ones, and not a lone `*`.
      */
@@ -408,9 +451,7 @@ export type CreateInventoryItemInput = {
     description?: string | null;
     status?: 'available' | 'retired' | 'blocked';
     schemaDigest?: string | null;
-    attributes?: {
-        [key: string]: unknown;
-    } | null;
+    attributes?: Metadata | null;
 };
 
 /**
@@ -420,10 +461,12 @@ export type UpdateInventoryItemInput = {
     title?: string | null;
     description?: string | null;
     status?: 'available' | 'retired' | 'blocked';
-    attributes?: {
-        [key: string]: unknown;
-    } | null;
+    attributes?: Metadata | null;
 };
+
+export type RecommendationStatus = 'open' | 'applied' | 'dismissed' | 'superseded';
+
+export type RecommendationKind = 'register_item' | 'retire_item' | 'block_item' | 'adopt_provider' | 'accept_drift' | 'rotate_credential';
 
 export type ApplyRecommendationsInput = {
     /**
@@ -433,7 +476,7 @@ export type ApplyRecommendationsInput = {
     /**
      * Only recommendations of these kinds.
      */
-    kinds?: Array<'register_item' | 'retire_item' | 'block_item' | 'adopt_provider' | 'accept_drift' | 'rotate_credential'> | null;
+    kinds?: Array<RecommendationKind> | null;
     /**
      * Show what would change, and change nothing.
      */
@@ -443,6 +486,8 @@ export type ApplyRecommendationsInput = {
 export type DismissRecommendationInput = {
     reason: string;
 };
+
+export type RuntimeObservationStatus = 'open' | 'approved' | 'rejected' | 'ignored' | 'resolved';
 
 /**
  * Left out keeps, null clears, a value sets.
@@ -462,9 +507,11 @@ export type ReviewRuntimeObservationInput = {
     /**
      * approved: its recommendation may be applied (by `{}` where the reviewer reaches all of the place where the provider stands). rejected: it must not be used; the recommendation is dismissed unless it rests on others too, and the next sighting reopens it with a `block_item`. ignored: it stays as it is, quietly.
      */
-    decision: 'approved' | 'rejected' | 'ignored';
+    decision: ReviewDecision;
     note?: string | null;
 };
+
+export type ReviewDecision = 'approved' | 'rejected' | 'ignored';
 
 export type CreateServiceAccountInput = {
     name: string;
@@ -483,9 +530,7 @@ export type CreateServiceAccountInput = {
     subTenantId?: string | null;
     description?: string | null;
     status?: 'active' | 'disabled';
-    metadata?: {
-        [key: string]: unknown;
-    } | null;
+    metadata?: Metadata | null;
     /**
      * Only platform administrators may set it: keys of such an account count in every tenant.
      */
@@ -514,15 +559,13 @@ export type SearchServiceAccountsInput = {
      */
     query?: string | null;
     /**
-     * Only accounts of this status; deleted ones are shown by it alone.
+     * Only accounts with this status. Deleted accounts are listed with `deleted` only.
      */
-    status?: string | null;
+    status?: ServiceAccountStatus | null;
     /**
      * Only accounts whose metadata has these top-level values, at most 20.
      */
-    metadata?: {
-        [key: string]: unknown;
-    } | null;
+    metadata?: Metadata | null;
     /**
      * Only accounts made after this time.
      */
@@ -532,14 +575,19 @@ export type SearchServiceAccountsInput = {
      */
     createdBefore?: string | null;
     /**
-     * How many at the most: 1 to 100.
+     * The largest number of records to answer: 1 to 100.
      */
     limit?: number;
     /**
-     * The `nextCursor` of the page before, with the same filters. Opaque.
+     * The `nextCursor` of the page before. Send the same filters with it. Opaque.
      */
     cursor?: string | null;
 };
+
+/**
+ * Keys and sessions work only while the account is active.
+ */
+export type ServiceAccountStatus = 'active' | 'disabled' | 'deleted';
 
 /**
  * Left out keeps, null clears, a value sets.
@@ -547,9 +595,7 @@ export type SearchServiceAccountsInput = {
 export type UpdateServiceAccountInput = {
     displayName?: string | null;
     description?: string | null;
-    metadata?: {
-        [key: string]: unknown;
-    } | null;
+    metadata?: Metadata | null;
 };
 
 export type CreateKeyInput = {
@@ -597,6 +643,16 @@ export type UpdateTenantInput = {
     settings?: TenantSettingsInput;
 };
 
+/**
+ * A named set of scopes within one tenant or sub-tenant.
+ */
+export type Role = 'owner' | 'admin' | 'operator' | 'viewer';
+
+/**
+ * `pending`: the user has not accepted it. Until then it grants nothing, and the tenant sees nothing of the user.
+ */
+export type MembershipStatus = 'pending' | 'active';
+
 export type CreateMembershipInput = {
     /**
      * Anybody's: the answer does not tell whether it is registered.
@@ -613,16 +669,16 @@ export type CreateMembershipInput = {
 };
 
 /**
- * A named set of scopes within one tenant or sub-tenant.
- */
-export type Role = 'owner' | 'admin' | 'operator' | 'viewer';
-
-/**
  * Left out keeps, a value sets.
  */
 export type UpdateMembershipInput = {
     role?: Role;
 };
+
+/**
+ * `pending_terms`: may only accept the terms. `pending_identity`: has never signed in.
+ */
+export type UserStatus = 'pending_terms' | 'pending_identity' | 'active' | 'disabled' | 'deleted';
 
 /**
  * One page of a list.
@@ -648,17 +704,7 @@ export type AuditEvent = {
      * The sub-tenant that the record belongs to; null where it belongs to the tenant as a whole.
      */
     subTenantId: string | null;
-    /**
-     * Who did it. `anonymous` registers; `system` is the service itself.
-     */
-    actor: {
-        type: 'service_account' | 'user' | 'anonymous' | 'system';
-        id: string | null;
-        /**
-         * A service account's own tenant: its id is unique there only.
-         */
-        tenantId: string | null;
-    };
+    actor: AuditActor;
     /**
      * How the actor proved who they are.
      */
@@ -668,17 +714,11 @@ export type AuditEvent = {
      */
     keyId: string | null;
     /**
-     * The operationId, or what the service itself did. `further_refusals` and `further_reads` count the refusals and reads of a tenant beyond 1,000 different ones in a minute.
+     * The operationId.
      */
     operation: string;
-    target: {
-        type: string;
-        id: string;
-    } | null;
-    /**
-     * `denied`: for lack of rights, or because the record does not exist in the reach of the actor.
-     */
-    outcome: 'success' | 'failure' | 'denied';
+    target: AuditTarget | null;
+    outcome: AuditOutcome;
     /**
      * The `code` of a refusal.
      */
@@ -688,26 +728,41 @@ export type AuditEvent = {
      */
     changedFields: Array<string>;
     /**
-     * 1; for refusals how many of one actor, operation and reason there were in that minute, for reads how many of one actor, operation and target.
+     * 1; for refusals how many of one actor, operation and reason there were in that minute.
      */
     count: number;
-    /**
-     * The service's own id of the request; empty where the service acted by itself.
-     */
     requestId: string;
-    /**
-     * The id that the caller sent in X-Request-Id, null where they sent none. Several requests may have the same.
-     */
-    callerRequestId: string | null;
-    /**
-     * RFC 3339, UTC, milliseconds.
-     */
-    createdAt: string;
+    createdAt: Timestamp;
     /**
      * The same: events do not change.
      */
-    updatedAt: string;
+    updatedAt: Timestamp;
 };
+
+/**
+ * Who did it. `anonymous` registers; `system` is the service itself.
+ */
+export type AuditActor = {
+    type: 'service_account' | 'user' | 'anonymous' | 'system';
+    id: string | null;
+    /**
+     * A service account's own tenant: its id is unique there only.
+     */
+    tenantId: string | null;
+};
+
+/**
+ * The record that it was done to.
+ */
+export type AuditTarget = {
+    type: string;
+    id: string;
+};
+
+/**
+ * RFC 3339, UTC, milliseconds.
+ */
+export type Timestamp = string;
 
 /**
  * A refusal, as RFC 9457 describes it.
@@ -798,7 +853,7 @@ export type AuditVerification = {
     /**
      * When that head was signed, in whole seconds, as it says itself (`iat`). Null where there is none, or what stands there is no head.
      */
-    sealedAt: string | null;
+    sealedAt: Timestamp | null;
     /**
      * Events that wait to be sealed, usually for less than a second; counted up to 10,000.
      */
@@ -828,8 +883,7 @@ export type AuditFault = {
     /**
      * `changed`: the event is not as it was sealed.
      * `removed`: the event, or its link, is gone.
-     * `inserted`: the event is in no chain, and does not wait to be sealed; or a link stands where the chain has none.
-     * `forged`: the event is in no chain, and the service did not write it as it is: its MAC is missing or wrong.
+     * `inserted`: the event was never sealed, and does not wait to be; or its link stands where the chain has none.
      * `swapped`: two rows stand in each other's place; each of them is named.
      * `tail_removed`: the chain ends before a head that was signed, or that this server has seen.
      * `recomputed`: the chain has another hash than the one that was signed, or that this server has seen.
@@ -838,7 +892,7 @@ export type AuditFault = {
      * `head_forged`: a head that was not signed by this service, or not for this place.
      * `head_unverifiable`: the newest head was signed by a key that QM_SECRET_KEY does not open.
      */
-    kind: 'changed' | 'removed' | 'inserted' | 'forged' | 'swapped' | 'tail_removed' | 'recomputed' | 'link_changed' | 'unsigned' | 'head_forged' | 'head_unverifiable';
+    kind: 'changed' | 'removed' | 'inserted' | 'swapped' | 'tail_removed' | 'recomputed' | 'link_changed' | 'unsigned' | 'head_forged' | 'head_unverifiable';
     /**
      * Where in the chain, from 1 on; null where the fault is in no place of it.
      */
@@ -877,7 +931,7 @@ export type Credential = {
      * The sub-tenant that the record belongs to; null where it belongs to the tenant as a whole.
      */
     subTenantId: string | null;
-    kind: 'api_key' | 'provider_secret' | 'signing_key';
+    kind: CredentialKind;
     name: string | null;
     ownerType: 'service_account' | 'provider' | 'platform';
     /**
@@ -892,20 +946,17 @@ export type Credential = {
      * What an API key may do. Empty for other kinds.
      */
     scopes: Array<Scope>;
-    /**
-     * An active one that ends within 14 days is expiring.
-     */
-    status: 'active' | 'expiring' | 'expired' | 'revoked';
-    expiresAt: string | null;
+    status: CredentialStatus;
+    expiresAt: Timestamp | null;
     /**
      * To the minute.
      */
-    lastUsedAt: string | null;
+    lastUsedAt: Timestamp | null;
     /**
      * `user:<id>` or `service_account:<tenant>/<id>`; null where the service made it.
      */
     createdBy: string | null;
-    revokedAt: string | null;
+    revokedAt: Timestamp | null;
     /**
      * How many keys this one followed.
      */
@@ -918,14 +969,8 @@ export type Credential = {
      * The request header that a provider's secret goes in. null for other kinds.
      */
     header: string | null;
-    /**
-     * RFC 3339, UTC, milliseconds.
-     */
-    createdAt: string;
-    /**
-     * RFC 3339, UTC, milliseconds.
-     */
-    updatedAt: string;
+    createdAt: Timestamp;
+    updatedAt: Timestamp;
 };
 
 /**
@@ -958,7 +1003,7 @@ export type Gateway = {
     name: string;
     displayName: string | null;
     url: string | null;
-    status: 'active' | 'disabled' | 'deleted';
+    status: GatewayStatus;
     /**
      * The providers that agents may reach through it, of its tenant; a sub-tenant's gateway has none of other sub-tenants.
      */
@@ -971,14 +1016,8 @@ export type Gateway = {
      * How long its sessions last, unless they ask for less; never more.
      */
     sessionTtlSeconds: number;
-    /**
-     * RFC 3339, UTC, milliseconds.
-     */
-    createdAt: string;
-    /**
-     * RFC 3339, UTC, milliseconds.
-     */
-    updatedAt: string;
+    createdAt: Timestamp;
+    updatedAt: Timestamp;
 };
 
 /**
@@ -1014,36 +1053,19 @@ export type GatewaySession = {
      * Who opened it for the subject, where that was somebody else.
      */
     actor: string | null;
-    status: 'active' | 'expired' | 'revoked';
-    /**
-     * RFC 3339, UTC, milliseconds.
-     */
-    issuedAt: string;
-    /**
-     * RFC 3339, UTC, milliseconds.
-     */
-    expiresAt: string;
-    revokedAt: string | null;
+    status: GatewaySessionStatus;
+    issuedAt: Timestamp;
+    expiresAt: Timestamp;
+    revokedAt: Timestamp | null;
     /**
      * Why it was revoked. gateway_ended: the gateway was disabled or deleted. principal_ended: its subject, or who opened it, lost access. item_blocked: something that it grants was blocked. Null for a session that is not revoked.
      */
     revokedReason: 'revoked' | 'gateway_ended' | 'principal_ended' | 'item_blocked' | null;
     gatewayUrl: string | null;
     grants: Array<Grant>;
-    /**
-     * A free JSON object, at most 16 KiB when serialised. A set value replaces it whole.
-     */
-    metadata: {
-        [key: string]: unknown;
-    };
-    /**
-     * RFC 3339, UTC, milliseconds.
-     */
-    createdAt: string;
-    /**
-     * RFC 3339, UTC, milliseconds.
-     */
-    updatedAt: string;
+    metadata: Metadata;
+    createdAt: Timestamp;
+    updatedAt: Timestamp;
 };
 
 /**
@@ -1052,10 +1074,12 @@ export type GatewaySession = {
 export type Grant = {
     providerId: string;
     providerName: string;
-    items: Array<{
-        kind: 'model' | 'tool' | 'resource' | 'prompt' | 'agent' | 'channel';
-        name: string;
-    }>;
+    items: Array<GrantedItem>;
+};
+
+export type GrantedItem = {
+    kind: InventoryKind;
+    name: string;
 };
 
 /**
@@ -1080,36 +1104,19 @@ export type CreatedGatewaySession = {
      * Who opened it for the subject, where that was somebody else.
      */
     actor: string | null;
-    status: 'active' | 'expired' | 'revoked';
-    /**
-     * RFC 3339, UTC, milliseconds.
-     */
-    issuedAt: string;
-    /**
-     * RFC 3339, UTC, milliseconds.
-     */
-    expiresAt: string;
-    revokedAt: string | null;
+    status: GatewaySessionStatus;
+    issuedAt: Timestamp;
+    expiresAt: Timestamp;
+    revokedAt: Timestamp | null;
     /**
      * Why it was revoked. gateway_ended: the gateway was disabled or deleted. principal_ended: its subject, or who opened it, lost access. item_blocked: something that it grants was blocked. Null for a session that is not revoked.
      */
     revokedReason: 'revoked' | 'gateway_ended' | 'principal_ended' | 'item_blocked' | null;
     gatewayUrl: string | null;
     grants: Array<Grant>;
-    /**
-     * A free JSON object, at most 16 KiB when serialised. A set value replaces it whole.
-     */
-    metadata: {
-        [key: string]: unknown;
-    };
-    /**
-     * RFC 3339, UTC, milliseconds.
-     */
-    createdAt: string;
-    /**
-     * RFC 3339, UTC, milliseconds.
-     */
-    updatedAt: string;
+    metadata: Metadata;
+    createdAt: Timestamp;
+    updatedAt: Timestamp;
     /**
      * A JWT (ES256, typ `qm-session+jwt`, aud the gateway) that gateways verify offline. Shown this once.
      */
@@ -1160,26 +1167,23 @@ export type ActiveGatewaySession = {
     tenant_id: string;
     sub_tenant_id?: string;
     /**
-     * Who opened the session for the subject, where that was somebody else (RFC 8693).
+     * Who opened the session for the subject, if that was somebody else (RFC 8693).
      */
-    act?: {
-        /**
-         * `user:<id>` or `service_account:<tenant>/<id>`.
-         */
-        sub: string;
-    };
+    act?: TokenActor;
     gateway_id: string;
     session_id: string;
     /**
      * What the session was granted and is allowed still: never more than its token says.
      */
     grants: Array<Grant>;
+    metadata: Metadata;
+};
+
+export type TokenActor = {
     /**
-     * A free JSON object, at most 16 KiB when serialised. A set value replaces it whole.
+     * `user:<id>` or `service_account:<tenant>/<id>`.
      */
-    metadata: {
-        [key: string]: unknown;
-    };
+    sub: string;
 };
 
 /**
@@ -1207,15 +1211,12 @@ export type Manifest = {
      */
     subTenantId: string | null;
     name: string;
-    kind: 'agent' | 'gateway' | 'channel';
+    kind: ManifestKind;
     /**
      * 1 for the first of its name and kind in its tenant and sub-tenant.
      */
     version: number;
-    /**
-     * The newest version is active.
-     */
-    status: 'active' | 'superseded' | 'deleted';
+    status: ManifestStatus;
     /**
      * `sha256:` and the digest of the RFC 8785 form of `spec`.
      */
@@ -1225,14 +1226,8 @@ export type Manifest = {
      * `user:<id>` or `service_account:<tenant>/<id>`.
      */
     createdBy: string;
-    /**
-     * RFC 3339, UTC, milliseconds.
-     */
-    createdAt: string;
-    /**
-     * RFC 3339, UTC, milliseconds.
-     */
-    updatedAt: string;
+    createdAt: Timestamp;
+    updatedAt: Timestamp;
 };
 
 /**
@@ -1254,7 +1249,7 @@ export type Declaration = {
      * The provider's name, in any case, or its id.
      */
     provider: string;
-    kind: 'model' | 'tool' | 'resource' | 'prompt' | 'agent' | 'channel';
+    kind: InventoryKind;
     /**
      * As agents call it. The variants of a model are one: its case, and the provider in front.
      */
@@ -1299,19 +1294,10 @@ export type Membership = {
      */
     email: string;
     role: Role;
-    /**
-     * pending: it waits for its user to accept, and until then gives nothing and shows nobody anything of them.
-     */
-    status: 'pending' | 'active';
-    acceptedAt: string | null;
-    /**
-     * RFC 3339, UTC, milliseconds.
-     */
-    createdAt: string;
-    /**
-     * RFC 3339, UTC, milliseconds.
-     */
-    updatedAt: string;
+    status: MembershipStatus;
+    acceptedAt: Timestamp | null;
+    createdAt: Timestamp;
+    updatedAt: Timestamp;
 };
 
 export type Profile = User | ServiceAccount;
@@ -1326,28 +1312,10 @@ export type User = {
      */
     email: string | null;
     displayName: string | null;
-    /**
-     * pending_terms: may do nothing but accept the terms. pending_identity: never signed in.
-     */
-    status: 'pending_terms' | 'pending_identity' | 'active' | 'disabled' | 'deleted';
+    status: UserStatus;
     platformAdministrator: boolean;
-    terms: {
-        termsVersion: string | null;
-        privacyVersion: string | null;
-        /**
-         * What a registration says counts from the first sign-in, which proves the email; before that: false.
-         */
-        accepted: boolean;
-        acceptedAt: string | null;
-    };
-    marketingConsent: {
-        /**
-         * What a registration says counts from the first sign-in; before that: false.
-         */
-        optedIn: boolean;
-        consentVersion: string | null;
-        changedAt: string | null;
-    };
+    terms: UserTerms;
+    marketingConsent: UserMarketingConsent;
     /**
      * Where the registration came from; `invitation` for invited users.
      */
@@ -1355,41 +1323,48 @@ export type User = {
     /**
      * Those in the caller's reach; all of them to the user, who is shown here what waits to be accepted: the hundred that were offered last.
      */
-    memberships: Array<{
-        /**
-         * The tenant that the record belongs to.
-         */
-        tenantId: string;
-        /**
-         * The sub-tenant that the record belongs to; null where it belongs to the tenant as a whole.
-         */
-        subTenantId: string | null;
-        role: Role;
-        /**
-         * pending: it waits for its user to accept, and until then gives nothing and shows nobody anything of them.
-         */
-        status: 'pending' | 'active';
-    }>;
+    memberships: Array<UserMembership>;
     locale: string | null;
     timeZone: string | null;
-    /**
-     * A free JSON object, at most 16 KiB when serialised. A set value replaces it whole.
-     */
-    metadata: {
-        [key: string]: unknown;
-    };
+    metadata: Metadata;
     /**
      * To the minute.
      */
-    lastSeenAt: string | null;
+    lastSeenAt: Timestamp | null;
+    createdAt: Timestamp;
+    updatedAt: Timestamp;
+};
+
+export type UserTerms = {
+    termsVersion: string | null;
+    privacyVersion: string | null;
     /**
-     * RFC 3339, UTC, milliseconds.
+     * What a registration says counts from the first sign-in, which proves the email; before that: false.
      */
-    createdAt: string;
+    accepted: boolean;
+    acceptedAt: Timestamp | null;
+};
+
+export type UserMarketingConsent = {
     /**
-     * RFC 3339, UTC, milliseconds.
+     * What a registration says counts from the first sign-in; before that: false.
      */
-    updatedAt: string;
+    optedIn: boolean;
+    consentVersion: string | null;
+    changedAt: Timestamp | null;
+};
+
+export type UserMembership = {
+    /**
+     * The tenant that the record belongs to.
+     */
+    tenantId: string;
+    /**
+     * The sub-tenant that the record belongs to; null where it belongs to the tenant as a whole.
+     */
+    subTenantId: string | null;
+    role: Role;
+    status: MembershipStatus;
 };
 
 /**
@@ -1414,24 +1389,16 @@ export type ServiceAccount = {
     name: string;
     displayName: string | null;
     description: string | null;
-    /**
-     * Keys and sessions of an account that is not active do not work.
-     */
-    status: 'active' | 'disabled' | 'deleted';
+    status: ServiceAccountStatus;
     /**
      * Whether its keys count in every tenant.
      */
     platformAdministrator: boolean;
-    /**
-     * A free JSON object, at most 16 KiB when serialised. A set value replaces it whole.
-     */
-    metadata: {
-        [key: string]: unknown;
-    };
+    metadata: Metadata;
     /**
      * When one of its keys was last used, to the minute.
      */
-    lastUsedAt: string | null;
+    lastUsedAt: Timestamp | null;
     /**
      * All its keys, ended ones included.
      */
@@ -1443,15 +1410,9 @@ export type ServiceAccount = {
     /**
      * When the first of its working keys expires.
      */
-    soonestKeyExpiryAt: string | null;
-    /**
-     * RFC 3339, UTC, milliseconds.
-     */
-    createdAt: string;
-    /**
-     * RFC 3339, UTC, milliseconds.
-     */
-    updatedAt: string;
+    soonestKeyExpiryAt: Timestamp | null;
+    createdAt: Timestamp;
+    updatedAt: Timestamp;
 };
 
 /**
@@ -1476,14 +1437,8 @@ export type Tenant = {
      * Its sub-tenants in the caller's reach, the first thousand.
      */
     subTenantIds: Array<string>;
-    /**
-     * RFC 3339, UTC, milliseconds.
-     */
-    createdAt: string;
-    /**
-     * RFC 3339, UTC, milliseconds.
-     */
-    updatedAt: string;
+    createdAt: Timestamp;
+    updatedAt: Timestamp;
 };
 
 export type TenantSettings = {
@@ -1495,34 +1450,33 @@ export type TenantSettings = {
      * After how many days without a new span a trace is removed; null: never.
      */
     spanRetentionDays: number | null;
-    /**
-     * Whether the audit records who read traces, spans and the metadata of credentials. Reads of one caller, operation and record within a minute are one event with a count.
-     */
-    auditReads: boolean;
 };
 
 export type Registration = {
-    user: {
-        id: string;
-        email: string;
-        displayName: string | null;
-    };
-    registration: {
-        /**
-         * What is still missing: the terms, or a first sign-in.
-         */
-        status: 'pending_terms' | 'pending_identity';
-        /**
-         * RFC 3339, UTC, milliseconds.
-         */
-        receivedAt: string;
-    };
+    user: RegisteredUser;
+    registration: RegistrationProgress;
     /**
-     * Where to sign in; null where no identity provider is configured.
+     * Where to sign in. Null if no identity provider is configured.
      */
-    signIn: {
-        issuer: string;
-    } | null;
+    signIn: SignIn | null;
+};
+
+export type RegisteredUser = {
+    id: string;
+    email: string;
+    displayName: string | null;
+};
+
+export type RegistrationProgress = {
+    /**
+     * What is still missing: the terms, or a first sign-in.
+     */
+    status: 'pending_terms' | 'pending_identity';
+    receivedAt: Timestamp;
+};
+
+export type SignIn = {
+    issuer: string;
 };
 
 /**
@@ -1549,53 +1503,51 @@ export type OperatorTask = {
      * The sub-tenant that the record belongs to; null where it belongs to the tenant as a whole.
      */
     subTenantId: string | null;
-    kind: 'review_observation' | 'sync_inventory' | 'rotate_credential' | 'adopt_provider' | 'review_cardinality';
-    /**
-     * claimed: somebody has it, until the lease is over; then it is open again.
-     */
-    status: 'open' | 'claimed' | 'running' | 'succeeded' | 'failed' | 'cancelled';
+    kind: OperatorTaskKind;
+    status: OperatorTaskStatus;
     title: string;
-    /**
-     * What it is about. One open task for each subject and kind.
-     */
-    subject: {
-        type: 'runtime_observation' | 'provider' | 'credential' | 'tenant';
-        id: string;
-    };
+    subject: TaskSubject;
     /**
      * Who has it, or ended it: `user:<id>` or `service_account:<tenant>/<id>`. Of a task that ended because its subject needed it no more, who had it.
      */
     assignee: string | null;
     priority: 'low' | 'normal' | 'high';
-    dueAt: string | null;
+    dueAt: Timestamp | null;
     /**
      * Until when a claim, or a run, holds; then anybody may take it.
      */
-    leaseExpiresAt: string | null;
+    leaseExpiresAt: Timestamp | null;
     attempts: number;
     lastError: string | null;
     /**
      * How far a running task is.
      */
-    progress: {
-        phase: string;
-        done: number;
-        total: number | null;
-    } | null;
+    progress: TaskProgress | null;
     /**
      * What completing it decided. Null where it ended otherwise: it was cancelled, or its subject needed it no more.
      */
     outcome: TaskOutcome | null;
     note: string | null;
-    completedAt: string | null;
-    /**
-     * RFC 3339, UTC, milliseconds.
-     */
-    createdAt: string;
-    /**
-     * RFC 3339, UTC, milliseconds.
-     */
-    updatedAt: string;
+    completedAt: Timestamp | null;
+    createdAt: Timestamp;
+    updatedAt: Timestamp;
+};
+
+/**
+ * The record that a task is about. Each has one open task of each kind.
+ */
+export type TaskSubject = {
+    type: 'runtime_observation' | 'provider' | 'credential' | 'tenant';
+    id: string;
+};
+
+/**
+ * How far a running task is.
+ */
+export type TaskProgress = {
+    phase: string;
+    done: number;
+    total: number | null;
 };
 
 /**
@@ -1628,32 +1580,18 @@ export type Provider = {
     name: string;
     displayName: string | null;
     description: string | null;
-    kind: 'llm' | 'mcp' | 'agent_runtime' | 'channel' | 'other';
+    kind: ProviderKind;
     baseUrl: string | null;
-    /**
-     * `discovered`: first seen in traffic, declared by nobody.
-     */
-    status: 'discovered' | 'active' | 'disabled' | 'deleted';
+    status: ProviderStatus;
     /**
      * How the last sync went; unknown before the first.
      */
     health: 'unknown' | 'healthy' | 'failing';
-    inventorySyncedAt: string | null;
+    inventorySyncedAt: Timestamp | null;
     syncIntervalSeconds: number | null;
-    /**
-     * A free JSON object, at most 16 KiB when serialised. A set value replaces it whole.
-     */
-    metadata: {
-        [key: string]: unknown;
-    };
-    /**
-     * RFC 3339, UTC, milliseconds.
-     */
-    createdAt: string;
-    /**
-     * RFC 3339, UTC, milliseconds.
-     */
-    updatedAt: string;
+    metadata: Metadata;
+    createdAt: Timestamp;
+    updatedAt: Timestamp;
 };
 
 export type Inventory = {
@@ -1661,7 +1599,7 @@ export type Inventory = {
     /**
      * When the inventory was last synced; null: never.
      */
-    syncedAt: string | null;
+    syncedAt: Timestamp | null;
     items: Array<InventoryItem>;
     /**
      * Hand it in as `cursor` for the next page; null on the last.
@@ -1683,7 +1621,7 @@ export type InventoryItem = {
      * The sub-tenant that the record belongs to; null where it belongs to the tenant as a whole.
      */
     subTenantId: string | null;
-    kind: 'model' | 'tool' | 'resource' | 'prompt' | 'agent' | 'channel';
+    kind: InventoryKind;
     /**
      * Unique for its kind at the provider, as agents call it. Models are one in any case, and with or without the provider in front (`openai/gpt-5`).
      */
@@ -1693,38 +1631,21 @@ export type InventoryItem = {
     /**
      * available: may be used. missing: gone from the last sync. retired: no longer declared. blocked: must not be used.
      */
-    status: 'available' | 'missing' | 'retired' | 'blocked';
+    status: InventoryStatus;
     source: 'sync' | 'manifest' | 'recommendation' | 'manual';
     /**
      * `sha256:` and the digest of the item's definition, where it has one.
      */
     schemaDigest: string | null;
-    /**
-     * A free JSON object, at most 16 KiB when serialised. A set value replaces it whole.
-     */
-    attributes: {
-        [key: string]: unknown;
-    };
+    attributes: Metadata;
     /**
      * What the last sync found it changed to. Everything else here stays as it was accepted until somebody accepts the change.
      */
     drift: Drift | null;
-    /**
-     * RFC 3339, UTC, milliseconds.
-     */
-    firstSeenAt: string;
-    /**
-     * RFC 3339, UTC, milliseconds.
-     */
-    lastSeenAt: string;
-    /**
-     * RFC 3339, UTC, milliseconds.
-     */
-    createdAt: string;
-    /**
-     * RFC 3339, UTC, milliseconds.
-     */
-    updatedAt: string;
+    firstSeenAt: Timestamp;
+    lastSeenAt: Timestamp;
+    createdAt: Timestamp;
+    updatedAt: Timestamp;
 };
 
 /**
@@ -1737,16 +1658,8 @@ export type Drift = {
     schemaDigest: string | null;
     title: string | null;
     description: string | null;
-    /**
-     * A free JSON object, at most 16 KiB when serialised. A set value replaces it whole.
-     */
-    attributes: {
-        [key: string]: unknown;
-    };
-    /**
-     * RFC 3339, UTC, milliseconds.
-     */
-    detectedAt: string;
+    attributes: Metadata;
+    detectedAt: Timestamp;
 };
 
 /**
@@ -1774,104 +1687,96 @@ export type RuntimeObservation = {
      */
     subTenantId: string | null;
     providerId: string;
-    kind: 'model' | 'tool' | 'resource' | 'prompt' | 'agent' | 'channel';
+    kind: InventoryKind;
     name: string;
     /**
      * Whether no inventory item and no active manifest declares it.
      */
     unknown: boolean;
-    status: 'open' | 'approved' | 'rejected' | 'ignored' | 'resolved';
+    status: RuntimeObservationStatus;
     /**
      * In how many spans it was seen; 0: a sync alone reported it.
      */
     occurrences: number;
-    /**
-     * RFC 3339, UTC, milliseconds.
-     */
-    firstSeenAt: string;
-    /**
-     * RFC 3339, UTC, milliseconds.
-     */
-    lastSeenAt: string;
+    firstSeenAt: Timestamp;
+    lastSeenAt: Timestamp;
     lastTraceId: string | null;
     lastSpanId: string | null;
-    /**
-     * What the observation rests on.
-     */
-    evidence: {
-        /**
-         * Who used it: `service.name`, the first ten.
-         */
-        serviceNames: Array<string>;
-        /**
-         * Where the calls went: `server.address`, the first ten.
-         */
-        serverAddresses: Array<string>;
-        /**
-         * What was done: `gen_ai.operation.name` or the MCP method.
-         */
-        operations: Array<string>;
-        /**
-         * The service accounts and users that sent the spans, the last ten to come.
-         */
-        accounts: Array<string>;
-        /**
-         * How its name was written: variants of one model are one observation. The first ten.
-         */
-        names: Array<string>;
-        /**
-         * How many of the spans ended in an error.
-         */
-        errors: number;
-    };
-    /**
-     * How much it matters, and why.
-     */
-    risk: {
-        level: 'low' | 'medium' | 'high';
-        factors: Array<{
-            /**
-             * `rejected_again`: high: somebody rejected it, and it was seen again since. `blocked_item`: high: the inventory blocks it, and it is used all the same. `drift`: high: the provider changed its definition since it was accepted. `unknown_provider`: high: nobody declared its provider. `foreign_address`: high: calls went to an address that is not the provider's. `unknown_item`: medium: no inventory item and no active manifest declares it. `first_use`: medium: an account used the provider for the first time within the last week, others did before. `call_errors`: low: calls ended in an error.
-             */
-            factor: 'rejected_again' | 'blocked_item' | 'drift' | 'unknown_provider' | 'foreign_address' | 'unknown_item' | 'first_use' | 'call_errors';
-            reason: string;
-        }>;
-    };
+    evidence: ObservationEvidence;
+    risk: ObservationRisk;
     /**
      * The inventory item that declares it.
      */
     inventoryItemId: string | null;
-    review: {
-        decision: 'approved' | 'rejected' | 'ignored';
-        note: string | null;
-        /**
-         * `user:<id>` or `service_account:<tenant>/<id>`.
-         */
-        reviewedBy: string;
-        /**
-         * RFC 3339, UTC, milliseconds.
-         */
-        reviewedAt: string;
-    } | null;
+    review: ObservationReview | null;
     /**
-     * How its definition changed under those who use it, until that is accepted or undone.
+     * How the provider changed its definition. Null once the change is accepted or undone.
      */
-    drift: {
-        before: Definition;
-        after: Definition;
-        /**
-         * RFC 3339, UTC, milliseconds.
-         */
-        detectedAt: string;
-    } | null;
+    drift: ObservationDrift | null;
+    createdAt: Timestamp;
+    updatedAt: Timestamp;
+};
+
+/**
+ * What the observation rests on.
+ */
+export type ObservationEvidence = {
     /**
-     * RFC 3339, UTC, milliseconds.
+     * Who used it: `service.name`, the first ten.
      */
-    createdAt: string;
+    serviceNames: Array<string>;
     /**
-     * RFC 3339, UTC, milliseconds.
+     * Where the calls went: `server.address`, the first ten.
      */
-    updatedAt: string;
+    serverAddresses: Array<string>;
+    /**
+     * What was done: `gen_ai.operation.name` or the MCP method.
+     */
+    operations: Array<string>;
+    /**
+     * The service accounts and users that sent the spans, the last ten to come.
+     */
+    accounts: Array<string>;
+    /**
+     * How its name was written: variants of one model are one observation. The first ten.
+     */
+    names: Array<string>;
+    /**
+     * How many of the spans ended in an error.
+     */
+    errors: number;
+};
+
+/**
+ * How much it matters, and why.
+ */
+export type ObservationRisk = {
+    level: 'low' | 'medium' | 'high';
+    factors: Array<ObservationRiskFactor>;
+};
+
+export type ObservationRiskFactor = {
+    /**
+     * `rejected_again`: high: somebody rejected it, and it was seen again since. `blocked_item`: high: the inventory blocks it, and it is used all the same. `drift`: high: the provider changed its definition since it was accepted. `unknown_provider`: high: nobody declared its provider. `foreign_address`: high: calls went to an address that is not the provider's. `unknown_item`: medium: no inventory item and no active manifest declares it. `first_use`: medium: an account used the provider for the first time within the last week, others did before. `call_errors`: low: calls ended in an error.
+     */
+    factor: 'rejected_again' | 'blocked_item' | 'drift' | 'unknown_provider' | 'foreign_address' | 'unknown_item' | 'first_use' | 'call_errors';
+    reason: string;
+};
+
+export type ObservationReview = {
+    decision: ReviewDecision;
+    note: string | null;
+    /**
+     * `user:<id>` or `service_account:<tenant>/<id>`.
+     */
+    reviewedBy: string;
+    reviewedAt: Timestamp;
+};
+
+export type ObservationDrift = {
+    before: Definition;
+    after: Definition;
+    detectedAt: Timestamp;
 };
 
 /**
@@ -1884,12 +1789,7 @@ export type Definition = {
     schemaDigest: string | null;
     title: string | null;
     description: string | null;
-    /**
-     * A free JSON object, at most 16 KiB when serialised. A set value replaces it whole.
-     */
-    attributes: {
-        [key: string]: unknown;
-    };
+    attributes: Metadata;
 };
 
 /**
@@ -1917,8 +1817,8 @@ export type Recommendation = {
      */
     subTenantId: string | null;
     providerId: string;
-    kind: 'register_item' | 'retire_item' | 'block_item' | 'adopt_provider' | 'accept_drift' | 'rotate_credential';
-    status: 'open' | 'applied' | 'dismissed' | 'superseded';
+    kind: RecommendationKind;
+    status: RecommendationStatus;
     /**
      * Why, in words.
      */
@@ -1927,57 +1827,60 @@ export type Recommendation = {
      * The observations that it rests on, the first hundred.
      */
     observationIds: Array<string>;
-    /**
-     * What applying it changes.
-     */
-    change: {
-        target: {
-            type: 'inventory_item' | 'provider' | 'credential';
-            /**
-             * Null for what is to be made.
-             */
-            id: string | null;
-        };
-        /**
-         * The fields as they are; null: nothing there yet.
-         */
-        before: {
-            [key: string]: unknown;
-        } | null;
-        /**
-         * The fields as they will be; null: nothing left.
-         */
-        after: {
-            [key: string]: unknown;
-        } | null;
-    };
+    change: RecommendedChange;
     /**
      * `user:<id>` or `service_account:<tenant>/<id>`.
      */
     appliedBy: string | null;
-    appliedAt: string | null;
+    appliedAt: Timestamp | null;
     /**
-     * Who dismissed it, and why. Null also where a review did.
+     * Who dismissed it, and why. Also null if a review dismissed it.
      */
-    dismissal: {
-        reason: string;
-        /**
-         * `user:<id>` or `service_account:<tenant>/<id>`.
-         */
-        dismissedBy: string;
-        /**
-         * RFC 3339, UTC, milliseconds.
-         */
-        dismissedAt: string;
-    } | null;
+    dismissal: RecommendationDismissal | null;
+    createdAt: Timestamp;
+    updatedAt: Timestamp;
+};
+
+/**
+ * What applying a recommendation changes.
+ */
+export type RecommendedChange = {
+    target: ChangeTarget;
     /**
-     * RFC 3339, UTC, milliseconds.
+     * The fields as they are; null: nothing there yet.
      */
-    createdAt: string;
+    before: RecordFields | null;
     /**
-     * RFC 3339, UTC, milliseconds.
+     * The fields as they will be; null: nothing left.
      */
-    updatedAt: string;
+    after: RecordFields | null;
+};
+
+/**
+ * The record that a recommendation changes.
+ */
+export type ChangeTarget = {
+    type: 'inventory_item' | 'provider' | 'credential';
+    /**
+     * Null for a record that does not exist yet.
+     */
+    id: string | null;
+};
+
+/**
+ * Some fields of a record, by name.
+ */
+export type RecordFields = {
+    [key: string]: unknown;
+};
+
+export type RecommendationDismissal = {
+    reason: string;
+    /**
+     * `user:<id>` or `service_account:<tenant>/<id>`.
+     */
+    dismissedBy: string;
+    dismissedAt: Timestamp;
 };
 
 export type AppliedRecommendations = {
@@ -1987,21 +1890,25 @@ export type AppliedRecommendations = {
      * What was changed, or under `dryRun` would be.
      */
     applied: Array<Recommendation>;
-    skipped: Array<{
-        id: string;
-        /**
-         * needs_review: it would widen what agents may use, and nobody reviewed what it rests on; or it would block for a whole tenant what a reviewer of one sub-tenant rejected. needs_successor: no secret is stored that could follow (`PUT .../credential` with `standby`). undone: somebody applied and undid it; it is applied by name alone from then on. not_open: also where another one of this call settled it.
-         */
-        reason: 'needs_review' | 'needs_successor' | 'undone' | 'not_found' | 'not_open' | 'not_of_kind';
-    }>;
+    skipped: Array<SkippedRecommendation>;
     /**
      * The running sessions that held what is blocked now: they are revoked, and stay so. The first thousand.
      */
-    revokedSessions: Array<{
-        id: string;
-        gatewayId: string;
-        subject: string;
-    }>;
+    revokedSessions: Array<RevokedSession>;
+};
+
+export type SkippedRecommendation = {
+    id: string;
+    /**
+     * needs_review: it would widen what agents may use, and nobody reviewed what it rests on; or it would block for a whole tenant what a reviewer of one sub-tenant rejected. needs_successor: no secret is stored that could follow (`PUT .../credential` with `standby`). undone: somebody applied and undid it; it is applied by name alone from then on. not_open: also where another one of this call settled it.
+     */
+    reason: 'needs_review' | 'needs_successor' | 'undone' | 'not_found' | 'not_open' | 'not_of_kind';
+};
+
+export type RevokedSession = {
+    id: string;
+    gatewayId: string;
+    subject: string;
 };
 
 /**
@@ -2029,11 +1936,7 @@ export type InventorySync = {
     /**
      * What was listed and could not be taken over: the first 100.
      */
-    errors: Array<{
-        kind: 'model' | 'tool' | 'resource' | 'prompt' | 'agent' | 'channel';
-        name: string;
-        reason: string;
-    }>;
+    errors: Array<InventorySyncError>;
     /**
      * How many there were in all.
      */
@@ -2043,10 +1946,16 @@ export type InventorySync = {
      * How often the provider was asked, until it answered.
      */
     attempts: number;
-    /**
-     * RFC 3339, UTC, milliseconds.
-     */
-    syncedAt: string;
+    syncedAt: Timestamp;
+};
+
+/**
+ * An item that was listed and could not be taken over.
+ */
+export type InventorySyncError = {
+    kind: InventoryKind;
+    name: string;
+    reason: string;
 };
 
 /**
@@ -2084,7 +1993,7 @@ export type CreatedKey = {
      * The sub-tenant that the record belongs to; null where it belongs to the tenant as a whole.
      */
     subTenantId: string | null;
-    kind: 'api_key' | 'provider_secret' | 'signing_key';
+    kind: CredentialKind;
     name: string | null;
     ownerType: 'service_account' | 'provider' | 'platform';
     /**
@@ -2099,20 +2008,17 @@ export type CreatedKey = {
      * What an API key may do. Empty for other kinds.
      */
     scopes: Array<Scope>;
-    /**
-     * An active one that ends within 14 days is expiring.
-     */
-    status: 'active' | 'expiring' | 'expired' | 'revoked';
-    expiresAt: string | null;
+    status: CredentialStatus;
+    expiresAt: Timestamp | null;
     /**
      * To the minute.
      */
-    lastUsedAt: string | null;
+    lastUsedAt: Timestamp | null;
     /**
      * `user:<id>` or `service_account:<tenant>/<id>`; null where the service made it.
      */
     createdBy: string | null;
-    revokedAt: string | null;
+    revokedAt: Timestamp | null;
     /**
      * How many keys this one followed.
      */
@@ -2125,14 +2031,8 @@ export type CreatedKey = {
      * The request header that a provider's secret goes in. null for other kinds.
      */
     header: string | null;
-    /**
-     * RFC 3339, UTC, milliseconds.
-     */
-    createdAt: string;
-    /**
-     * RFC 3339, UTC, milliseconds.
-     */
-    updatedAt: string;
+    createdAt: Timestamp;
+    updatedAt: Timestamp;
     /**
      * The API key: `qm_<key id>_<secret><checksum>`. Shown this once; only its digest is kept.
      */
@@ -2187,37 +2087,38 @@ export type Trace = {
      */
     rootName: string | null;
     serviceName: string | null;
-    /**
-     * RFC 3339, UTC, nanoseconds.
-     */
-    startTime: string;
-    /**
-     * RFC 3339, UTC, nanoseconds.
-     */
-    endTime: string;
+    startTime: NanoTimestamp;
+    endTime: NanoTimestamp;
     spanCount: number;
     errorCount: number;
     /**
      * When its first span came in.
      */
-    createdAt: string;
+    createdAt: Timestamp;
     /**
      * When its last span came in.
      */
-    updatedAt: string;
+    updatedAt: Timestamp;
 };
+
+/**
+ * RFC 3339, UTC, nanoseconds.
+ */
+export type NanoTimestamp = string;
 
 export type ExportTraceServiceResponse = {
     /**
-     * Only where spans were refused; the others are stored.
+     * Only if spans were refused; the others are stored.
      */
-    partialSuccess?: {
-        /**
-         * How many spans were refused: an int64, in JSON a string.
-         */
-        rejectedSpans: string;
-        errorMessage: string;
-    };
+    partialSuccess?: ExportTracePartialSuccess;
+};
+
+export type ExportTracePartialSuccess = {
+    /**
+     * How many spans were refused: an int64, in JSON a string.
+     */
+    rejectedSpans: string;
+    errorMessage: string;
 };
 
 /**
@@ -2268,75 +2169,82 @@ export type Span = {
     subTenantId: string | null;
     name: string;
     kind: 'unspecified' | 'internal' | 'server' | 'client' | 'producer' | 'consumer';
-    /**
-     * RFC 3339, UTC, nanoseconds.
-     */
-    startTime: string;
-    /**
-     * RFC 3339, UTC, nanoseconds.
-     */
-    endTime: string;
+    startTime: NanoTimestamp;
+    endTime: NanoTimestamp;
     durationMs: number;
-    status: {
-        code: 'unset' | 'ok' | 'error';
-        message: string | null;
-    };
+    status: SpanStatus;
     serviceName: string | null;
-    scope: {
-        name: string;
-        version: string | null;
-        attributes: {
-            [key: string]: unknown;
-        };
-    };
-    resource: {
-        [key: string]: unknown;
-    };
-    attributes: {
-        [key: string]: unknown;
-    };
-    events: Array<{
-        name: string;
-        /**
-         * RFC 3339, UTC, nanoseconds.
-         */
-        time: string;
-        attributes: {
-            [key: string]: unknown;
-        };
-    }>;
-    links: Array<{
-        traceId: string;
-        spanId: string;
-        attributes: {
-            [key: string]: unknown;
-        };
-    }>;
+    scope: InstrumentationScope;
+    resource: Attributes;
+    attributes: Attributes;
+    events: Array<SpanEvent>;
+    links: Array<SpanLink>;
     /**
-     * What the span says in OpenTelemetry's GenAI conventions; null where it says nothing.
+     * What the span says in OpenTelemetry's GenAI conventions. Null if it says nothing.
      */
-    genAi: {
-        operation: string | null;
-        provider: string | null;
-        model: string | null;
-        agent: string | null;
-        tool: string | null;
-        conversationId: string | null;
-        inputTokens: number | null;
-        outputTokens: number | null;
-    } | null;
+    genAi: SpanGenAi | null;
     /**
      * When it came in.
      */
-    createdAt: string;
+    createdAt: Timestamp;
     /**
      * The same: spans do not change.
      */
-    updatedAt: string;
+    updatedAt: Timestamp;
     /**
      * The account that sent it: `user:<id>` or `service_account:<tenant>/<id>`.
      */
     receivedFrom: string;
+};
+
+export type SpanStatus = {
+    code: 'unset' | 'ok' | 'error';
+    message: string | null;
+};
+
+/**
+ * The library that made the span.
+ */
+export type InstrumentationScope = {
+    name: string;
+    version: string | null;
+    attributes: Attributes;
+};
+
+/**
+ * Attributes in the sense of OpenTelemetry: values by name.
+ */
+export type Attributes = {
+    [key: string]: unknown;
+};
+
+export type SpanEvent = {
+    name: string;
+    time: NanoTimestamp;
+    attributes: Attributes;
+};
+
+/**
+ * A reference to another span.
+ */
+export type SpanLink = {
+    traceId: string;
+    spanId: string;
+    attributes: Attributes;
+};
+
+/**
+ * What a span says in OpenTelemetry's GenAI conventions.
+ */
+export type SpanGenAi = {
+    operation: string | null;
+    provider: string | null;
+    model: string | null;
+    agent: string | null;
+    tool: string | null;
+    conversationId: string | null;
+    inputTokens: number | null;
+    outputTokens: number | null;
 };
 
 /**
@@ -2349,6 +2257,126 @@ export type UserPage = {
      */
     nextCursor: string | null;
 };
+
+/**
+ * Only records of this tenant. Left out or empty: of everything in reach.
+ */
+export type TenantFilter = string | null;
+
+/**
+ * Only records of this sub-tenant. Left out or empty: of everything in reach.
+ */
+export type SubTenantFilter = string | null;
+
+/**
+ * The largest number of records to answer: 1 to 100.
+ */
+export type Limit = number;
+
+/**
+ * The `nextCursor` of the page before. Send the same filters with it. Opaque.
+ */
+export type Cursor = string | null;
+
+/**
+ * Names this very request: sent again with the same key by the same caller within 24 hours, it is answered as it was the first time, and done once. 422 for a key that was used for another request, 409 while the first one is in flight. Refusals are not kept. 1 to 255 characters of printable ASCII; a UUID will do.
+ */
+export type IdempotencyKey = string;
+
+/**
+ * The gateway's id.
+ */
+export type GatewayId = string;
+
+/**
+ * The answer is 304 if the record has one of these entity tags.
+ */
+export type IfNoneMatch = string;
+
+/**
+ * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
+ */
+export type IfMatch = string;
+
+/**
+ * The session's id.
+ */
+export type SessionId = string;
+
+/**
+ * The manifest's id.
+ */
+export type ManifestId = string;
+
+/**
+ * The tenant's id.
+ */
+export type TenantId = string;
+
+/**
+ * The task's id.
+ */
+export type TaskId = string;
+
+/**
+ * The provider's id.
+ */
+export type ProviderId = string;
+
+/**
+ * The item's id.
+ */
+export type ItemId = string;
+
+/**
+ * true: only observations that no inventory item and no active manifest declares. false: only declared ones.
+ */
+export type UnknownFilter = boolean | null;
+
+/**
+ * Names this very request: sent again with the same key by the same caller within 24 hours, it is answered as it was the first time. Where the service ended between the effect and the answer, it is done again, a minute later at the earliest. 422 for a key that was used for another request, 409 while the first one is in flight. 1 to 255 characters of printable ASCII; a UUID will do.
+ */
+export type IdempotencyKeyOfSync = string;
+
+/**
+ * The recommendation's id.
+ */
+export type RecommendationId = string;
+
+/**
+ * The observation's id.
+ */
+export type ObservationId = string;
+
+/**
+ * The account's id.
+ */
+export type ServiceAccountId = string;
+
+/**
+ * The tenant of the account. Needed if accounts in several tenants have this id.
+ */
+export type AccountTenant = string | null;
+
+/**
+ * The sub-tenant of the account.
+ */
+export type AccountSubTenant = string | null;
+
+/**
+ * The key's id.
+ */
+export type KeyId = string;
+
+/**
+ * The user's id.
+ */
+export type UserId = string;
+
+/**
+ * The membership in this sub-tenant. Left out or empty: the one in the whole tenant, or in the one sub-tenant that the caller is bound to.
+ */
+export type MembershipSubTenant = string | null;
 
 export type ListAuditEventsData = {
     body?: never;
@@ -2375,9 +2403,9 @@ export type ListAuditEventsData = {
          */
         target_id?: string | null;
         /**
-         * Only events of this outcome.
+         * Only events with this outcome.
          */
-        outcome?: string | null;
+        outcome?: AuditOutcome | null;
         /**
          * Only events after this time.
          */
@@ -2387,11 +2415,11 @@ export type ListAuditEventsData = {
          */
         created_before?: string | null;
         /**
-         * How many at the most: 1 to 100.
+         * The largest number of records to answer: 1 to 100.
          */
         limit?: number;
         /**
-         * The `nextCursor` of the page before, with the same filters. Opaque.
+         * The `nextCursor` of the page before. Send the same filters with it. Opaque.
          */
         cursor?: string | null;
     };
@@ -2457,7 +2485,7 @@ export type VerifyAuditEventsData = {
          */
         limit?: number;
         /**
-         * The `nextCursor` of the page before, with the same filters. Opaque.
+         * The `nextCursor` of the page before. Send the same filters with it. Opaque.
          */
         cursor?: string | null;
     };
@@ -2580,15 +2608,15 @@ export type ListGatewaysData = {
          */
         sub_tenant_id?: string | null;
         /**
-         * Only gateways of this status; deleted ones are shown by it alone.
+         * Only gateways with this status. Deleted gateways are listed with `deleted` only.
          */
-        status?: string | null;
+        status?: GatewayStatus | null;
         /**
-         * How many at the most: 1 to 100.
+         * The largest number of records to answer: 1 to 100.
          */
         limit?: number;
         /**
-         * The `nextCursor` of the page before, with the same filters. Opaque.
+         * The `nextCursor` of the page before. Send the same filters with it. Opaque.
          */
         cursor?: string | null;
     };
@@ -2712,7 +2740,7 @@ export type DeleteGatewayData = {
          */
         'Idempotency-Key'?: string;
         /**
-         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
          */
         'If-Match'?: string;
     };
@@ -2784,7 +2812,7 @@ export type GetGatewayData = {
     body?: never;
     headers?: {
         /**
-         * 304 where the record still has one of these entity tags.
+         * The answer is 304 if the record has one of these entity tags.
          */
         'If-None-Match'?: string;
     };
@@ -2852,7 +2880,7 @@ export type UpdateGatewayData = {
          */
         'Idempotency-Key'?: string;
         /**
-         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
          */
         'If-Match'?: string;
     };
@@ -2938,19 +2966,19 @@ export type ListGatewaySessionsData = {
     };
     query?: {
         /**
-         * Only sessions of this status.
+         * Only sessions with this status.
          */
-        status?: string | null;
+        status?: GatewaySessionStatus | null;
         /**
          * Only sessions of this subject.
          */
         subject?: string | null;
         /**
-         * How many at the most: 1 to 100.
+         * The largest number of records to answer: 1 to 100.
          */
         limit?: number;
         /**
-         * The `nextCursor` of the page before, with the same filters. Opaque.
+         * The `nextCursor` of the page before. Send the same filters with it. Opaque.
          */
         cursor?: string | null;
     };
@@ -3153,7 +3181,7 @@ export type RevokeGatewaySessionData = {
          */
         'Idempotency-Key'?: string;
         /**
-         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
          */
         'If-Match'?: string;
     };
@@ -3229,7 +3257,7 @@ export type GetGatewaySessionData = {
     body?: never;
     headers?: {
         /**
-         * 304 where the record still has one of these entity tags.
+         * The answer is 304 if the record has one of these entity tags.
          */
         'If-None-Match'?: string;
     };
@@ -3312,17 +3340,17 @@ export type ListManifestsData = {
         /**
          * Only manifests of this kind.
          */
-        kind?: string | null;
+        kind?: ManifestKind | null;
         /**
-         * Only manifests of this status; deleted ones are shown by it alone.
+         * Only manifests with this status. Deleted manifests are listed with `deleted` only.
          */
-        status?: string | null;
+        status?: ManifestStatus | null;
         /**
-         * How many at the most: 1 to 100.
+         * The largest number of records to answer: 1 to 100.
          */
         limit?: number;
         /**
-         * The `nextCursor` of the page before, with the same filters. Opaque.
+         * The `nextCursor` of the page before. Send the same filters with it. Opaque.
          */
         cursor?: string | null;
     };
@@ -3442,7 +3470,7 @@ export type GetManifestSchemaData = {
     body?: never;
     headers?: {
         /**
-         * 304 where the record still has one of these entity tags.
+         * The answer is 304 if the record has one of these entity tags.
          */
         'If-None-Match'?: string;
     };
@@ -3450,7 +3478,7 @@ export type GetManifestSchemaData = {
         /**
          * The kind of manifest.
          */
-        kind: 'agent' | 'gateway' | 'channel';
+        kind: ManifestKind;
     };
     query?: never;
     url: '/v1/manifests/schema/{kind}';
@@ -3510,7 +3538,7 @@ export type DeleteManifestData = {
          */
         'Idempotency-Key'?: string;
         /**
-         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
          */
         'If-Match'?: string;
     };
@@ -3582,7 +3610,7 @@ export type GetManifestData = {
     body?: never;
     headers?: {
         /**
-         * 304 where the record still has one of these entity tags.
+         * The answer is 304 if the record has one of these entity tags.
          */
         'If-None-Match'?: string;
     };
@@ -3650,7 +3678,7 @@ export type AcceptMembershipData = {
          */
         'Idempotency-Key'?: string;
         /**
-         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
          */
         'If-Match'?: string;
     };
@@ -3731,7 +3759,7 @@ export type UpdateMyProfileData = {
          */
         'Idempotency-Key'?: string;
         /**
-         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
          */
         'If-Match'?: string;
     };
@@ -3933,13 +3961,13 @@ export type ListOperatorTasksData = {
          */
         sub_tenant_id?: string | null;
         /**
-         * Only tasks of this status. A claim whose lease is over counts as open.
+         * Only tasks with this status. A claimed task whose lease has ended counts as open.
          */
-        status?: string | null;
+        status?: OperatorTaskStatus | null;
         /**
          * Only tasks of this kind.
          */
-        kind?: string | null;
+        kind?: OperatorTaskKind | null;
         /**
          * Only tasks of this assignee.
          */
@@ -3949,11 +3977,11 @@ export type ListOperatorTasksData = {
          */
         subject_id?: string | null;
         /**
-         * How many at the most: 1 to 100.
+         * The largest number of records to answer: 1 to 100.
          */
         limit?: number;
         /**
-         * The `nextCursor` of the page before, with the same filters. Opaque.
+         * The `nextCursor` of the page before. Send the same filters with it. Opaque.
          */
         cursor?: string | null;
     };
@@ -4006,7 +4034,7 @@ export type GetOperatorTaskData = {
     body?: never;
     headers?: {
         /**
-         * 304 where the record still has one of these entity tags.
+         * The answer is 304 if the record has one of these entity tags.
          */
         'If-None-Match'?: string;
     };
@@ -4074,7 +4102,7 @@ export type CancelOperatorTaskData = {
          */
         'Idempotency-Key'?: string;
         /**
-         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
          */
         'If-Match'?: string;
     };
@@ -4158,7 +4186,7 @@ export type ClaimOperatorTaskData = {
          */
         'Idempotency-Key'?: string;
         /**
-         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
          */
         'If-Match'?: string;
     };
@@ -4242,7 +4270,7 @@ export type CompleteOperatorTaskData = {
          */
         'Idempotency-Key'?: string;
         /**
-         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
          */
         'If-Match'?: string;
     };
@@ -4333,21 +4361,21 @@ export type ListProvidersData = {
         /**
          * Only providers of this kind.
          */
-        kind?: string | null;
+        kind?: ProviderKind | null;
         /**
-         * Only providers of this status; deleted ones are shown by it alone.
+         * Only providers with this status. Deleted providers are listed with `deleted` only.
          */
-        status?: string | null;
+        status?: ProviderStatus | null;
         /**
          * Only the provider of this name, in any case.
          */
         name?: string | null;
         /**
-         * How many at the most: 1 to 100.
+         * The largest number of records to answer: 1 to 100.
          */
         limit?: number;
         /**
-         * The `nextCursor` of the page before, with the same filters. Opaque.
+         * The `nextCursor` of the page before. Send the same filters with it. Opaque.
          */
         cursor?: string | null;
     };
@@ -4471,7 +4499,7 @@ export type DeleteProviderData = {
          */
         'Idempotency-Key'?: string;
         /**
-         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
          */
         'If-Match'?: string;
     };
@@ -4543,7 +4571,7 @@ export type GetProviderData = {
     body?: never;
     headers?: {
         /**
-         * 304 where the record still has one of these entity tags.
+         * The answer is 304 if the record has one of these entity tags.
          */
         'If-None-Match'?: string;
     };
@@ -4611,7 +4639,7 @@ export type UpdateProviderData = {
          */
         'Idempotency-Key'?: string;
         /**
-         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
          */
         'If-Match'?: string;
     };
@@ -4695,7 +4723,7 @@ export type DeleteProviderCredentialData = {
          */
         'Idempotency-Key'?: string;
         /**
-         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
          */
         'If-Match'?: string;
     };
@@ -4771,7 +4799,7 @@ export type PutProviderCredentialData = {
          */
         'Idempotency-Key'?: string;
         /**
-         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
          */
         'If-Match'?: string;
     };
@@ -4859,17 +4887,17 @@ export type GetProviderInventoryData = {
         /**
          * Only items of this kind.
          */
-        kind?: string | null;
+        kind?: InventoryKind | null;
         /**
-         * Only items of this status.
+         * Only items with this status.
          */
-        status?: string | null;
+        status?: InventoryStatus | null;
         /**
-         * How many at the most: 1 to 100.
+         * The largest number of records to answer: 1 to 100.
          */
         limit?: number;
         /**
-         * The `nextCursor` of the page before, with the same filters. Opaque.
+         * The `nextCursor` of the page before. Send the same filters with it. Opaque.
          */
         cursor?: string | null;
     };
@@ -5006,7 +5034,7 @@ export type DeleteInventoryItemData = {
          */
         'Idempotency-Key'?: string;
         /**
-         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
          */
         'If-Match'?: string;
     };
@@ -5086,7 +5114,7 @@ export type UpdateInventoryItemData = {
          */
         'Idempotency-Key'?: string;
         /**
-         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
          */
         'If-Match'?: string;
     };
@@ -5184,19 +5212,19 @@ export type ListProviderRuntimeObservationsData = {
          */
         sub_tenant_id?: string | null;
         /**
-         * Only declared (false) or undeclared (true) ones.
+         * true: only observations that no inventory item and no active manifest declares. false: only declared ones.
          */
         unknown?: boolean | null;
         /**
-         * Only observations of this status.
+         * Only observations with this status. A status that does not exist matches none.
          */
         status?: string | null;
         /**
-         * How many at the most: 1 to 100.
+         * The largest number of records to answer: 1 to 100.
          */
         limit?: number;
         /**
-         * The `nextCursor` of the page before, with the same filters. Opaque.
+         * The `nextCursor` of the page before. Send the same filters with it. Opaque.
          */
         cursor?: string | null;
     };
@@ -5259,19 +5287,19 @@ export type ListProviderRecommendationsData = {
     };
     query?: {
         /**
-         * Only recommendations of this status.
+         * Only recommendations with this status.
          */
-        status?: string | null;
+        status?: RecommendationStatus | null;
         /**
          * Only recommendations of this kind.
          */
-        kind?: string | null;
+        kind?: RecommendationKind | null;
         /**
-         * How many at the most: 1 to 100.
+         * The largest number of records to answer: 1 to 100.
          */
         limit?: number;
         /**
-         * The `nextCursor` of the page before, with the same filters. Opaque.
+         * The `nextCursor` of the page before. Send the same filters with it. Opaque.
          */
         cursor?: string | null;
     };
@@ -5332,7 +5360,7 @@ export type ApplyProviderRecommendationsData = {
          */
         'Idempotency-Key'?: string;
         /**
-         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
          */
         'If-Match'?: string;
     };
@@ -5488,7 +5516,7 @@ export type DismissRecommendationData = {
          */
         'Idempotency-Key'?: string;
         /**
-         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
          */
         'If-Match'?: string;
     };
@@ -5572,7 +5600,7 @@ export type UndoRecommendationData = {
          */
         'Idempotency-Key'?: string;
         /**
-         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
          */
         'If-Match'?: string;
     };
@@ -5653,13 +5681,13 @@ export type ListRuntimeObservationsData = {
          */
         sub_tenant_id?: string | null;
         /**
-         * Only declared (false) or undeclared (true) ones.
+         * true: only observations that no inventory item and no active manifest declares. false: only declared ones.
          */
         unknown?: boolean | null;
         /**
-         * Only observations of this status.
+         * Only observations with this status.
          */
-        status?: string | null;
+        status?: RuntimeObservationStatus | null;
         /**
          * Only observations at this provider.
          */
@@ -5667,17 +5695,17 @@ export type ListRuntimeObservationsData = {
         /**
          * Only observations of this kind.
          */
-        kind?: string | null;
+        kind?: InventoryKind | null;
         /**
          * Only observations of exactly this name.
          */
         name?: string | null;
         /**
-         * How many at the most: 1 to 100.
+         * The largest number of records to answer: 1 to 100.
          */
         limit?: number;
         /**
-         * The `nextCursor` of the page before, with the same filters. Opaque.
+         * The `nextCursor` of the page before. Send the same filters with it. Opaque.
          */
         cursor?: string | null;
     };
@@ -5734,7 +5762,7 @@ export type UpdateRuntimeObservationData = {
          */
         'Idempotency-Key'?: string;
         /**
-         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
          */
         'If-Match'?: string;
     };
@@ -5818,7 +5846,7 @@ export type ReviewRuntimeObservationData = {
          */
         'Idempotency-Key'?: string;
         /**
-         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
          */
         'If-Match'?: string;
     };
@@ -6026,7 +6054,7 @@ export type DeleteServiceAccountData = {
          */
         'Idempotency-Key'?: string;
         /**
-         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
          */
         'If-Match'?: string;
     };
@@ -6038,7 +6066,7 @@ export type DeleteServiceAccountData = {
     };
     query?: {
         /**
-         * The tenant of the account, where its id stands in several.
+         * The tenant of the account. Needed if accounts in several tenants have this id.
          */
         tenant_id?: string | null;
         /**
@@ -6107,7 +6135,7 @@ export type GetServiceAccountData = {
     body?: never;
     headers?: {
         /**
-         * 304 where the record still has one of these entity tags.
+         * The answer is 304 if the record has one of these entity tags.
          */
         'If-None-Match'?: string;
     };
@@ -6119,7 +6147,7 @@ export type GetServiceAccountData = {
     };
     query?: {
         /**
-         * The tenant of the account, where its id stands in several.
+         * The tenant of the account. Needed if accounts in several tenants have this id.
          */
         tenant_id?: string | null;
         /**
@@ -6188,7 +6216,7 @@ export type UpdateServiceAccountData = {
          */
         'Idempotency-Key'?: string;
         /**
-         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
          */
         'If-Match'?: string;
     };
@@ -6200,7 +6228,7 @@ export type UpdateServiceAccountData = {
     };
     query?: {
         /**
-         * The tenant of the account, where its id stands in several.
+         * The tenant of the account. Needed if accounts in several tenants have this id.
          */
         tenant_id?: string | null;
         /**
@@ -6281,7 +6309,7 @@ export type DisableServiceAccountData = {
          */
         'Idempotency-Key'?: string;
         /**
-         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
          */
         'If-Match'?: string;
     };
@@ -6293,7 +6321,7 @@ export type DisableServiceAccountData = {
     };
     query?: {
         /**
-         * The tenant of the account, where its id stands in several.
+         * The tenant of the account. Needed if accounts in several tenants have this id.
          */
         tenant_id?: string | null;
         /**
@@ -6366,7 +6394,7 @@ export type EnableServiceAccountData = {
          */
         'Idempotency-Key'?: string;
         /**
-         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
          */
         'If-Match'?: string;
     };
@@ -6378,7 +6406,7 @@ export type EnableServiceAccountData = {
     };
     query?: {
         /**
-         * The tenant of the account, where its id stands in several.
+         * The tenant of the account. Needed if accounts in several tenants have this id.
          */
         tenant_id?: string | null;
         /**
@@ -6453,7 +6481,7 @@ export type ListServiceAccountKeysData = {
     };
     query?: {
         /**
-         * The tenant of the account, where its id stands in several.
+         * The tenant of the account. Needed if accounts in several tenants have this id.
          */
         tenant_id?: string | null;
         /**
@@ -6461,15 +6489,15 @@ export type ListServiceAccountKeysData = {
          */
         sub_tenant_id?: string | null;
         /**
-         * Only keys of this status.
+         * Only keys with this status.
          */
-        status?: string | null;
+        status?: CredentialStatus | null;
         /**
-         * How many at the most: 1 to 100.
+         * The largest number of records to answer: 1 to 100.
          */
         limit?: number;
         /**
-         * The `nextCursor` of the page before, with the same filters. Opaque.
+         * The `nextCursor` of the page before. Send the same filters with it. Opaque.
          */
         cursor?: string | null;
     };
@@ -6542,7 +6570,7 @@ export type CreateServiceAccountKeyData = {
     };
     query?: {
         /**
-         * The tenant of the account, where its id stands in several.
+         * The tenant of the account. Needed if accounts in several tenants have this id.
          */
         tenant_id?: string | null;
         /**
@@ -6619,7 +6647,7 @@ export type RevokeServiceAccountKeyData = {
          */
         'Idempotency-Key'?: string;
         /**
-         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
          */
         'If-Match'?: string;
     };
@@ -6635,7 +6663,7 @@ export type RevokeServiceAccountKeyData = {
     };
     query?: {
         /**
-         * The tenant of the account, where its id stands in several.
+         * The tenant of the account. Needed if accounts in several tenants have this id.
          */
         tenant_id?: string | null;
         /**
@@ -6708,7 +6736,7 @@ export type RotateServiceAccountKeyData = {
          */
         'Idempotency-Key'?: string;
         /**
-         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
          */
         'If-Match'?: string;
     };
@@ -6724,7 +6752,7 @@ export type RotateServiceAccountKeyData = {
     };
     query?: {
         /**
-         * The tenant of the account, where its id stands in several.
+         * The tenant of the account. Needed if accounts in several tenants have this id.
          */
         tenant_id?: string | null;
         /**
@@ -6802,11 +6830,11 @@ export type ListTenantsData = {
     path?: never;
     query?: {
         /**
-         * How many at the most: 1 to 100.
+         * The largest number of records to answer: 1 to 100.
          */
         limit?: number;
         /**
-         * The `nextCursor` of the page before, with the same filters. Opaque.
+         * The `nextCursor` of the page before. Send the same filters with it. Opaque.
          */
         cursor?: string | null;
     };
@@ -6926,7 +6954,7 @@ export type GetTenantData = {
     body?: never;
     headers?: {
         /**
-         * 304 where the record still has one of these entity tags.
+         * The answer is 304 if the record has one of these entity tags.
          */
         'If-None-Match'?: string;
     };
@@ -6994,7 +7022,7 @@ export type UpdateTenantData = {
          */
         'Idempotency-Key'?: string;
         /**
-         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
          */
         'If-Match'?: string;
     };
@@ -7084,19 +7112,19 @@ export type ListMembershipsData = {
          */
         sub_tenant_id?: string | null;
         /**
-         * Only memberships of this role.
+         * Only memberships with this role.
          */
-        role?: string | null;
+        role?: Role | null;
         /**
-         * Only memberships of this status.
+         * Only memberships with this status.
          */
-        status?: string | null;
+        status?: MembershipStatus | null;
         /**
-         * How many at the most: 1 to 100.
+         * The largest number of records to answer: 1 to 100.
          */
         limit?: number;
         /**
-         * The `nextCursor` of the page before, with the same filters. Opaque.
+         * The `nextCursor` of the page before. Send the same filters with it. Opaque.
          */
         cursor?: string | null;
     };
@@ -7233,7 +7261,7 @@ export type DeleteMembershipData = {
          */
         'Idempotency-Key'?: string;
         /**
-         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
          */
         'If-Match'?: string;
     };
@@ -7318,7 +7346,7 @@ export type UpdateMembershipData = {
          */
         'Idempotency-Key'?: string;
         /**
-         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
          */
         'If-Match'?: string;
     };
@@ -7420,11 +7448,11 @@ export type ListTracesData = {
          */
         service_name?: string | null;
         /**
-         * How many at the most: 1 to 100.
+         * The largest number of records to answer: 1 to 100.
          */
         limit?: number;
         /**
-         * The `nextCursor` of the page before, with the same filters. Opaque.
+         * The `nextCursor` of the page before. Send the same filters with it. Opaque.
          */
         cursor?: string | null;
     };
@@ -7553,7 +7581,7 @@ export type ListTraceSpansData = {
          */
         limit?: number;
         /**
-         * The `nextCursor` of the page before, with the same filters. Opaque.
+         * The `nextCursor` of the page before. Send the same filters with it. Opaque.
          */
         cursor?: string | null;
     };
@@ -7619,19 +7647,19 @@ export type ListUsersData = {
          */
         sub_tenant_id?: string | null;
         /**
-         * Only users of this status; deleted ones are shown by it alone.
+         * Only users with this status. Deleted users are listed with `deleted` only.
          */
-        status?: string | null;
+        status?: UserStatus | null;
         /**
          * Only the user of this email, in any case.
          */
         email?: string | null;
         /**
-         * How many at the most: 1 to 100.
+         * The largest number of records to answer: 1 to 100.
          */
         limit?: number;
         /**
-         * The `nextCursor` of the page before, with the same filters. Opaque.
+         * The `nextCursor` of the page before. Send the same filters with it. Opaque.
          */
         cursor?: string | null;
     };
@@ -7688,7 +7716,7 @@ export type DeleteUserData = {
          */
         'Idempotency-Key'?: string;
         /**
-         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
          */
         'If-Match'?: string;
     };
@@ -7760,7 +7788,7 @@ export type GetUserData = {
     body?: never;
     headers?: {
         /**
-         * 304 where the record still has one of these entity tags.
+         * The answer is 304 if the record has one of these entity tags.
          */
         'If-None-Match'?: string;
     };
@@ -7828,7 +7856,7 @@ export type DisableUserData = {
          */
         'Idempotency-Key'?: string;
         /**
-         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
          */
         'If-Match'?: string;
     };
@@ -7904,7 +7932,7 @@ export type EnableUserData = {
          */
         'Idempotency-Key'?: string;
         /**
-         * Only where the record still has one of these entity tags, by the strong comparison; `*`: whatever it is. Otherwise 412, and nothing changes.
+         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
          */
         'If-Match'?: string;
     };

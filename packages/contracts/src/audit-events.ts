@@ -10,13 +10,11 @@ import {
 import { operation } from './operation.ts';
 import { cursorField, page, pageFields } from './pages.ts';
 
-export const AuditOutcomeSchema = z
-  .enum(['success', 'failure', 'denied'])
-  .meta({
-    id: 'AuditOutcome',
-    description:
-      'How the operation ended. `denied`: for lack of rights, or because the record does not exist in the reach of the actor.',
-  });
+export const AuditOutcomeSchema = z.enum(['success', 'failure', 'denied']).meta({
+  id: 'AuditOutcome',
+  description:
+    'How the operation ended. `denied`: for lack of rights, or because the record does not exist in the reach of the actor.',
+});
 
 const AuditActorSchema = z
   .strictObject({

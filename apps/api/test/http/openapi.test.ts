@@ -7,6 +7,7 @@ import { promisify } from 'node:util';
 import { TAGS } from '@quartermaster/contracts/operation.ts';
 import { expect, test } from 'vitest';
 import { openApiDocument } from '../../src/http/openapi.ts';
+import { withSharedParts } from '../support/shared-parts.ts';
 import { ingest, widgets } from './widgets.ts';
 
 const REDOCLY = fileURLToPath(new URL('../../node_modules/.bin/redocly', import.meta.url));
@@ -33,9 +34,10 @@ function made(): Document {
 }
 
 const document = made();
+const { paths } = withSharedParts(document);
 
 function described(method: string, path: string): Described {
-  const found = document.paths[path]?.[method];
+  const found = paths[path]?.[method];
   if (!found) throw new Error(`${method} ${path} is not in the document`);
   return found;
 }
@@ -123,6 +125,15 @@ test('a refusal lists its codes, its headers and its body', () => {
   expect(Object.keys(responses['503']?.headers ?? {})).toEqual([
     ...['X-Request-Id', 'RateLimit-Policy', 'RateLimit', 'Retry-After'],
   ]);
+});
+
+test('what operations share is a component, and other parts stand where they are used', () => {
+  const { parameters, responses } = document.paths['/v1/widgets/{widget_id}']?.['get'] ?? {};
+  expect(parameters).toEqual([{ $ref: '#/components/parameters/WidgetId' }]);
+  expect(responses?.['404']).toEqual({ $ref: '#/components/responses/ProviderNotFound' });
+  expect(responses?.['429']).toEqual({ $ref: '#/components/responses/TooManyRequests' });
+  const { responses: ofOtlp } = document.paths['/v1/traces']?.['post'] ?? {};
+  expect(JSON.stringify(ofOtlp)).not.toContain('components/responses');
 });
 
 test('an optional body may be null, a required one may not', () => {

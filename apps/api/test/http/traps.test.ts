@@ -1,6 +1,7 @@
 // The traps of trpc-to-openapi: one test each, so that an upgrade or a shortcut past the seam shows.
 import { expect, test } from 'vitest';
 import { openApiDocument } from '../../src/http/openapi.ts';
+import { withSharedParts } from '../support/shared-parts.ts';
 import { exchange, REQUEST_ID, send, serve } from './server.ts';
 import { widgets } from './widgets.ts';
 
@@ -41,11 +42,14 @@ test('trap 4: the query of a PUT reaches the procedure, and the document', async
   const sent = { method: 'PUT', body: '{"name":"n"}' };
   const answer = await send(server, '/v1/widgets/w?tenant_id=acme&revision=7', sent);
   expect(answer.body.query).toEqual({ tenant_id: 'acme', revision: 7 });
-  const { paths } = openApiDocument({
+  const document = openApiDocument({
     procedures: widgets._def.procedures,
     version: '0.1.0',
     serverUrl: 'http://127.0.0.1',
-  }) as { paths: Record<string, { put: { parameters: { in: string; name: string }[] } }> };
+  });
+  const { paths } = withSharedParts(document) as {
+    paths: Record<string, { put: { parameters: { in: string; name: string }[] } }>;
+  };
   expect(paths['/v1/widgets/{widget_id}']?.put.parameters.map((one) => `${one.in} ${one.name}`)).toEqual([
     'path widget_id',
     'query tenant_id',

@@ -2,23 +2,19 @@ import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import { VERSION } from '../../src/config.ts';
 import { openApiDocument } from '../../src/http/openapi.ts';
 import { procedures } from '../../src/router.ts';
+import { withSharedParts } from './shared-parts.ts';
 
 type Media = { schema?: object };
 type Answer = { content?: Record<string, Media> };
-type Parameter = { name: string; in: string; required?: boolean };
 type DocumentedOperation = {
   operationId: string;
   security: Record<string, string[]>[];
-  parameters?: Parameter[];
+  parameters?: { name: string; in: string; required?: boolean }[];
   responses: Record<string, Answer>;
 };
 export type OpenApi = {
   paths: Record<string, Record<string, DocumentedOperation>>;
-  components: {
-    schemas: Record<string, object>;
-    parameters: Record<string, Parameter>;
-    responses: Record<string, Answer>;
-  };
+  components: { schemas: Record<string, object> };
 };
 
 /** As it is served, but with shared parameters and responses where they are used. */
@@ -27,22 +23,6 @@ export const document = withSharedParts(
     JSON.stringify(openApiDocument({ procedures, version: VERSION, serverUrl: 'http://127.0.0.1:8080' })),
   ) as OpenApi,
 );
-
-/** Replaces the references to shared parameters and responses, in place. */
-export function withSharedParts(served: OpenApi): OpenApi {
-  const resolved = <Part>(part: Part, shared: Record<string, Part>): Part => {
-    const { $ref } = part as { $ref?: string };
-    return $ref === undefined ? part : (shared[$ref.split('/').at(-1) ?? ''] as Part);
-  };
-  const { parameters, responses } = served.components;
-  for (const operation of Object.values(served.paths).flatMap((methods) => Object.values(methods))) {
-    if (operation.parameters) operation.parameters = operation.parameters.map((one) => resolved(one, parameters));
-    for (const [status, answer] of Object.entries(operation.responses)) {
-      operation.responses[status] = resolved(answer, responses);
-    }
-  }
-  return served;
-}
 
 const ajv = new Ajv2020({ strict: false, validateFormats: false, allErrors: true });
 ajv.addSchema(document, 'document');
