@@ -199,7 +199,8 @@ test('regression: scheduled syncs of a tenant whose providers hang leave room fo
   for (const { provider } of hanging) await due(provider.id, '2000-01-01T00:00:00.000Z');
   await due(works.provider.id, '2001-01-01T00:00:00.000Z');
   await works.asked();
-  expect(hanging.filter(({ peer }) => peer.requests.length > 0)).toHaveLength(2);
+  const asked = () => hanging.filter(({ peer }) => peer.requests.length > 0);
+  await vi.waitFor(() => expect(asked()).toHaveLength(2), WAIT);
   works.answer();
   for (const { answer } of hanging) answer();
 });
