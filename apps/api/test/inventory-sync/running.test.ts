@@ -170,7 +170,7 @@ test('regression: a tenant whose providers hang leaves room for the syncs of oth
     await accountWithKey(server, { tenantId: unique('hangs') }),
     await accountWithKey(server, { tenantId: unique('works') }),
   ];
-  const hanging = [];
+  const hanging: Awaited<ReturnType<typeof waiting>>[] = [];
   for (let count = 0; count < 5; count += 1) hanging.push(await waiting(server, { tenantId: one.tenantId }));
   const running = hanging.slice(0, 4).map(({ provider }) => sync(server, provider));
   for (const { asked } of hanging.slice(0, 4)) await asked();
@@ -190,7 +190,7 @@ test('regression: scheduled syncs of a tenant whose providers hang leave room fo
     await accountWithKey(server, { tenantId: unique('works') }),
   ];
   const [one, other] = tenants.map(({ place }) => ({ tenantId: place.tenantId, syncIntervalSeconds: 300 }));
-  const hanging = [];
+  const hanging: Awaited<ReturnType<typeof waiting>>[] = [];
   for (let count = 0; count < 5; count += 1) hanging.push(await waiting(server, one));
   const works = await waiting(server, other);
   const due = (id: string, at: string) =>
