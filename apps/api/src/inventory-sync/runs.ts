@@ -3,6 +3,8 @@ import type { OutboundLimits } from '../outbound/outbound.ts';
 export type SyncLimits = OutboundLimits & {
   /** Syncs that run in one process at a time: each may hold all that a provider answers. */
   atOnce: number;
+  /** The same for the providers of one tenant: they may hang for as long as they like, up to the times below. */
+  atOncePerTenant: number;
   /** How often a provider is asked before a sync fails. */
   attempts: number;
   /** What all attempts may take together: whoever asked for the sync waits for it. */
@@ -15,6 +17,7 @@ const MEGABYTE = 1024 * 1024;
 
 export const SYNC_LIMITS: SyncLimits = {
   atOnce: 16,
+  atOncePerTenant: 4,
   attempts: 3,
   allAttemptsMs: 25_000,
   pauseMs: 500,
@@ -35,23 +38,25 @@ export class SyncInterrupted extends Error {
 /** The syncs that run in this process. */
 export type SyncRuns = {
   limits: SyncLimits;
-  /** Whether there is room for one more; none while the service stops. */
-  hasRoom: () => boolean;
+  /** Whether there is room for one more of a tenant; none while the service stops. */
+  hasRoom: (tenantId: string) => boolean;
   /** Runs one. @param work gets what ends it when the service stops */
-  run: <T>(work: (signal: AbortSignal) => Promise<T>) => Promise<T>;
+  run: <T>(tenantId: string, work: (signal: AbortSignal) => Promise<T>) => Promise<T>;
   /** Ends all, and waits until they have said so. */
   stop: () => Promise<void>;
 };
 
 export function syncRuns(limits: SyncLimits): SyncRuns {
   const stopping = new AbortController();
-  const running = new Set<Promise<unknown>>();
+  const running = new Map<Promise<unknown>, string>();
+  const countOf = (tenantId: string) => [...running.values()].filter((one) => one === tenantId).length;
   return {
     limits,
-    hasRoom: () => !stopping.signal.aborted && running.size < limits.atOnce,
-    async run(work) {
+    hasRoom: (tenantId) =>
+      !stopping.signal.aborted && running.size < limits.atOnce && countOf(tenantId) < limits.atOncePerTenant,
+    async run(tenantId, work) {
       const run = work(stopping.signal);
-      running.add(run);
+      running.set(run, tenantId);
       try {
         return await run;
       } finally {
@@ -60,7 +65,7 @@ export function syncRuns(limits: SyncLimits): SyncRuns {
     },
     async stop() {
       stopping.abort(new SyncInterrupted('the service stopped'));
-      await Promise.allSettled(running);
+      await Promise.allSettled(running.keys());
     },
   };
 }

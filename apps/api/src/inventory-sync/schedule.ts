@@ -8,13 +8,23 @@ import { syncInventoryAsSystem } from './service.ts';
 /** Scheduled syncs that run at a time in one process. */
 const AT_ONCE = 4;
 
+/** The same of one tenant: its providers may hang, and those of others are due as well. */
+const AT_ONCE_PER_TENANT = 2;
+
+/** Providers that are looked at, those that are due the longest first. */
+const DUE_LOOKED_AT = 100;
+
 /** When a provider is looked at again whose sync another process runs, in milliseconds. */
 const LATER_MS = 60_000;
 
 /** Starts the syncs that are due, as many as there is room for, and tells when those that run have ended. */
 export function syncSchedule(services: Services): { startDue: () => Promise<void>; ended: () => Promise<unknown> } {
   const { db, log, now } = services;
-  const running = new Map<string, Promise<void>>();
+  const running = new Map<string, { tenantId: string; ended: Promise<void> }>();
+  const hasRoom = (tenantId: string) =>
+    running.size < AT_ONCE &&
+    [...running.values()].filter((one) => one.tenantId === tenantId).length < AT_ONCE_PER_TENANT &&
+    services.syncs.hasRoom(tenantId);
 
   const run = async (provider: Provider) => {
     try {
@@ -30,16 +40,17 @@ export function syncSchedule(services: Services): { startDue: () => Promise<void
 
   return {
     async startDue() {
-      const room = AT_ONCE - running.size;
-      if (room <= 0 || !services.syncs.hasRoom()) return;
-      const due = await findDueForSync(db, EVERYWHERE, now(), AT_ONCE);
-      for (const provider of due.filter(({ id }) => !running.has(id)).slice(0, room)) {
+      if (running.size >= AT_ONCE) return;
+      const due = await findDueForSync(db, EVERYWHERE, now(), DUE_LOOKED_AT);
+      for (const provider of due) {
+        const { id, tenantId } = provider;
+        if (running.has(id) || !hasRoom(tenantId)) continue;
         const ended = run(provider)
-          .catch((error: unknown) => log.error({ err: error, providerId: provider.id }, 'a scheduled sync failed'))
-          .finally(() => running.delete(provider.id));
-        running.set(provider.id, ended);
+          .catch((error: unknown) => log.error({ err: error, providerId: id }, 'a scheduled sync failed'))
+          .finally(() => running.delete(id));
+        running.set(id, { tenantId, ended });
       }
     },
-    ended: () => Promise.all(running.values()),
+    ended: () => Promise.all([...running.values()].map(({ ended }) => ended)),
   };
 }

@@ -39,10 +39,12 @@ async function sync(
   services: Services,
   { reach, providerId, writing }: { reach: TenantScope; providerId: string; writing: Writer },
 ): Promise<InventorySync> {
-  if (!services.syncs.hasRoom()) {
+  const asked = await findProvider(services.db, reach, providerId);
+  if (!asked) throw notFound();
+  if (!services.syncs.hasRoom(asked.tenantId)) {
     throw new ApiError('rate_limited', 'Too many syncs are running: ask again.', { headers: { 'Retry-After': '5' } });
   }
-  return services.syncs.run(async (stopping) => {
+  return services.syncs.run(asked.tenantId, async (stopping) => {
     const { provider, taskId } = await begin(services, reach, providerId);
     try {
       return await runSync({ services, provider, taskId, writing }, stopping);

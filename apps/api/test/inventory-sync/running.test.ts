@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import { sql } from 'kysely';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { auditOf, expectProblem } from '../endpoints/harness.ts';
-import { unique } from '../support/people.ts';
+import { accountWithKey, unique } from '../support/people.ts';
 import { type Body, startTestServer, type TestServer } from '../support/server.ts';
 import { LOOPBACK, type Peer, startPeer } from './peers.ts';
 
@@ -162,6 +162,47 @@ test('of the sync tasks of a provider the newest hundred finished ones are kept'
   );
   // A run removes what was too much before it began.
   expect(statuses).toEqual(tasks.map((_, index) => (index < 2 ? 404 : 200)));
+});
+
+test('regression: a tenant whose providers hang leaves room for the syncs of others', async () => {
+  const server = await serverOfTest();
+  const [{ place: one }, { place: other }] = [
+    await accountWithKey(server, { tenantId: unique('hangs') }),
+    await accountWithKey(server, { tenantId: unique('works') }),
+  ];
+  const hanging: Awaited<ReturnType<typeof waiting>>[] = [];
+  for (let count = 0; count < 5; count += 1) hanging.push(await waiting(server, { tenantId: one.tenantId }));
+  const running = hanging.slice(0, 4).map(({ provider }) => sync(server, provider));
+  for (const { asked } of hanging.slice(0, 4)) await asked();
+  expectProblem(await sync(server, hanging[4]?.provider), 429, 'rate_limited');
+  const peer = await startPeer((_req, res) => void res.end('{"object":"list","data":[]}'));
+  const body = { name: 'works', kind: 'llm', baseUrl: peer.url, tenantId: other.tenantId };
+  const provider = await server.ok('POST', '/v1/providers', { as: server.admin, body });
+  expect((await sync(server, provider)).status).toBe(200);
+  for (const { answer } of hanging) answer();
+  expect((await Promise.all(running)).map(({ status }) => status)).toEqual([200, 200, 200, 200]);
+});
+
+test('regression: scheduled syncs of a tenant whose providers hang leave room for those of others', SLOW, async () => {
+  const server = await serverOfTest();
+  const tenants = [
+    await accountWithKey(server, { tenantId: unique('hangs') }),
+    await accountWithKey(server, { tenantId: unique('works') }),
+  ];
+  const [one, other] = tenants.map(({ place }) => ({ tenantId: place.tenantId, syncIntervalSeconds: 300 }));
+  const hanging: Awaited<ReturnType<typeof waiting>>[] = [];
+  for (let count = 0; count < 5; count += 1) hanging.push(await waiting(server, one));
+  const works = await waiting(server, other);
+  const due = (id: string, at: string) =>
+    server.services.db.updateTable('providers').set({ next_sync_at: at }).where('id', '=', id).execute();
+  // Within the time of one attempt, all of those that hang are still asked.
+  for (const { provider } of hanging) await due(provider.id, '2000-01-01T00:00:00.000Z');
+  await due(works.provider.id, '2001-01-01T00:00:00.000Z');
+  await works.asked();
+  const asked = () => hanging.filter(({ peer }) => peer.requests.length > 0);
+  await vi.waitFor(() => expect(asked()).toHaveLength(2), WAIT);
+  works.answer();
+  for (const { answer } of hanging) answer();
 });
 
 test('stopping the service ends its syncs, and their tasks say so', async () => {
