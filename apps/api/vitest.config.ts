@@ -16,6 +16,7 @@ const ON_POSTGRES = [
   'test/atomic-writes.test.ts',
   // Concurrent writers: one wins, the others get a clear answer, and nothing is lost.
   'test/concurrent-writers.test.ts',
+  'test/record-retention.test.ts',
   'test/first-sign-in.test.ts',
   'test/signing-keys.test.ts',
   // Several processes, and a server that goes away.

@@ -16,6 +16,7 @@ import { placeIndexes } from './migrations/0007-place-indexes.ts';
 import { tracePlaceIndex } from './migrations/0008-trace-place-index.ts';
 import { foldedTenantIds } from './migrations/0009-folded-tenant-ids.ts';
 import { membershipIndexes } from './migrations/0010-membership-indexes.ts';
+import { retention } from './migrations/0015-retention.ts';
 import { hasTable, migrationsOf } from './stored-migrations.ts';
 import { TABLE_NAMES } from './stored-tables.ts';
 import type { Tables } from './tables.ts';
@@ -35,6 +36,7 @@ const MIGRATIONS = {
   '0008-trace-place-index': tracePlaceIndex,
   '0009-folded-tenant-ids': foldedTenantIds,
   '0010-membership-indexes': membershipIndexes,
+  '0015-retention': retention,
 };
 
 /** Connections to Postgres that a process holds, unless told otherwise. */

@@ -85,6 +85,7 @@ test('two that start at once do not get in each other’s way', async () => {
     { name: '0008-trace-place-index' },
     { name: '0009-folded-tenant-ids' },
     { name: '0010-membership-indexes' },
+    { name: '0015-retention' },
   ]);
 });
 

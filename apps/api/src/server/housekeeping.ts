@@ -6,6 +6,7 @@ import { removeUnclaimedUsers } from '../onboarding/service.ts';
 import { eraseFormer } from '../provider-credentials/service.ts';
 import { removePastWindows } from '../rate-limits/shared-points.ts';
 import type { Services } from '../services.ts';
+import { removeOldRecords } from '../tenants/record-retention.ts';
 import { makeDays, removeOldTraces } from '../traces/retention.ts';
 
 const MINUTE_MS = 60_000;
@@ -22,6 +23,7 @@ const HOURLY: Record<string, (services: Services) => Promise<unknown>> = {
   'making the days of spans': makeDays,
   'removing unclaimed users': removeUnclaimedUsers,
   'removing old traces': removeOldTraces,
+  'removing old records': removeOldRecords,
   'erasing former secrets': eraseFormer,
   'removing expired idempotency keys': removeExpiredKeys,
   'looking for expiring credentials': openRotations,

@@ -25,8 +25,8 @@ export async function makeTenant(
 ): Promise<Tenant> {
   const id = said.id ?? newId('ten', now);
   const { displayName = null, founderId } = said;
-  const { captureContent = false, spanRetentionDays = null } = said.settings ?? {};
-  const values = { id, displayName, founderId, settings: { captureContent, spanRetentionDays } };
+  const { captureContent = false, spanRetentionDays = null, recordRetentionDays = null } = said.settings ?? {};
+  const values = { id, displayName, founderId, settings: { captureContent, spanRetentionDays, recordRetentionDays } };
   return insertTenant(trx, values, now).catch(whenTaken('id_taken', `The id ${JSON.stringify(id)} is taken.`));
 }
 

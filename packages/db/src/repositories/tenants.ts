@@ -45,6 +45,7 @@ export async function insertTenant(db: Database, tenant: NewTenant, now: Date): 
       display_name: displayName,
       capture_content: flag(settings.captureContent),
       span_retention_days: settings.spanRetentionDays,
+      record_retention_days: settings.recordRetentionDays,
       founder_id: founderId,
       created_at: now.toISOString(),
       updated_at: now.toISOString(),
@@ -79,13 +80,14 @@ export async function updateTenant(
   change: TenantChange,
   now: Date,
 ): Promise<Tenant | undefined> {
-  const { displayName, settings: { captureContent, spanRetentionDays } = {} } = change;
+  const { displayName, settings: { captureContent, spanRetentionDays, recordRetentionDays } = {} } = change;
   const row = await db
     .updateTable('tenants')
     .set({
       ...(displayName !== undefined && { display_name: displayName }),
       ...(captureContent !== undefined && { capture_content: flag(captureContent) }),
       ...(spanRetentionDays !== undefined && { span_retention_days: spanRetentionDays }),
+      ...(recordRetentionDays !== undefined && { record_retention_days: recordRetentionDays }),
       updated_at: now.toISOString(),
     })
     .where('id', '=', id)
@@ -145,10 +147,10 @@ export async function ensurePlace(db: Database, place: TenantPlace, now: Date): 
 export async function findTenantSettings(db: Database, tenantId: string): Promise<TenantSettings> {
   const row = await db
     .selectFrom('tenants')
-    .select(['capture_content', 'span_retention_days'])
+    .select(['capture_content', 'span_retention_days', 'record_retention_days'])
     .where('id', '=', tenantId)
     .executeTakeFirstOrThrow();
-  return { captureContent: row.capture_content === 1, spanRetentionDays: row.span_retention_days };
+  return toSettings(row);
 }
 
 /** The condition on `tenants` that something of the tenant lies in `scope`: also one of its sub-tenants alone. */
@@ -197,10 +199,30 @@ function toTenant(row: Row, subTenantIds: string[]): Tenant {
   return {
     id: row.id,
     displayName: row.display_name,
-    settings: { captureContent: row.capture_content === 1, spanRetentionDays: row.span_retention_days },
+    settings: toSettings(row),
     subTenantIds,
     ...timesOf(row),
   };
+}
+
+function toSettings(
+  row: Pick<Row, 'capture_content' | 'span_retention_days' | 'record_retention_days'>,
+): TenantSettings {
+  return {
+    captureContent: row.capture_content === 1,
+    spanRetentionDays: row.span_retention_days,
+    recordRetentionDays: row.record_retention_days,
+  };
+}
+
+/** The tenants whose ended records are removed after some days. */
+export async function listRecordRetentions(db: Database): Promise<{ tenantId: string; days: number }[]> {
+  const rows = await db
+    .selectFrom('tenants')
+    .select(['id', 'record_retention_days'])
+    .where('record_retention_days', 'is not', null)
+    .execute();
+  return rows.flatMap(({ id, record_retention_days: days }) => (days === null ? [] : [{ tenantId: id, days }]));
 }
 
 /** The tenants whose spans are removed after some days. */
