@@ -13,7 +13,7 @@ const LATER_MS = 60_000;
 
 /** Starts the syncs that are due, as many as there is room for, and tells when those that run have ended. */
 export function syncSchedule(services: Services): { startDue: () => Promise<void>; ended: () => Promise<unknown> } {
-  const { db, log, now } = services;
+  const { db, log, databaseNow } = services;
   const running = new Map<string, Promise<void>>();
 
   const run = async (provider: Provider) => {
@@ -24,7 +24,7 @@ export function syncSchedule(services: Services): { startDue: () => Promise<void
       const code = error instanceof ApiError ? error.reason : null;
       if (code === 'sync_failed') return;
       if (code === null) log.error({ err: error, providerId: provider.id }, 'a scheduled sync failed');
-      await setNextSync(db, scopeOf(provider), provider.id, new Date(now().getTime() + LATER_MS));
+      await setNextSync(db, scopeOf(provider), provider.id, new Date((await databaseNow(db)).getTime() + LATER_MS));
     }
   };
 
@@ -32,7 +32,7 @@ export function syncSchedule(services: Services): { startDue: () => Promise<void
     async startDue() {
       const room = AT_ONCE - running.size;
       if (room <= 0 || !services.syncs.hasRoom()) return;
-      const due = await findDueForSync(db, EVERYWHERE, now(), AT_ONCE);
+      const due = await findDueForSync(db, EVERYWHERE, await databaseNow(db), AT_ONCE);
       for (const provider of due.filter(({ id }) => !running.has(id)).slice(0, room)) {
         const ended = run(provider)
           .catch((error: unknown) => log.error({ err: error, providerId: provider.id }, 'a scheduled sync failed'))

@@ -1,3 +1,4 @@
+import { clockOffset } from '@quartermaster/db/database-clock.ts';
 import { exclusively } from '@quartermaster/db/exclusively.ts';
 import { openRotations } from '../credentials/expiry.ts';
 import { removeExpiredKeys } from '../idempotency/expiry.ts';
@@ -11,6 +12,9 @@ import { makeDays, removeOldTraces } from '../traces/retention.ts';
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
+
+/** An offset between the clocks of this process and the database that is told, in milliseconds. */
+const CLOCK_OFFSET_MS = 2000;
 
 /** How often due syncs are looked for, in milliseconds. */
 const SYNC_CHECK_MS = 2000;
@@ -56,14 +60,26 @@ export function startHousekeeping(services: Services): () => Promise<void> {
     }, SYNC_CHECK_MS),
     setInterval(() => run('writing refusals', () => refusals.flush('over')), MINUTE_MS),
     setInterval(() => run('removing past rate limits', () => removePastWindows(services)), MINUTE_MS),
+    setInterval(() => run('comparing clocks', () => compareClocks(services)), MINUTE_MS),
     setInterval(keepHouse, HOUR_MS),
   ];
   for (const timer of timers) timer.unref();
+  run('comparing clocks', () => compareClocks(services));
   keepHouse();
   return async () => {
     for (const timer of timers) clearInterval(timer);
     await Promise.all([running, sealer.stop(), syncs.ended()]);
   };
+}
+
+/** Leases follow the database's clock; records carry the times of the process that wrote them. */
+export async function compareClocks({ db, log, metrics, now }: Services): Promise<void> {
+  const offset = await clockOffset(db, now);
+  if (offset === null) return;
+  metrics.clockOffset.set(offset / 1000);
+  if (Math.abs(offset) < CLOCK_OFFSET_MS) return;
+  const offsetSeconds = Math.round(offset / 100) / 10;
+  log.warn({ offsetSeconds }, "this process's clock differs from the database's: synchronise both, by NTP for one");
 }
 
 /** A pass of the sealer, unless one is under way. A failure is told when it begins, not twice a second while it lasts. */

@@ -1,7 +1,8 @@
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { migrate, openDatabase } from '@quartermaster/db/database.ts';
+import { type Database, migrate, openDatabase } from '@quartermaster/db/database.ts';
+import { databaseNow } from '@quartermaster/db/database-clock.ts';
 import pino, { type Logger } from 'pino';
 import { createTokenVerifier } from '../access/bearer.ts';
 import { refusalLog } from '../audit-events/refusal-log.ts';
@@ -45,6 +46,7 @@ export type RunningServer = {
 /** What tests replace. */
 export type Parts = {
   now?: () => Date;
+  databaseNow?: (db: Database) => Promise<Date>;
   log?: Logger;
   resolver?: Resolver;
   syncLimits?: Partial<SyncLimits>;
@@ -115,6 +117,7 @@ export async function startServer(config: Config, parts: Parts = {}): Promise<Ru
     const { requests, registrations, organizations } = createLimits({ rateLimits: config.rateLimits, now, takePoints });
     const services: Services = {
       ...{ db, log, now, secrets, publicUrl, issuer },
+      databaseNow: parts.databaseNow ?? ((inside) => databaseNow(inside, now())),
       selfService: config.selfService,
       maxObservations: config.maxObservations,
       metrics,
