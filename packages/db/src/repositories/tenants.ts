@@ -156,11 +156,14 @@ export async function findTenantSettings(db: Database, tenantId: string): Promis
 /** The condition on `tenants` that something of the tenant lies in `scope`: also one of its sub-tenants alone. */
 function touchedBy(scope: TenantScope): Expression<SqlBool> {
   if (scope.length === 0) return sql<SqlBool>`1 = 0`;
-  const places = scope.map(({ tenantId, subTenantId }) => {
-    if (tenantId !== null) return sql`tenants.id = ${tenantId}`;
+  const tenantIds = scope.flatMap(({ tenantId }) => tenantId ?? []);
+  const others = scope.filter(({ tenantId }) => tenantId === null);
+  const places = others.map(({ subTenantId }) => {
     if (subTenantId === null) return sql`1 = 1`;
     return sql`tenants.id in (select tenant_id from sub_tenants where id = ${subTenantId})`;
   });
+  // A list, not one condition for each: SQLite takes expressions of a depth of 1,000.
+  if (tenantIds.length > 0) places.push(sql`tenants.id in (${sql.join(tenantIds)})`);
   return sql<SqlBool>`(${sql.join(places, sql` or `)})`;
 }
 
