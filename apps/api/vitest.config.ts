@@ -16,6 +16,9 @@ const ON_POSTGRES = [
   'test/atomic-writes.test.ts',
   // Concurrent writers: one wins, the others get a clear answer, and nothing is lost.
   'test/concurrent-writers.test.ts',
+  // Batches of removals; conditions with thousands of places.
+  'test/record-retention.test.ts',
+  'test/many-memberships.test.ts',
   'test/first-sign-in.test.ts',
   'test/development-users.test.ts',
   'test/signing-keys.test.ts',

@@ -53,6 +53,11 @@ export function createMetrics() {
       help: 'Tenants whose audit is not sealed any further, because its chain was changed.',
       registers: [registry],
     }),
+    clockOffset: new Gauge({
+      name: 'quartermaster_database_clock_offset_seconds',
+      help: "How far this process's clock is ahead of the database's. 0 on SQLite.",
+      registers: [registry],
+    }),
     refusalsDropped: new Counter({
       name: 'quartermaster_audit_refusals_dropped_total',
       help: 'Refusals that were not summed for the audit because too many were waiting.',

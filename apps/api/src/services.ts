@@ -20,6 +20,8 @@ export type Services = {
   metrics: Metrics;
   /** The clock: tests replace it. */
   now: () => Date;
+  /** The database's clock, which all processes share: leases are compared with it. `db` may be a transaction. */
+  databaseNow: (db: Database) => Promise<Date>;
   cursors: CursorCodec;
   /** Encrypts what must not be readable in the database. */
   secrets: SecretBox;

@@ -308,6 +308,7 @@ export type OrganizationInput = {
 export type TenantSettingsInput = {
     captureContent?: boolean;
     spanRetentionDays?: number | null;
+    recordRetentionDays?: number | null;
 };
 
 /**
@@ -1450,6 +1451,10 @@ export type TenantSettings = {
      * After how many days without a new span a trace is removed; null: never.
      */
     spanRetentionDays: number | null;
+    /**
+     * After how many days ended gateway sessions, finished operator tasks and closed recommendations are removed; null: never. A recommendation that is removed can no longer be undone. The audit keeps what was done.
+     */
+    recordRetentionDays: number | null;
 };
 
 export type Registration = {

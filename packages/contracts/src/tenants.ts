@@ -16,6 +16,14 @@ export const TenantSettingsSchema = z
       .max(3650)
       .nullable()
       .describe('After how many days without a new span a trace is removed; null: never.'),
+    recordRetentionDays: z
+      .int()
+      .min(30)
+      .max(3650)
+      .nullable()
+      .describe(
+        'After how many days ended gateway sessions, finished operator tasks and closed recommendations are removed; null: never. A recommendation that is removed can no longer be undone. The audit keeps what was done.',
+      ),
     auditReads: z
       .boolean()
       .describe(
@@ -44,6 +52,7 @@ export const TenantSettingsInputSchema = z
     captureContent: z.boolean().optional(),
     spanRetentionDays: z.int().min(1).max(3650).nullish(),
     auditReads: z.boolean().optional(),
+    recordRetentionDays: z.int().min(30).max(3650).nullish(),
   })
   .meta({ id: 'TenantSettingsInput', description: 'Left out keeps, null clears, a value sets.' });
 

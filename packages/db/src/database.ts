@@ -20,6 +20,7 @@ import { membershipIndexes } from './migrations/0010-membership-indexes.ts';
 import { lineage } from './migrations/0011-lineage.ts';
 import { gatewayGrants } from './migrations/0012-gateway-grants.ts';
 import { evidence } from './migrations/0013-evidence.ts';
+import { retention } from './migrations/0015-retention.ts';
 import { unusedTenantIndex } from './migrations/0017-unused-tenant-index.ts';
 import { tenantLimits } from './migrations/0019-tenant-limits.ts';
 import { hasTable, migrationsOf } from './stored-migrations.ts';
@@ -44,6 +45,7 @@ const MIGRATIONS = {
   '0011-lineage': lineage,
   '0012-gateway-grants': gatewayGrants,
   '0013-evidence': evidence,
+  '0015-retention': retention,
   '0017-unused-tenant-index': unusedTenantIndex,
   '0019-tenant-limits': tenantLimits,
 };

@@ -1,4 +1,5 @@
 import { type Expression, type SelectQueryBuilder, type SqlBool, sql } from 'kysely';
+import { among } from './row-statement.ts';
 import type { Flag } from './tables.ts';
 import type { TenantScope } from './tenancy.ts';
 
@@ -19,6 +20,7 @@ export function within(scope: TenantScope, table?: string): Expression<SqlBool> 
   const subTenant = sql.ref(table === undefined ? 'sub_tenant_id' : `${table}.sub_tenant_id`);
   if (scope.length === 0) return sql<SqlBool>`1 = 0`;
   if (scope.some((place) => place.tenantId === null && place.subTenantId === null)) return sql<SqlBool>`1 = 1`;
+  if (scope.length > MAX_PLACES) return withinMany(scope, table);
   const places = scope.map((place) => {
     if (place.subTenantId === null) return sql`${tenant} = ${place.tenantId}`;
     if (place.tenantId === null) return sql`${subTenant} = ${place.subTenantId}`;
@@ -26,6 +28,27 @@ export function within(scope: TenantScope, table?: string): Expression<SqlBool> 
     return sql`(${tenant} = ${place.tenantId} and ${subTenant} = ${place.subTenantId} and ${subTenant} <> '')`;
   });
   return sql<SqlBool>`(${sql.join(places, sql` or `)})`;
+}
+
+/** Places that a condition names one by one: SQLite takes expressions of a depth of 1,000. */
+export const MAX_PLACES = 100;
+
+/** The same condition for many places, by lists of values. */
+function withinMany(scope: TenantScope, table?: string): Expression<SqlBool> {
+  const prefix = table === undefined ? '' : `${table}.`;
+  const [tenant, subTenant] = [`${prefix}tenant_id`, `${prefix}sub_tenant_id`];
+  const tenants = scope.flatMap(({ tenantId, subTenantId }) =>
+    subTenantId === null && tenantId !== null ? [tenantId] : [],
+  );
+  const subTenants = scope.flatMap(({ tenantId, subTenantId }) => (tenantId === null ? (subTenantId ?? []) : []));
+  const places = scope.flatMap(({ tenantId, subTenantId }) =>
+    tenantId !== null && subTenantId !== null ? [[tenantId, subTenantId]] : [],
+  );
+  const conditions: Expression<SqlBool>[] = [];
+  if (tenants.length > 0) conditions.push(sql`${sql.ref(tenant)} in (${sql.join(tenants)})`);
+  if (subTenants.length > 0) conditions.push(sql`${sql.ref(subTenant)} in (${sql.join(subTenants)})`);
+  if (places.length > 0) conditions.push(among([tenant, subTenant], places));
+  return sql<SqlBool>`(${sql.join(conditions, sql` or `)})`;
 }
 
 /** The keyset condition of a list that is sorted by two columns, both descending. */

@@ -23,6 +23,7 @@ export type Tables = {
     capture_content: Flag;
     span_retention_days: number | null;
     audit_reads: Generated<Flag>;
+    record_retention_days: Generated<number | null>;
     /** Observations of the tenant: what its limit is compared with. */
     observation_count: Generated<number>;
     /** The user who made it at their first run: each makes one at the most. */
@@ -192,6 +193,8 @@ export type Tables = {
       former: Generated<Json | null>;
       /** When it was undone last: what somebody took back is applied by name alone. */
       undone_at: Generated<Time | null>;
+      /** The ids of the items that the provider had when one that adopts it was applied; null for others. */
+      items_before: Generated<Json | null>;
     };
   /** Since when an account is known to use a provider. */
   provider_uses: { tenant_id: string; provider_id: string; account: string; first_used_at: Time };

@@ -89,6 +89,7 @@ test('two that start at once do not get in each other’s way', async () => {
     { name: '0011-lineage' },
     { name: '0012-gateway-grants' },
     { name: '0013-evidence' },
+    { name: '0015-retention' },
     { name: '0017-unused-tenant-index' },
     { name: '0019-tenant-limits' },
   ]);

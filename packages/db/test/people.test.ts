@@ -386,7 +386,7 @@ describe('tenants', () => {
   });
 
   test('are made once, and changed by what is given', async () => {
-    const settings = { captureContent: false, spanRetentionDays: 30, auditReads: false };
+    const settings = { captureContent: false, spanRetentionDays: 30, recordRetentionDays: null, auditReads: false };
     const shown = { id: 'new', displayName: 'New', settings };
     const tenant = { ...shown, founderId: null };
     expect(await insertTenant(db, tenant, NOW)).toMatchObject({ ...shown, selfService: false, subTenantIds: [] });
@@ -394,14 +394,14 @@ describe('tenants', () => {
     const change = { settings: { captureContent: true } };
     expect(await updateTenant(db, ACME, 'new', change, NOW)).toBeUndefined();
     expect(await updateTenant(db, EVERYWHERE, 'new', change, NOW)).toMatchObject({
-      ...{ displayName: 'New', settings: { captureContent: true, spanRetentionDays: 30 } },
+      ...{ displayName: 'New', settings: { captureContent: true, spanRetentionDays: 30, recordRetentionDays: null } },
     });
     expect(await updateTenant(db, EVERYWHERE, 'new', { displayName: null }, NOW)).toMatchObject({ displayName: null });
   });
 
   test('have each another founder, where they have one', async () => {
     const [ada, bob] = [await user('ada@x.example'), await user('bob@x.example')];
-    const settings = { captureContent: false, spanRetentionDays: null, auditReads: false };
+    const settings = { captureContent: false, spanRetentionDays: null, recordRetentionDays: null, auditReads: false };
     const found = (id: string, founderId: string) =>
       insertTenant(db, { id, displayName: null, settings, founderId }, NOW);
     await found('adas', ada);

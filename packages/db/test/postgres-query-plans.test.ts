@@ -12,7 +12,7 @@ import { listManifests } from '../src/repositories/manifests.ts';
 import { listMemberships } from '../src/repositories/memberships.ts';
 import { listOperatorTasks } from '../src/repositories/operator-tasks.ts';
 import { listProviders } from '../src/repositories/providers.ts';
-import { listRecommendations } from '../src/repositories/recommendations.ts';
+import { findOpenOfSubject, findOpenOfSubjects, listRecommendations } from '../src/repositories/recommendations.ts';
 import { listObservations } from '../src/repositories/runtime-observations.ts';
 import { searchServiceAccounts } from '../src/repositories/service-accounts.ts';
 import { listTraces } from '../src/repositories/traces.ts';
@@ -103,12 +103,9 @@ beforeAll(async () => {
   const dialect = postgresDialect({ url: made.url, poolSize: 1 });
   const log = ({ query }: { query: CompiledQuery }) => void statements.push(query);
   db = new Kysely<Tables>({ dialect, log });
-  // Foreign keys are not checked: each table is filled for itself.
-  await sql`set session_replication_role = replica`.execute(db);
   // Vacuum finds no page all-visible before the commits of its rows are written out.
   await sql`set synchronous_commit = on`.execute(db);
   for (const table of new Set(LISTS.map(([name]) => name))) await fill(table);
-  await sql`reset session_replication_role`.execute(db);
 });
 
 afterAll(async () => {
@@ -116,22 +113,25 @@ afterAll(async () => {
   await remove();
 });
 
-/** Rows in no order, as they would be after a long time of use. */
-async function fill(table: string): Promise<void> {
+/** Fills a table with rows in no order, as after a long time of use. Foreign keys are not checked. */
+async function fill(table: string, { rows = ROWS, ...given }: { rows?: number; status?: string } = {}): Promise<void> {
+  const own: Record<string, string> = { ...COLUMNS, ...given };
+  await sql`set session_replication_role = replica`.execute(db);
   const { rows: columns } = await sql<{ name: string; type: string; nullable: string }>`
     select column_name as name, data_type as type, is_nullable as nullable from information_schema.columns
     where table_schema = 'public' and table_name = ${table}`.execute(db);
   const values = columns.map(({ name, type, nullable }) => {
-    if (COLUMNS[name] !== undefined) return COLUMNS[name];
+    if (own[name] !== undefined) return own[name];
     if (nullable === 'YES') return 'null';
     return type === 'bigint' ? '0' : `'${DOCUMENT}'`;
   });
   const names = columns.map(({ name }) => `"${name}"`).join();
   await sql
     .raw(
-      `insert into ${table} (${names}) select ${values.join()} from generate_series(1, ${ROWS}) i order by md5(i::text)`,
+      `insert into ${table} (${names}) select ${values.join()} from generate_series(1, ${rows}) i order by md5(i::text)`,
     )
     .execute(db);
+  await sql`reset session_replication_role`.execute(db);
   // As autovacuum does: indexes alone answer only where the visibility map says that all rows of a page are visible.
   await sql.raw(`vacuum (analyze) ${table}`).execute(db);
 }
@@ -162,6 +162,27 @@ test.each(LISTS)(
     }
   },
 );
+
+test('regression: the open recommendations of a subject are found by their index with old statistics, too', async () => {
+  // The planner knows a small table: autovacuum has not seen yet how it has grown.
+  await fill('recommendations', { rows: 100, status: `'open'` });
+  await sql`set session_replication_role = replica`.execute(db);
+  await sql`insert into recommendations select (jsonb_populate_record(r, jsonb_build_object('id', 'new_' || i,
+    'subject', 'model:' || i))).* from recommendations r, generate_series(1, ${sql.lit(ROWS)}) i
+    where r.id = (select min(id) from recommendations)`.execute(db);
+  await sql`reset session_replication_role`.execute(db);
+  statements = [];
+  const about = (subject: string) => ({ providerId: 'prov_1', subject });
+  await findOpenOfSubject(db, ACME, about('none'));
+  await findOpenOfSubjects(db, { tenantId: 'acme' }, [about('none'), about('neither')]);
+  expect(statements).toHaveLength(2);
+  for (const statement of statements.slice()) {
+    for (const mode of ['force_custom_plan', 'force_generic_plan']) {
+      const { rows, plan } = await rowsRead(statement, mode);
+      expect(rows, `${mode}: ${statement.sql}\n${plan}`).toBeLessThanOrEqual(10);
+    }
+  }
+});
 
 type Plan = {
   'Node Type': string;

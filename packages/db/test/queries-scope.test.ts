@@ -92,7 +92,12 @@ test('what touches the data of tenants takes a scope or a place, but for what is
   // These name one tenant, or are asked by the service itself for all of them.
   expectTypeOf<Unnarrowed<typeof runtimeObservations>>().toEqualTypeOf<never>();
   expectTypeOf<Unnarrowed<typeof tenants>>().toEqualTypeOf<
-    'insertTenant' | 'hasFoundedTenant' | 'findTenantSettings' | 'listRetentions' | 'listTenantsThatAuditReads'
+    | 'insertTenant'
+    | 'hasFoundedTenant'
+    | 'findTenantSettings'
+    | 'listRetentions'
+    | 'listRecordRetentions'
+    | 'listTenantsThatAuditReads'
   >();
   // Users belong to no tenant; what others see of them is narrowed by findUser and listUsers.
   expectTypeOf<Exclude<Unnarrowed<typeof users>, 'findUser' | 'listUsers'>>().toEqualTypeOf<

@@ -14,7 +14,13 @@ import { findLastOperatorTask, finishOperatorTasks, openOperatorTasks } from '..
 import { eraseFormerSecrets } from '../src/repositories/provider-secrets.ts';
 import { findSoleProvidersOfTools, insertProvider } from '../src/repositories/providers.ts';
 import { supersedeRecommendationsOf } from '../src/repositories/recommendation-states.ts';
-import { findRecommendation, listRecommendations } from '../src/repositories/recommendations.ts';
+import { deleteEndedSessions, deleteFinishedTasks } from '../src/repositories/record-retention.ts';
+import {
+  findOpenOfSubject,
+  findOpenOfSubjects,
+  findRecommendation,
+  listRecommendations,
+} from '../src/repositories/recommendations.ts';
 import { type ObservationState, updateObservationStates } from '../src/repositories/seen-observations.ts';
 import { revokeSessionsOfItems } from '../src/repositories/sessions-of-items.ts';
 import { insertRecommendation } from '../src/repositories/standing-recommendations.ts';
@@ -120,7 +126,28 @@ test.each<[string, (db: Database) => Promise<unknown>, string[]]>([
   [
     'the open recommendations of a provider',
     (db) => supersedeRecommendationsOf(db, [ACME], 'prov_1', NOW),
-    ['recommendations_open (tenant_id=? AND provider_id=?)'],
+    ['recommendations_open_by_subject (tenant_id=? AND provider_id=?)'],
+  ],
+  [
+    'the open recommendations of a subject, and of several',
+    async (db) => {
+      const about = { providerId: 'prov_1', subject: 'model:gpt-5' };
+      await findOpenOfSubject(db, [ACME], about);
+      await findOpenOfSubjects(db, ACME, [about, { ...about, subject: 'model:gpt-6' }]);
+    },
+    Array<string>(2).fill('recommendations_open_by_subject (tenant_id=? AND provider_id=? AND subject=?)'),
+  ],
+  [
+    'what a tenant keeps no longer',
+    async (db) => {
+      const old = { tenantId: 'acme', before: NOW.toISOString(), limit: 100 };
+      await deleteEndedSessions(db, old);
+      await deleteFinishedTasks(db, old);
+    },
+    [
+      'gateway_sessions_by_expiry (tenant_id=? AND expires_at<?)',
+      'operator_tasks_completed (tenant_id=? AND completed_at>? AND completed_at<?)',
+    ],
   ],
   [
     'the observations that a recommendation rests on',

@@ -5,7 +5,7 @@ import type { Services } from '../services.ts';
 const REMOVED_AT_ONCE = 500;
 
 /** Removes answers that were kept long enough, in batches. Answers how many. */
-export async function removeExpiredKeys({ db, now }: Pick<Services, 'db' | 'now'>): Promise<number> {
-  const time = now();
+export async function removeExpiredKeys({ db, databaseNow }: Pick<Services, 'db' | 'databaseNow'>): Promise<number> {
+  const time = await databaseNow(db);
   return removeInBatches(REMOVED_AT_ONCE, (most) => deleteExpiredKeys(db, time, most));
 }

@@ -51,7 +51,7 @@ export async function performOnce(
 ): Promise<{ output: unknown; replayed: boolean }> {
   const { services, operation } = write;
   checkValues(write.raw);
-  const now = services.now();
+  const now = await services.databaseNow(services.db);
   const claim = claimOf(write, now);
   const claimed = await claimedKey(services, claim, now);
   switch (claimed.outcome) {

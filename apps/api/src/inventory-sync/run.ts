@@ -27,6 +27,7 @@ const LEASE_MS = 30_000;
 /** How often it says so, and looks whether it was cancelled, in milliseconds. */
 const HEARTBEAT_MS = 1000;
 
+/** @param now by the database's clock */
 export function leaseFrom(now: Date): string {
   return new Date(now.getTime() + LEASE_MS).toISOString();
 }
@@ -64,13 +65,13 @@ async function fetchWithHeartbeat(
   state: RunState,
   stopping: AbortSignal,
 ): Promise<Listing> {
-  const { db, now, log } = services;
+  const { db, now, databaseNow, log } = services;
   const cancelled = new AbortController();
   const scope = scopeOf(provider);
   const beat = async () => {
     try {
-      const time = now();
-      const goesOn = await renewSyncTask(db, scope, taskId, { ...state, leaseExpiresAt: leaseFrom(time) }, time);
+      const leaseExpiresAt = leaseFrom(await databaseNow(db));
+      const goesOn = await renewSyncTask(db, scope, taskId, { ...state, leaseExpiresAt }, now());
       if (!goesOn) cancelled.abort(new SyncInterrupted('the task was cancelled, or taken over'));
     } catch (error) {
       // The lease is longer than a few of these.
@@ -115,7 +116,8 @@ function writeAll({ services, provider, taskId, writing }: SyncRun, state: RunSt
     const counts = await writeListing(trx, record, { provider: current, listing, tenantLimits }, now);
     await markSynced(trx, scope, provider.id, { health: 'healthy' }, now);
     if (current.syncIntervalSeconds !== null) {
-      await setNextSync(trx, scope, provider.id, nextAfterSuccess(now, current.syncIntervalSeconds));
+      const scheduleNow = await services.databaseNow(trx);
+      await setNextSync(trx, scope, provider.id, nextAfterSuccess(scheduleNow, current.syncIntervalSeconds));
     }
     await settleCredential(trx, current, { refused: false }, now);
     const changed = current.health === 'healthy' ? ['inventorySyncedAt'] : ['health', 'inventorySyncedAt'];
@@ -139,7 +141,7 @@ async function recordFailure(
     const current = await findProvider(trx, scope, provider.id);
     if (!current) return;
     if (current.syncIntervalSeconds !== null) {
-      await setNextSync(trx, scope, provider.id, await nextAfterFailure(trx, current, now));
+      await setNextSync(trx, scope, provider.id, await nextAfterFailure(trx, current, await services.databaseNow(trx)));
     }
     // Who cancelled it has said so already.
     if (!isMine) return;

@@ -19,7 +19,7 @@ const LATER_MS = 60_000;
 
 /** Starts the syncs that are due, as many as there is room for, and tells when those that run have ended. */
 export function syncSchedule(services: Services): { startDue: () => Promise<void>; ended: () => Promise<unknown> } {
-  const { db, log, now } = services;
+  const { db, log, databaseNow } = services;
   const running = new Map<string, { tenantId: string; ended: Promise<void> }>();
   const hasRoom = (tenantId: string) =>
     running.size < AT_ONCE &&
@@ -34,14 +34,14 @@ export function syncSchedule(services: Services): { startDue: () => Promise<void
       const code = error instanceof ApiError ? error.reason : null;
       if (code === 'sync_failed') return;
       if (code === null) log.error({ err: error, providerId: provider.id }, 'a scheduled sync failed');
-      await setNextSync(db, scopeOf(provider), provider.id, new Date(now().getTime() + LATER_MS));
+      await setNextSync(db, scopeOf(provider), provider.id, new Date((await databaseNow(db)).getTime() + LATER_MS));
     }
   };
 
   return {
     async startDue() {
       if (running.size >= AT_ONCE) return;
-      const due = await findDueForSync(db, EVERYWHERE, now(), DUE_LOOKED_AT);
+      const due = await findDueForSync(db, EVERYWHERE, await databaseNow(db), DUE_LOOKED_AT);
       for (const provider of due) {
         const { id, tenantId } = provider;
         if (running.has(id) || !hasRoom(tenantId)) continue;

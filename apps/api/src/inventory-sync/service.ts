@@ -57,7 +57,7 @@ async function sync(
 
 /** Makes the task that a sync runs as: one at a time for a provider, whichever process runs it. */
 async function begin(
-  { db, now }: Services,
+  { db, now, databaseNow }: Services,
   reach: TenantScope,
   providerId: string,
 ): Promise<{ provider: SyncableProvider; taskId: string }> {
@@ -66,17 +66,22 @@ async function begin(
     const found = await findProvider(trx, reach, providerId);
     if (!found) throw notFound();
     const provider = syncable(found);
-    await refuseOrTakeOver(trx, provider, time);
+    const leaseNow = await databaseNow(trx);
+    await refuseOrTakeOver(trx, provider, { now: time, leaseNow });
     await pruneSyncTasks(trx, provider, { kept: TASKS_KEPT });
-    return { provider, taskId: await insertSyncTask(trx, provider, { leaseExpiresAt: leaseFrom(time) }, time) };
+    return { provider, taskId: await insertSyncTask(trx, provider, { leaseExpiresAt: leaseFrom(leaseNow) }, time) };
   }).catch(whenTaken('sync_running', RUNNING));
 }
 
-async function refuseOrTakeOver(trx: Database, provider: Provider, now: Date): Promise<void> {
+async function refuseOrTakeOver(
+  trx: Database,
+  provider: Provider,
+  { now, leaseNow }: { now: Date; leaseNow: Date },
+): Promise<void> {
   const scope = scopeOf(provider);
   const running = await findSyncTask(trx, scope, provider.id);
   if (!running) return;
-  if (running.leaseExpiresAt !== null && running.leaseExpiresAt > now.toISOString()) {
+  if (running.leaseExpiresAt !== null && running.leaseExpiresAt > leaseNow.toISOString()) {
     throw new ApiError('sync_running', RUNNING);
   }
   const lastError = 'the run ended without saying so; another one took over';

@@ -7,14 +7,16 @@ import { cancelTask, claimTask, completeTask, requireTask } from './service.ts';
 
 export const operatorTasksRouter = router({
   list: endpoint(contract.listOperatorTasks).query(({ ctx, input }) => {
-    const { db, now } = ctx.services;
+    const { db, databaseNow } = ctx.services;
     const scope = scopeOfQuery(ctx, input.query);
-    return answerPage(ctx, input, scope, (page) => listOperatorTasks(db, scope, input.query, page, now()));
+    return answerPage(ctx, input, scope, async (page) =>
+      listOperatorTasks(db, scope, input.query, page, await databaseNow(db)),
+    );
   }),
 
-  get: endpoint(contract.getOperatorTask).query(({ ctx, input }) => {
-    const { db, now } = ctx.services;
-    return requireTask(ctx, db, input.path.task_id, now());
+  get: endpoint(contract.getOperatorTask).query(async ({ ctx, input }) => {
+    const { db, databaseNow } = ctx.services;
+    return requireTask(ctx, db, input.path.task_id, await databaseNow(db));
   }),
 
   claim: conditionalEndpoint(contract.claimOperatorTask, current).mutation(({ ctx, input }) =>
@@ -30,7 +32,7 @@ export const operatorTasksRouter = router({
   ),
 });
 
-function current(ctx: CallerContext, { path }: { path: { task_id: string } }) {
-  const { db, now } = ctx.services;
-  return requireTask(ctx, db, path.task_id, now());
+async function current(ctx: CallerContext, { path }: { path: { task_id: string } }) {
+  const { db, databaseNow } = ctx.services;
+  return requireTask(ctx, db, path.task_id, await databaseNow(db));
 }

@@ -18,10 +18,11 @@ const LEASE_SECONDS = 900;
 
 export async function claimTask(ctx: CallerContext, id: string, body: ClaimOperatorTaskInput): Promise<OperatorTask> {
   return write(ctx, async (trx, record, now) => {
-    const task = await requireTask(ctx, trx, id, now);
-    const leaseExpiresAt = new Date(now.getTime() + (body.leaseSeconds ?? LEASE_SECONDS) * 1000).toISOString();
+    const leaseNow = await ctx.services.databaseNow(trx);
+    const task = await requireTask(ctx, trx, id, leaseNow);
+    const leaseExpiresAt = new Date(leaseNow.getTime() + (body.leaseSeconds ?? LEASE_SECONDS) * 1000).toISOString();
     const claim = { assignee: principalName(ctx.principal), leaseExpiresAt };
-    const claimed = await claimOperatorTask(trx, ctx.reach, id, claim, now);
+    const claimed = await claimOperatorTask(trx, ctx.reach, id, claim, { now, leaseNow });
     if (!claimed) throw notFree(task);
     record(changeOf(task, claimed));
     return claimed;
@@ -35,12 +36,13 @@ export async function completeTask(
   body: CompleteOperatorTaskInput,
 ): Promise<OperatorTask> {
   return write(ctx, async (trx, record, now) => {
-    const task = await requireTask(ctx, trx, id, now);
+    const leaseNow = await ctx.services.databaseNow(trx);
+    const task = await requireTask(ctx, trx, id, leaseNow);
     const { outcome, note = null } = body;
     const acting = permitted(ctx, task);
     refuseOtherOutcome(task, outcome);
     const ending = { status: 'succeeded', outcome, note, assignee: principalName(ctx.principal) } as const;
-    const ended = await endOperatorTask(trx, ctx.reach, id, ending, now);
+    const ended = await endOperatorTask(trx, ctx.reach, id, ending, { now, leaseNow });
     if (!ended) throw notFree(task);
     await act(acting, { trx, record, now }, { task, outcome, note });
     record(changeOf(task, ended));
@@ -51,19 +53,20 @@ export async function completeTask(
 /** A running sync notices between two of its steps that it was cancelled. */
 export async function cancelTask(ctx: CallerContext, id: string, body: CancelOperatorTaskInput): Promise<OperatorTask> {
   return write(ctx, async (trx, record, now) => {
-    const task = await requireTask(ctx, trx, id, now);
+    const leaseNow = await ctx.services.databaseNow(trx);
+    const task = await requireTask(ctx, trx, id, leaseNow);
     const assignee = principalName(ctx.principal);
     const ending = { status: 'cancelled', outcome: null, note: body.note ?? null, assignee } as const;
-    const ended = await endOperatorTask(trx, ctx.reach, id, ending, now);
+    const ended = await endOperatorTask(trx, ctx.reach, id, ending, { now, leaseNow });
     if (!ended) throw notFree(task);
     record(changeOf(task, ended));
     return ended;
   });
 }
 
-/** The task that a path names. @throws 404 */
-export async function requireTask(ctx: CallerContext, db: Database, id: string, now: Date): Promise<OperatorTask> {
-  const task = await findOperatorTask(db, ctx.reach, id, now);
+/** The task that a path names. @param leaseNow by the database's clock. @throws 404 */
+export async function requireTask(ctx: CallerContext, db: Database, id: string, leaseNow: Date): Promise<OperatorTask> {
+  const task = await findOperatorTask(db, ctx.reach, id, leaseNow);
   if (task) return task;
   throw new ApiError('operator_task_not_found', 'No operator task of this id in your reach.');
 }

@@ -8,6 +8,7 @@ import {
   findProvider,
   insertProvider,
   type ProviderChange,
+  setNextSync,
   updateProvider,
 } from '@quartermaster/db/repositories/providers.ts';
 import { scopeOf } from '@quartermaster/db/tenancy.ts';
@@ -32,6 +33,7 @@ export async function createProvider(ctx: CallerContext, body: CreateProviderInp
       metadata: metadata ?? {},
     };
     const provider = await insertProvider(trx, place, values, now).catch(nameTaken(name));
+    await schedule(ctx, trx, provider, syncIntervalSeconds);
     record({ place, target: { type: 'provider', id: provider.id }, changed: Object.keys(body) });
     return provider;
   });
@@ -59,6 +61,7 @@ export async function changeProvider(ctx: CallerContext, id: string, body: Updat
     const rekeyed = isRenamed ? await rekeyModels(trx, { provider: updated, formerName: provider.name }, now) : null;
     // Manifests name it, and risk depends on where it is and whether it is declared.
     if (['name', 'status', 'baseUrl'].some((field) => changed.includes(field))) await settleProvider(trx, updated, now);
+    await schedule(ctx, trx, updated, body.syncIntervalSeconds);
     record({ place: updated, target: { type: 'provider', id }, changed });
     if (rekeyed) await settleRekeyed(trx, record, { provider: updated, rekeyed }, now);
     return updated;
@@ -74,6 +77,18 @@ export async function deleteProvider(ctx: CallerContext, id: string): Promise<Pr
     if (gateway) throw new ApiError('provider_in_use', `The gateway ${gateway.id} lists this provider.`);
     return endProvider(trx, record, provider, now);
   });
+}
+
+/** Sets when a provider whose interval was set is synced first, by the clock that all processes share. */
+async function schedule(
+  { services }: CallerContext,
+  trx: Database,
+  provider: Provider,
+  intervalSeconds: number | null | undefined,
+): Promise<void> {
+  if (intervalSeconds == null) return;
+  const first = (await services.databaseNow(trx)).getTime() + intervalSeconds * 1000;
+  await setNextSync(trx, scopeOf(provider), provider.id, new Date(first));
 }
 
 /** Deletes a provider that no gateway lists, with all that it has; within the transaction that found it so. */

@@ -8,8 +8,9 @@ import {
   WIDENING_KINDS,
 } from '@quartermaster/contracts/recommendations.ts';
 import type { Database } from '@quartermaster/db/database.ts';
-import type { SessionReference } from '@quartermaster/db/repositories/sessions-of-items.ts';
+import { listItemIds } from '@quartermaster/db/repositories/inventory.ts';
 import { findProvider } from '@quartermaster/db/repositories/providers.ts';
+import type { SessionReference } from '@quartermaster/db/repositories/sessions-of-items.ts';
 import {
   type FormerObservations,
   findUndone,
@@ -123,9 +124,11 @@ export async function applyOpen(
   if (open?.status !== 'open') return { skipped: 'not_open' };
   if (open.change.after?.['credentialId'] === null) return { skipped: 'needs_successor' };
   const former = await formerStates(trx, provider, open);
+  const itemsBefore = open.change.target.type === 'provider' ? await listItemIds(trx, scope, provider.id) : null;
   const made = await makeChange(trx, provider, open.change, now);
   const { change } = made;
-  const applied = await markApplied(trx, scope, id, { appliedBy, appliedAt: now.toISOString(), change, former }, now);
+  const state = { appliedBy, appliedAt: now.toISOString(), change, former, itemsBefore };
+  const applied = await markApplied(trx, scope, id, state, now);
   if (!applied) throw new Error(`the recommendation ${id} is not open any more`);
   const blocked = await made.settle();
   record({ place: open, target: { type: 'recommendation', id }, changed: ['status'] });

@@ -3,11 +3,12 @@ import type { Recommendation } from '@quartermaster/contracts/recommendations.ts
 import type { Database } from '@quartermaster/db/database.ts';
 import { DuplicateKeyError } from '@quartermaster/db/errors.ts';
 import { findGatewayOfProvider } from '@quartermaster/db/repositories/gateways.ts';
-import { listInventory } from '@quartermaster/db/repositories/inventory.ts';
+import { listInventory, listItemIds } from '@quartermaster/db/repositories/inventory.ts';
 import { findProviderSecret } from '@quartermaster/db/repositories/provider-secrets.ts';
 import { findProvider } from '@quartermaster/db/repositories/providers.ts';
 import {
   findFormerObservations,
+  findItemsBefore,
   markUndone,
   reopenSuperseded,
 } from '@quartermaster/db/repositories/recommendation-states.ts';
@@ -71,7 +72,7 @@ export async function undoRecommendation(ctx: CallerContext, id: string): Promis
 async function whatWasBuiltOn(
   db: Database,
   provider: Provider,
-  { change, appliedAt }: Recommendation,
+  { id, change, appliedAt }: Recommendation,
   now: Date,
 ): Promise<string | null> {
   const { type } = change.target;
@@ -86,14 +87,30 @@ async function whatWasBuiltOn(
   if (change.before === null && target['updatedAt'] !== appliedAt) {
     return `${what} was changed since, on ${String(target['updatedAt'])}, by somebody or by a sync`;
   }
-  return type === 'provider' ? whatAdoptionBears(db, provider, appliedAt ?? '', now) : null;
+  return type === 'provider' ? whatAdoptionBears(db, provider, { id, appliedAt: appliedAt ?? '' }, now) : null;
+}
+
+/** Whether a provider has items that it did not have when it was adopted. */
+async function hasNewItems(
+  db: Database,
+  provider: Provider,
+  { id, appliedAt }: { id: string; appliedAt: string },
+): Promise<boolean> {
+  const scope = scopeOf(provider);
+  const before = await findItemsBefore(db, scope, id);
+  if (before !== null) {
+    const known = new Set(before);
+    return (await listItemIds(db, scope, provider.id)).some((item) => !known.has(item));
+  }
+  const { items } = await listInventory(db, scope, { providerId: provider.id }, { limit: 1, after: null });
+  return items.some(({ createdAt }) => createdAt > appliedAt);
 }
 
 /** What somebody did with a provider since it was adopted. */
 async function whatAdoptionBears(
   db: Database,
   provider: Provider,
-  adoptedAt: string,
+  adoption: { id: string; appliedAt: string },
   now: Date,
 ): Promise<string | null> {
   const scope = scopeOf(provider);
@@ -102,7 +119,7 @@ async function whatAdoptionBears(
   for (const slot of ['current', 'standby'] as const) {
     if (await findProviderSecret(db, scope, provider.id, slot, now)) return 'the provider has a credential';
   }
-  const { items } = await listInventory(db, scope, { providerId: provider.id }, { limit: 1, after: null });
-  if (items.some(({ createdAt }) => createdAt > adoptedAt)) return 'its inventory got items since';
-  return provider.updatedAt === adoptedAt ? null : `the provider was changed since, on ${provider.updatedAt}`;
+  if (await hasNewItems(db, provider, adoption)) return 'its inventory got items since';
+  // Not which is later, since processes have clocks of their own: a change sets another time.
+  return provider.updatedAt === adoption.appliedAt ? null : `the provider was changed since, on ${provider.updatedAt}`;
 }

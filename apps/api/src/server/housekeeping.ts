@@ -1,4 +1,5 @@
 import type { Database } from '@quartermaster/db/database.ts';
+import { clockOffset } from '@quartermaster/db/database-clock.ts';
 import { exclusively } from '@quartermaster/db/exclusively.ts';
 import { sumStoredBytes } from '@quartermaster/db/repositories/tenant-usage.ts';
 import { openRotations } from '../credentials/expiry.ts';
@@ -10,10 +11,14 @@ import { removeUnclaimedUsers } from '../onboarding/service.ts';
 import { eraseFormer } from '../provider-credentials/service.ts';
 import { removePastWindows } from '../rate-limits/shared-points.ts';
 import type { Services } from '../services.ts';
+import { removeOldRecords } from '../tenants/record-retention.ts';
 import { makeDays, removeOldTraces } from '../traces/retention.ts';
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
+
+/** An offset between the clocks of this process and the database that is told, in milliseconds. */
+const CLOCK_OFFSET_MS = 2000;
 
 /** How often due syncs are looked for, in milliseconds. */
 const SYNC_CHECK_MS = 2000;
@@ -25,6 +30,7 @@ const SEAL_MS = 500;
 const HOURLY: Record<string, (services: Services) => Promise<unknown>> = {
   'making the days of spans': makeDays,
   'removing old traces': removeOldTraces,
+  'removing old records': removeOldRecords,
   'erasing former secrets': eraseFormer,
   'removing expired idempotency keys': removeExpiredKeys,
   'removing expired invitations': removeExpiredInvitations,
@@ -65,9 +71,11 @@ export function startHousekeeping(services: Services): () => Promise<void> {
     setInterval(() => run('erasing what was removed', () => erasures.settle('noted')), MINUTE_MS),
     setInterval(() => run('removing past rate limits', () => removePastWindows(services)), MINUTE_MS),
     setInterval(() => run('adding up stored bytes', () => addUpStoredBytes(db)), MINUTE_MS),
+    setInterval(() => run('comparing clocks', () => compareClocks(services)), MINUTE_MS),
     setInterval(keepHouse, HOUR_MS),
   ];
   for (const timer of timers) timer.unref();
+  run('comparing clocks', () => compareClocks(services));
   keepHouse();
   return async () => {
     for (const timer of timers) clearInterval(timer);
@@ -78,6 +86,16 @@ export function startHousekeeping(services: Services): () => Promise<void> {
 /** One process at a time: two would undo each other's transactions. */
 function addUpStoredBytes(db: Database): Promise<unknown> {
   return exclusively(db, 'adding up stored bytes', () => sumStoredBytes(db));
+}
+
+/** Leases follow the database's clock; records carry the times of the process that wrote them. */
+export async function compareClocks({ db, log, metrics, now }: Services): Promise<void> {
+  const offset = await clockOffset(db, now);
+  if (offset === null) return;
+  metrics.clockOffset.set(offset / 1000);
+  if (Math.abs(offset) < CLOCK_OFFSET_MS) return;
+  const offsetSeconds = Math.round(offset / 100) / 10;
+  log.warn({ offsetSeconds }, "this process's clock differs from the database's: synchronise both, by NTP for one");
 }
 
 /** A pass of the sealer, unless one is under way. A failure is told when it begins, not twice a second while it lasts. */

@@ -1,7 +1,8 @@
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { migrate, openDatabase } from '@quartermaster/db/database.ts';
+import { type Database, migrate, openDatabase } from '@quartermaster/db/database.ts';
+import { databaseNow } from '@quartermaster/db/database-clock.ts';
 import pino, { type Logger } from 'pino';
 import { createTokenVerifier } from '../access/bearer.ts';
 import { FURTHER_READS } from '../audit-events/reads.ts';
@@ -60,6 +61,7 @@ export type Parts = {
   /** Writes a bootstrap key that is made to a file, because what is printed ends in a log. */
   bootstrapKeyToFile?: boolean;
   now?: () => Date;
+  databaseNow?: (db: Database) => Promise<Date>;
   log?: Logger;
   resolver?: Resolver;
   syncLimits?: Partial<SyncLimits>;
@@ -137,6 +139,7 @@ export async function startServer(config: Config, parts: Parts = {}): Promise<Ru
     const { requests, registrations, organizations } = createLimits({ rateLimits: config.rateLimits, now, takePoints });
     const services: Services = {
       ...{ db, log, now, secrets, publicUrl, issuer },
+      databaseNow: parts.databaseNow ?? ((inside) => databaseNow(inside, now())),
       selfService: config.selfService,
       maxObservations: config.maxObservations,
       maxOpenSessions: config.maxOpenSessions,

@@ -25,8 +25,10 @@ export async function makeTenant(
 ): Promise<Tenant> {
   const id = said.id ?? newId('ten', now);
   const { displayName = null, founderId } = said;
-  const { captureContent = false, spanRetentionDays = null, auditReads = false } = said.settings ?? {};
-  const values = { id, displayName, founderId, settings: { captureContent, spanRetentionDays, auditReads } };
+  const { captureContent = false, spanRetentionDays = null } = said.settings ?? {};
+  const { recordRetentionDays = null, auditReads = false } = said.settings ?? {};
+  const settings = { captureContent, spanRetentionDays, recordRetentionDays, auditReads };
+  const values = { id, displayName, founderId, settings };
   return insertTenant(trx, values, now).catch(whenTaken('id_taken', `The id ${JSON.stringify(id)} is taken.`));
 }
 

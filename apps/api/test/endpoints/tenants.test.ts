@@ -24,14 +24,12 @@ const PATH = '/v1/tenants';
 const create = (body: object): Promise<Body> => server.ok('POST', PATH, { as: server.admin, body });
 
 test('create_tenant keeps what it is given, and makes an id and defaults for the rest', async () => {
-  const settings = { captureContent: true, spanRetentionDays: 30 };
+  const settings = { captureContent: true, spanRetentionDays: 30, recordRetentionDays: 90 };
   const given = { id: unique('tenant'), displayName: 'The tenant', settings };
   expect(await create(given)).toMatchObject({ ...given, subTenantIds: [] });
   const bare = await create({});
-  expect(bare).toMatchObject({
-    displayName: null,
-    settings: { captureContent: false, spanRetentionDays: null, auditReads: false },
-  });
+  const none = { captureContent: false, spanRetentionDays: null, recordRetentionDays: null, auditReads: false };
+  expect(bare).toMatchObject({ displayName: null, settings: none });
   expect(bare.id).toMatch(/^ten_/);
   expect(await server.ok('GET', `${PATH}/${bare.id}`, { as: server.admin })).toEqual(bare);
   const [event, ...others] = await auditOf(server, { target_id: given.id });
@@ -88,14 +86,19 @@ test('settings are updated by presence each, and the audit names each that chang
       ['settings.captureContent', 'settings.spanRetentionDays'],
     ],
     [
+      { recordRetentionDays: 90 },
+      { captureContent: false, spanRetentionDays: 3650, recordRetentionDays: 90 },
+      ['settings.recordRetentionDays'],
+    ],
+    [
       { auditReads: true },
-      { captureContent: false, spanRetentionDays: 3650, auditReads: true },
+      { captureContent: false, spanRetentionDays: 3650, recordRetentionDays: 90, auditReads: true },
       ['settings.auditReads'],
     ],
   ];
   for (const [sent, settings, changedFields] of rows) {
     const updated = await put(sent);
-    expect(updated.settings).toEqual({ auditReads: false, ...settings });
+    expect(updated.settings).toEqual({ recordRetentionDays: null, auditReads: false, ...settings });
     const events = await auditOf(server, { operation: 'update_tenant', target_id: id });
     expect(events[0].changedFields).toEqual(changedFields);
     for (const nothing of [sent, {}]) expect(await put(nothing)).toEqual(updated);
@@ -107,6 +110,8 @@ test.for([
   [{ captureContent: null }, 'captureContent', 'bool_type'],
   [{ spanRetentionDays: 0 }, 'spanRetentionDays', 'greater_than_equal'],
   [{ spanRetentionDays: 3651 }, 'spanRetentionDays', 'less_than_equal'],
+  [{ recordRetentionDays: 29 }, 'recordRetentionDays', 'greater_than_equal'],
+  [{ recordRetentionDays: 3651 }, 'recordRetentionDays', 'less_than_equal'],
   [{ other: 1 }, 'other', 'extra_forbidden'],
 ] as const)('settings of %j are refused', async ([settings, field, type]) => {
   const answered = await server.call('PUT', `${PATH}/default`, { as: server.admin, body: { settings } });

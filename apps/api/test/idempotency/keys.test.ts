@@ -268,11 +268,13 @@ test('what a request does that lost its key to another one is undone', async () 
   const operation = createTenant as unknown as Operation;
   const raw = { path: {}, query: {}, body: {} };
   const lost = performOnce({ services, operation, principal: null, key: randomUUID(), raw }, async ({ db }) => {
-    const values = {
-      displayName: null,
-      founderId: null,
-      settings: { captureContent: false, spanRetentionDays: null, auditReads: false },
+    const settings = {
+      captureContent: false,
+      spanRetentionDays: null,
+      recordRetentionDays: null,
+      auditReads: false,
     };
+    const values = { displayName: null, founderId: null, settings };
     await insertTenant(db, { id: 'undone', ...values }, services.now());
     await db.updateTable('idempotency_keys').set({ claim: 'another' }).where('answer', 'is', null).execute();
     return {};

@@ -26,9 +26,9 @@ const RECOMMENDATIONS = 50;
 /** Sends one span after the other, on both services, until it is stopped. Answers the statuses. */
 function trickle({ sender: as }: Tenant): () => Promise<number[]> {
   const statuses: number[] = [];
-  let stopped = false;
+  const stopping = new AbortController();
   const send = async (to: TestServer) => {
-    for (let index = 0; !stopped; index += 1) {
+    for (let index = 0; !stopping.signal.aborted; index += 1) {
       const { status } = await to.call('POST', '/v1/traces', {
         as,
         body: exportRequest([atOpenai(`model-${index % 20}`)]),
@@ -39,7 +39,7 @@ function trickle({ sender: as }: Tenant): () => Promise<number[]> {
   };
   const sending = [server, other, server, other].map(send);
   const stop = async () => {
-    stopped = true;
+    stopping.abort();
     await Promise.all(sending);
     return statuses;
   };

@@ -1,3 +1,4 @@
+import { databaseNow } from '@quartermaster/db/database-clock.ts';
 import { newTestDatabase, onPostgres } from '@quartermaster/db/testing/test-database.ts';
 import { obtainToken } from '@quartermaster/dev-identity/sign-in.ts';
 import { request } from 'undici';
@@ -28,8 +29,10 @@ export type TestServer = RunningServer & {
   ok(method: string, path: string, sent?: Sent): Promise<Body>;
   /** A bearer token of the development identity provider. */
   tokenOf(email: string): Promise<{ token: string }>;
-  /** Moves the clock of the service until the end of the test, so that no other test sees it moved. */
+  /** Moves the clocks of the service and its database until the end of the test, so that no other test sees it moved. */
   travel(milliseconds: number): void;
+  /** Sets the clock of the service ahead of the database's: on Postgres alone they are two. */
+  skew(milliseconds: number): void;
   /** Stops the clock of the service where it is, or so many milliseconds ahead. */
   freeze(aheadMs?: number): void;
   /** Of its database. */
@@ -69,7 +72,14 @@ export async function startTestServer(
   let shift = 0;
   let frozenAt: number | null = null;
   const now = () => new Date((frozenAt ?? Date.now()) + shift);
-  const server = await startServer(config, { ...parts, checkAnswers: true, now });
+  let skew = 0;
+  const server = await startServer(config, {
+    ...parts,
+    checkAnswers: true,
+    now: () => new Date(now().getTime() + skew),
+    // Time passes for the database as well.
+    databaseNow: async (db) => new Date((await databaseNow(db, now())).getTime() + (onPostgres() ? shift : 0)),
+  });
   const call = (method: string, path: string, sent: Sent = {}) => send(server.url, method, path, sent);
   return {
     ...server,
@@ -89,6 +99,9 @@ export async function startTestServer(
       onTestFinished(() => {
         shift -= milliseconds;
       });
+    },
+    skew(milliseconds) {
+      skew = milliseconds;
     },
     freeze(aheadMs = 0) {
       frozenAt = Date.now() + aheadMs;

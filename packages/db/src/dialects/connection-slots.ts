@@ -12,7 +12,7 @@ export type SlotLimits = {
 const LEAST_OF_TENANT = 2;
 
 /** How many connections one tenant may hold of a pool: half of them. */
-export function slotsOfTenant(slots: number): number {
+function slotsOfTenant(slots: number): number {
   return Math.max(LEAST_OF_TENANT, Math.floor(slots / 2));
 }
 

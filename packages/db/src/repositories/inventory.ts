@@ -80,6 +80,17 @@ const selectByKeys = rowStatement((db, rows: readonly ItemKey[], { tenantId }: {
     ),
 );
 
+/** The ids of all items of a provider. */
+export async function listItemIds(db: Database, scope: TenantScope, providerId: string): Promise<string[]> {
+  const rows = await db
+    .selectFrom('inventory_items')
+    .select('id')
+    .where('provider_id', '=', providerId)
+    .where(within(scope))
+    .execute();
+  return rows.map(({ id }) => id);
+}
+
 /** Newest first. */
 export async function listInventory(
   db: Database,

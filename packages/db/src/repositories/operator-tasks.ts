@@ -20,6 +20,9 @@ type TaskFilter = {
   subject_id?: string | null | undefined;
 };
 
+/** When something happens, by this process's clock, and by the database's, which leases are compared with. */
+type LeaseTimes = { now: Date; leaseNow: Date };
+
 /** Tasks of one kind, about subjects of one type. */
 type TasksAbout = { kind: OperatorTask['kind']; subjectType: OperatorTask['subject']['type'] };
 
@@ -79,7 +82,7 @@ export async function claimOperatorTask(
   scope: TenantScope,
   id: string,
   claim: { assignee: string; leaseExpiresAt: string },
-  now: Date,
+  { now, leaseNow }: LeaseTimes,
 ): Promise<OperatorTask | undefined> {
   const row = await db
     .updateTable('operator_tasks')
@@ -91,11 +94,11 @@ export async function claimOperatorTask(
     })
     .where('id', '=', id)
     .where('kind', '<>', 'sync_inventory')
-    .where(isFreeFor(claim.assignee, now))
+    .where(isFreeFor(claim.assignee, leaseNow))
     .where(within(scope))
     .returningAll()
     .executeTakeFirst();
-  return row && toOperatorTask(row, now);
+  return row && toOperatorTask(row, leaseNow);
 }
 
 /**
@@ -108,7 +111,7 @@ export async function endOperatorTask(
   scope: TenantScope,
   id: string,
   ending: Pick<OperatorTask, 'outcome' | 'note'> & { status: 'succeeded' | 'cancelled'; assignee: string },
-  now: Date,
+  { now, leaseNow }: LeaseTimes,
 ): Promise<OperatorTask | undefined> {
   const { status, assignee, outcome, note } = ending;
   const row = await db
@@ -117,13 +120,13 @@ export async function endOperatorTask(
     .where('id', '=', id)
     .where((eb) =>
       status === 'cancelled'
-        ? eb.or([eb('status', '=', 'running'), isFreeFor(assignee, now)])
-        : isFreeFor(assignee, now),
+        ? eb.or([eb('status', '=', 'running'), isFreeFor(assignee, leaseNow)])
+        : isFreeFor(assignee, leaseNow),
     )
     .where(within(scope))
     .returningAll()
     .executeTakeFirst();
-  return row && toOperatorTask(row, now);
+  return row && toOperatorTask(row, leaseNow);
 }
 
 /** The task of a kind about a subject that was made last, finished or not. */

@@ -133,7 +133,13 @@ export async function markUndone(
   change: Recommendation['change'],
   now: Date,
 ): Promise<Recommendation | undefined> {
-  const unapplied = { applied_by: null, applied_at: null, former: null, undone_at: now.toISOString() };
+  const unapplied = {
+    applied_by: null,
+    applied_at: null,
+    former: null,
+    items_before: null,
+    undone_at: now.toISOString(),
+  };
   const to = { status: 'open', ...unapplied, change: JSON.stringify(change) } as const;
   return move(db, scope, id, { from: 'applied', to }, now);
 }
@@ -147,16 +153,21 @@ export async function markApplied(
   db: Database,
   scope: TenantScope,
   id: string,
-  applied: Pick<Recommendation, 'appliedBy' | 'appliedAt' | 'change'> & { former: FormerObservations },
+  applied: Pick<Recommendation, 'appliedBy' | 'appliedAt' | 'change'> & {
+    former: FormerObservations;
+    /** The items that the provider has, where that is what is adopted. */
+    itemsBefore: readonly string[] | null;
+  },
   now: Date,
 ): Promise<Recommendation | undefined> {
-  const { appliedBy, appliedAt, change, former } = applied;
+  const { appliedBy, appliedAt, change, former, itemsBefore } = applied;
   const to = {
     status: 'applied',
     applied_by: appliedBy,
     applied_at: appliedAt,
     change: JSON.stringify(change),
     former: JSON.stringify(former),
+    items_before: itemsBefore === null ? null : JSON.stringify(itemsBefore),
   } as const;
   return move(db, scope, id, { from: 'open', to }, now);
 }
@@ -174,6 +185,17 @@ export async function findFormerObservations(
     .where(within(scope))
     .executeTakeFirst();
   return row?.former == null ? {} : (JSON.parse(row.former) as FormerObservations);
+}
+
+/** The items that a provider had when it was adopted; null where an older version of the service did not write it down. */
+export async function findItemsBefore(db: Database, scope: TenantScope, id: string): Promise<string[] | null> {
+  const row = await db
+    .selectFrom('recommendations')
+    .select('items_before')
+    .where('id', '=', id)
+    .where(within(scope))
+    .executeTakeFirst();
+  return row?.items_before == null ? null : (JSON.parse(row.items_before) as string[]);
 }
 
 /** @returns undefined where it is not in the status that it comes from */

@@ -1,7 +1,6 @@
 import {
   type Recommendation,
   type RecommendationKind,
-  RecommendationKindSchema,
   WIDENING_KINDS,
 } from '@quartermaster/contracts/recommendations.ts';
 import { type Selectable, type SqlBool, sql } from 'kysely';
@@ -188,7 +187,6 @@ export async function findOpenOfSubject(
     .selectFrom('recommendations')
     .selectAll()
     .where('provider_id', '=', about.providerId)
-    .where('kind', 'in', RecommendationKindSchema.options)
     .where('subject', '=', about.subject)
     .where(OPEN)
     .where(within(scope))
@@ -211,7 +209,6 @@ const selectOpenOfSubjects = rowStatement((db, rows: readonly Subject[], { tenan
     .selectFrom('recommendations')
     .selectAll()
     .where('tenant_id', '=', tenantId)
-    .where('kind', 'in', RecommendationKindSchema.options)
     .where(
       among(
         ['provider_id', 'subject'],

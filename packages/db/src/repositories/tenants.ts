@@ -46,6 +46,7 @@ export async function insertTenant(db: Database, tenant: NewTenant, now: Date): 
       capture_content: flag(settings.captureContent),
       span_retention_days: settings.spanRetentionDays,
       audit_reads: flag(settings.auditReads),
+      record_retention_days: settings.recordRetentionDays,
       founder_id: founderId,
       created_at: now.toISOString(),
       updated_at: now.toISOString(),
@@ -69,7 +70,7 @@ export async function updateTenant(
   change: TenantChange,
   now: Date,
 ): Promise<Tenant | undefined> {
-  const { displayName, settings: { captureContent, spanRetentionDays, auditReads } = {} } = change;
+  const { displayName, settings: { captureContent, spanRetentionDays, recordRetentionDays, auditReads } = {} } = change;
   const row = await db
     .updateTable('tenants')
     .set({
@@ -77,6 +78,7 @@ export async function updateTenant(
       ...(captureContent !== undefined && { capture_content: flag(captureContent) }),
       ...(spanRetentionDays !== undefined && { span_retention_days: spanRetentionDays }),
       ...(auditReads !== undefined && { audit_reads: flag(auditReads) }),
+      ...(recordRetentionDays !== undefined && { record_retention_days: recordRetentionDays }),
       updated_at: now.toISOString(),
     })
     .where('id', '=', id)
@@ -136,10 +138,10 @@ export async function ensurePlace(db: Database, place: TenantPlace, now: Date): 
 export async function findTenantSettings(db: Database, tenantId: string): Promise<TenantSettings> {
   const row = await db
     .selectFrom('tenants')
-    .select(['capture_content', 'span_retention_days', 'audit_reads'])
+    .select(['capture_content', 'span_retention_days', 'record_retention_days', 'audit_reads'])
     .where('id', '=', tenantId)
     .executeTakeFirstOrThrow();
-  return settingsOf(row);
+  return toSettings(row);
 }
 
 /** Those of some tenants whose audit has the reads of traces and of credentials' metadata. */
@@ -148,22 +150,17 @@ export async function listTenantsThatAuditReads(db: Database, tenantIds: readonl
   return (await query.execute()).map(({ id }) => id);
 }
 
-function settingsOf(row: Pick<Row, 'capture_content' | 'span_retention_days' | 'audit_reads'>): TenantSettings {
-  return {
-    captureContent: row.capture_content === 1,
-    spanRetentionDays: row.span_retention_days,
-    auditReads: row.audit_reads === 1,
-  };
-}
-
 /** The condition on `tenants` that something of the tenant lies in `scope`: also one of its sub-tenants alone. */
 function touchedBy(scope: TenantScope): Expression<SqlBool> {
   if (scope.length === 0) return sql<SqlBool>`1 = 0`;
-  const places = scope.map(({ tenantId, subTenantId }) => {
-    if (tenantId !== null) return sql`tenants.id = ${tenantId}`;
+  const tenantIds = scope.flatMap(({ tenantId }) => tenantId ?? []);
+  const others = scope.filter(({ tenantId }) => tenantId === null);
+  const places = others.map(({ subTenantId }) => {
     if (subTenantId === null) return sql`1 = 1`;
     return sql`tenants.id in (select tenant_id from sub_tenants where id = ${subTenantId})`;
   });
+  // A list, not one condition for each: SQLite takes expressions of a depth of 1,000.
+  if (tenantIds.length > 0) places.push(sql`tenants.id in (${sql.join(tenantIds)})`);
   return sql<SqlBool>`(${sql.join(places, sql` or `)})`;
 }
 
@@ -202,11 +199,32 @@ function toTenant(row: Row, subTenantIds: string[]): Tenant {
   return {
     id: row.id,
     displayName: row.display_name,
-    settings: settingsOf(row),
+    settings: toSettings(row),
     selfService: row.founder_id !== null,
     subTenantIds,
     ...timesOf(row),
   };
+}
+
+function toSettings(
+  row: Pick<Row, 'capture_content' | 'span_retention_days' | 'record_retention_days' | 'audit_reads'>,
+): TenantSettings {
+  return {
+    captureContent: row.capture_content === 1,
+    spanRetentionDays: row.span_retention_days,
+    recordRetentionDays: row.record_retention_days,
+    auditReads: row.audit_reads === 1,
+  };
+}
+
+/** The tenants whose ended records are removed after some days. */
+export async function listRecordRetentions(db: Database): Promise<{ tenantId: string; days: number }[]> {
+  const rows = await db
+    .selectFrom('tenants')
+    .select(['id', 'record_retention_days'])
+    .where('record_retention_days', 'is not', null)
+    .execute();
+  return rows.flatMap(({ id, record_retention_days: days }) => (days === null ? [] : [{ tenantId: id, days }]));
 }
 
 /** The tenants whose spans are removed after some days. */

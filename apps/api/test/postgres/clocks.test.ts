@@ -1,0 +1,127 @@
+import type { ServerResponse } from 'node:http';
+import { pino } from 'pino';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { compareClocks } from '../../src/server/housekeeping.ts';
+import { newTenant } from '../governance/loop-support.ts';
+import { LOOPBACK, startPeer } from '../inventory-sync/peers.ts';
+import { lockTable } from '../support/locked-table.ts';
+import { accountWithKey, unique } from '../support/people.ts';
+import { type Body, startTestServer, type TestServer } from '../support/server.ts';
+import { all, chat, sendSpans } from '../traces/sending.ts';
+
+/* Two services on one database, whose clocks differ by 90 s: longer than any lease that the tests take. */
+let one: TestServer;
+let ahead: TestServer;
+let behind: TestServer;
+beforeAll(async () => {
+  one = await startTestServer(LOOPBACK);
+  ahead = await startTestServer({ ...LOOPBACK, DATABASE_URL: one.databaseUrl });
+  ahead.skew(90_000);
+  behind = await startTestServer({ ...LOOPBACK, DATABASE_URL: one.databaseUrl });
+  behind.skew(-90_000);
+});
+afterAll(async () => {
+  await Promise.all([ahead.stop(), behind.stop()]);
+  await one.stop();
+});
+
+test('regression: a claim is not taken over by a process whose clock is ahead', async () => {
+  const tenant = await newTenant(one);
+  await tenant.see('unknown-model');
+  const [task] = await tenant.tasks();
+  const path = `/v1/operator/tasks/${task?.id}`;
+  const claimed = await one.ok('POST', `${path}/claim`, { as: tenant.operator, body: { leaseSeconds: 60 } });
+  const other = await accountWithKey(one, { tenantId: tenant.tenantId });
+  const taken = await ahead.call('POST', `${path}/claim`, { as: other });
+  expect([taken.status, taken.body.code]).toEqual([409, 'operator_task_claimed']);
+  expect(await ahead.ok('GET', path, { as: other })).toMatchObject({
+    status: 'claimed',
+    leaseExpiresAt: claimed.leaseExpiresAt,
+  });
+  // And one that a process behind has made is as long as it was asked for.
+  const [second] = await (await tenantWithTask()).tasks();
+  const lease = await behind.ok('POST', `/v1/operator/tasks/${second?.id}/claim`, {
+    as: one.admin,
+    body: { leaseSeconds: 60 },
+  });
+  expect(Date.parse(lease.leaseExpiresAt)).toBeGreaterThan(Date.now());
+});
+
+async function tenantWithTask() {
+  const tenant = await newTenant(one);
+  await tenant.see('unknown-model');
+  return tenant;
+}
+
+test('regression: a running sync is not taken over by a process whose clock is ahead', async () => {
+  const held: ServerResponse[] = [];
+  const peer = await startPeer((_req, res) => void held.push(res));
+  const body = { name: unique('llm'), kind: 'llm', baseUrl: peer.url };
+  const provider = await one.ok('POST', '/v1/providers', { as: one.admin, body });
+  const running = one.call('POST', `/v1/providers/${provider.id}/sync`, { as: one.admin });
+  await vi.waitFor(() => expect(held).toHaveLength(1), { timeout: 15_000 });
+  const second = await ahead.call('POST', `/v1/providers/${provider.id}/sync`, { as: one.admin });
+  expect([second.status, second.body.code]).toEqual([409, 'sync_running']);
+  held[0]?.end(JSON.stringify({ object: 'list', data: [{ id: 'm' }] }));
+  expect((await running).status).toBe(200);
+});
+
+test('regression: a schedule that a process behind has set is not due yet for one ahead', async () => {
+  const body = { name: unique('llm'), kind: 'llm', baseUrl: 'http://127.0.0.1:9', syncIntervalSeconds: 300 };
+  const { id } = await behind.ok('POST', '/v1/providers', { as: one.admin, body });
+  const row = await one.services.db
+    .selectFrom('providers')
+    .select('next_sync_at')
+    .where('id', '=', id)
+    .executeTakeFirstOrThrow();
+  expect(Math.abs(Date.parse(row.next_sync_at ?? '') - Date.now() - 300_000)).toBeLessThan(60_000);
+});
+
+test('regression: a key in use is not taken over by a process whose clock is ahead', async () => {
+  const unlock = await lockTable(one.databaseUrl, 'providers');
+  const sent = {
+    as: one.admin,
+    body: { name: unique('keyed'), kind: 'llm' },
+    headers: { 'idempotency-key': unique('key') },
+  };
+  const first = one.call('POST', '/v1/providers', sent);
+  await vi.waitFor(async () => {
+    const rows = await one.services.db.selectFrom('idempotency_keys').select('claim').execute();
+    expect(rows.length).toBeGreaterThan(0);
+  });
+  const repeated = await ahead.call('POST', '/v1/providers', sent);
+  expect([repeated.status, repeated.body.code]).toEqual([409, 'idempotency_key_in_use']);
+  await unlock();
+  expect((await first).status).toBe(200);
+});
+
+test('regression: an adoption is not undone where a process behind has added an item since', async () => {
+  const tenant = await newTenant(one);
+  const as = tenant.operator;
+  await sendSpans(one, tenant.sender, [chat('m', { 'gen_ai.provider.name': 'mistral_ai' })]);
+  const [provider] = await all(one, '/v1/providers?status=discovered', as);
+  const path = `/v1/providers/${provider.id}`;
+  const [adopt]: Body[] = await all(one, `${path}/recommendations?kind=adopt_provider`, as);
+  await one.ok('POST', `${path}/recommendations/apply`, { as, body: { recommendationIds: [adopt.id] } });
+  const item = await behind.ok('POST', `${path}/inventory`, { as, body: { kind: 'model', name: 'n' } });
+  const undo = () => one.call('POST', `/v1/recommendations/${adopt.id}/undo`, { as });
+  const refused = await undo();
+  expect([refused.status, refused.body.code]).toEqual([409, 'recommendation_built_on']);
+  expect(refused.body.detail).toContain('inventory got items');
+  await behind.ok('DELETE', `${path}/inventory/${item.id}`, { as });
+  expect((await undo()).status).toBe(200);
+});
+
+test('a process whose clock is off says so, in its log and its metrics', async () => {
+  const lines: string[] = [];
+  const log = pino({ level: 'warn' }, { write: (line: string) => void lines.push(line) });
+  await compareClocks({ ...one.services, log });
+  expect(lines).toEqual([]);
+  await compareClocks({ ...ahead.services, log });
+  expect(lines).toHaveLength(1);
+  expect(JSON.parse(lines[0] ?? '').offsetSeconds).toBeGreaterThan(80);
+  const metrics = await ahead.services.metrics.registry.getSingleMetricAsString(
+    'quartermaster_database_clock_offset_seconds',
+  );
+  expect(Number(/ (\d+)/.exec(metrics.split('\n').at(-1) ?? '')?.[1])).toBeGreaterThan(80);
+});

@@ -1,0 +1,105 @@
+import { type SqlBool, sql } from 'kysely';
+import type { Database } from '../database.ts';
+import { rowStatement } from '../row-statement.ts';
+
+// What has ended and is older than its tenant keeps it. Each function removes at the most `limit` rows, and answers how many.
+
+type Old = { tenantId: string; before: string; limit: number };
+
+/** Removes gateway sessions that ended: also those that were revoked, once they would have ended by themselves. */
+export async function deleteEndedSessions(db: Database, { tenantId, before, limit }: Old): Promise<number> {
+  const rows = await db
+    .selectFrom('gateway_sessions')
+    .select('id')
+    .where('tenant_id', '=', tenantId)
+    .where('expires_at', '<', before)
+    .orderBy('expires_at')
+    .limit(limit)
+    .execute();
+  await deleteSessionRows(db, rows, { tenantId });
+  return rows.length;
+}
+
+/** Removes operator tasks that were completed or cancelled, and syncs that ended. */
+export async function deleteFinishedTasks(db: Database, { tenantId, before, limit }: Old): Promise<number> {
+  const rows = await db
+    .selectFrom('operator_tasks')
+    .select('id')
+    .where('tenant_id', '=', tenantId)
+    .where('completed_at', 'is not', null)
+    .where('completed_at', '<', before)
+    .orderBy('completed_at')
+    .limit(limit)
+    .execute();
+  await deleteTaskRows(db, rows, { tenantId });
+  return rows.length;
+}
+
+/**
+ * Removes recommendations that were applied or superseded, or dismissed. Of those that somebody dismissed the last one of
+ * its kind and subject stays while its provider exists: it keeps the same recommendation from being made again.
+ */
+export async function deleteClosedRecommendations(db: Database, { tenantId, before, limit }: Old): Promise<number> {
+  const rows = await db
+    .selectFrom('recommendations as closed')
+    .select('closed.id')
+    .where('closed.tenant_id', '=', tenantId)
+    .where(sql<SqlBool>`closed.status <> 'open'`)
+    .where('closed.updated_at', '<', before)
+    .where((eb) =>
+      eb.or([
+        eb('closed.dismissal', 'is', null),
+        eb.exists(
+          eb
+            .selectFrom('recommendations as later')
+            .select('later.id')
+            .whereRef('later.tenant_id', '=', 'closed.tenant_id')
+            .whereRef('later.provider_id', '=', 'closed.provider_id')
+            .whereRef('later.kind', '=', 'closed.kind')
+            .whereRef('later.subject', '=', 'closed.subject')
+            .where('later.dismissal', 'is not', null)
+            .where(sql<SqlBool>`(later.created_at, later.id) > (closed.created_at, closed.id)`),
+        ),
+        eb.exists(
+          eb
+            .selectFrom('providers')
+            .select('providers.id')
+            .whereRef('providers.tenant_id', '=', 'closed.tenant_id')
+            .whereRef('providers.id', '=', 'closed.provider_id')
+            .where('providers.status', '=', 'deleted'),
+        ),
+      ]),
+    )
+    .orderBy('closed.updated_at')
+    .limit(limit)
+    .execute();
+  await deleteLinkRows(db, rows, { tenantId });
+  await deleteRecommendationRows(db, rows, { tenantId });
+  return rows.length;
+}
+
+type Doomed = { id: string };
+type InTenant = { tenantId: string };
+
+function idsOf(rows: readonly Doomed[]): string[] {
+  return rows.map(({ id }) => id);
+}
+
+const deleteSessionRows = rowStatement((db, rows: readonly Doomed[], { tenantId }: InTenant) =>
+  db.deleteFrom('gateway_sessions').where('tenant_id', '=', tenantId).where('id', 'in', idsOf(rows)),
+);
+
+const deleteTaskRows = rowStatement((db, rows: readonly Doomed[], { tenantId }: InTenant) =>
+  db.deleteFrom('operator_tasks').where('tenant_id', '=', tenantId).where('id', 'in', idsOf(rows)),
+);
+
+const deleteLinkRows = rowStatement((db, rows: readonly Doomed[], { tenantId }: InTenant) =>
+  db
+    .deleteFrom('recommendation_observations')
+    .where('tenant_id', '=', tenantId)
+    .where('recommendation_id', 'in', idsOf(rows)),
+);
+
+const deleteRecommendationRows = rowStatement((db, rows: readonly Doomed[], { tenantId }: InTenant) =>
+  db.deleteFrom('recommendations').where('tenant_id', '=', tenantId).where('id', 'in', idsOf(rows)),
+);
