@@ -230,13 +230,18 @@ test.each([
   });
 });
 
+const REQUIRED_QUERIES: Record<string, Record<string, string>> = {
+  list_derived_access: { source: 'user:usr_none' },
+};
+
 test('every query procedure answers over /trpc what its path answers over REST', async () => {
   for (const { operation, procedure } of OPERATIONS) {
     if (operation.method !== 'GET') continue;
     const path = Object.fromEntries(Object.keys(operation.params?.shape ?? {}).map((name) => [name, records[name]]));
-    const input = encodeURIComponent(JSON.stringify({ path }));
+    const query = REQUIRED_QUERIES[operation.operationId] ?? {};
+    const input = encodeURIComponent(JSON.stringify({ path, query }));
     const rest = operation.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => records[name] ?? '');
-    const expected = await server.ok('GET', rest, { as: server.admin });
+    const expected = await server.ok('GET', `${rest}?${new URLSearchParams(query)}`, { as: server.admin });
     const answer = await server.ok('GET', `/trpc/${procedure}?input=${input}`, { as: server.admin });
     expect(answer.result.data, procedure).toEqual(expected);
   }

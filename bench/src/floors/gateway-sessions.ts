@@ -46,8 +46,8 @@ export function createSessionFloor(db: SqliteDatabase.Database, { path, publicUr
   const findProviders = db.prepare<[string, string], Provider>(FIND_PROVIDERS);
   const findItems = db.prepare<unknown[], Item>(FIND_ITEMS);
   const insert = db.prepare<unknown[], Row>(INSERT);
-  const insertItems = db.prepare<unknown[]>(INSERT_ITEMS);
-  const insertGrants = db.prepare<unknown[]>(INSERT_GRANTS);
+  const insertItems = db.prepare(INSERT_ITEMS);
+  const insertGrants = db.prepare(INSERT_GRANTS);
   const insertSession = db.transaction((values: unknown[], grants: readonly Grant[], time: string) => {
     const row = insert.get(...values);
     for (const [position, { providerId, providerName, items }] of grants.entries()) {
@@ -78,7 +78,8 @@ export function createSessionFloor(db: SqliteDatabase.Database, { path, publicUr
     }));
     const [time, subject] = [now.toISOString(), `service_account:${caller.tenantId}/${caller.accountId}`];
     const expiresAt = new Date(now.getTime() + gateway.session_ttl_seconds * 1000).toISOString();
-    const digest = `sha256:${createHash('sha256').update(JSON.stringify(grants)).digest('hex')}`;
+    const canonical = grants.map(({ items, providerId, providerName }) => ({ items, providerId, providerName }));
+    const digest = `sha256:${createHash('sha256').update(JSON.stringify(canonical)).digest('hex')}`;
     const count = grants.reduce((sum, { items }) => sum + items.length, 0);
     const row = insertSession(
       [

@@ -235,7 +235,7 @@ export const getGatewaySession = operation({
   errors: ['gateway_not_found', 'gateway_session_not_found'],
 });
 
-export const listSessionGrants = operation({
+export const listGatewaySessionGrants = operation({
   method: 'GET',
   path: '/v1/gateways/{gateway_id}/sessions/{session_id}/grants',
   operationId: 'list_gateway_session_grants',

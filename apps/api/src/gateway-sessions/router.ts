@@ -28,7 +28,7 @@ export const gatewaySessionsRouter = router({
 
   get: endpoint(contract.getGatewaySession).query(({ ctx, input }) => requireGatewaySession(ctx, input.path)),
 
-  listGrants: endpoint(contract.listSessionGrants).query(async ({ ctx, input }) => {
+  listGrants: endpoint(contract.listGatewaySessionGrants).query(async ({ ctx, input }) => {
     const session = await requireGatewaySession(ctx, input.path);
     return answerPage(ctx, input, ctx.reach, async (page) => pageOfGrants(session, page));
   }),

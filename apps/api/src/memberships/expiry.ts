@@ -1,4 +1,5 @@
-import { deleteMembership, listExpiredInvitations } from '@quartermaster/db/repositories/memberships.ts';
+import { listExpiredInvitations } from '@quartermaster/db/repositories/invitations.ts';
+import { deleteMembership } from '@quartermaster/db/repositories/memberships.ts';
 import { EVERYWHERE, scopeOf } from '@quartermaster/db/tenancy.ts';
 import { writeAsSystem } from '../audit-events/write.ts';
 import { removeInBatches } from '../remove-in-batches.ts';

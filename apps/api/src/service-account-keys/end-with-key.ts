@@ -1,6 +1,6 @@
 import type { Database } from '@quartermaster/db/database.ts';
 import { revokeSessionsOfKey, shortenSessionsOfKey } from '@quartermaster/db/repositories/gateway-sessions.ts';
-import { shortenInvitationsOfKey } from '@quartermaster/db/repositories/memberships.ts';
+import { shortenInvitationsOfKey } from '@quartermaster/db/repositories/invitations.ts';
 import { EVERYWHERE } from '@quartermaster/db/tenancy.ts';
 
 export type KeyEnd = { revokedAt: string } | { expiresAt: string };

@@ -28,7 +28,7 @@ type Step = {
   operationId: string;
   method: string;
   path: (made: Record<string, string>) => string;
-  body?: unknown;
+  body?: object | ((made: Record<string, string>) => object);
   /** Where the id of what was made is kept for later steps. */
   keep?: string;
   /** The target's type and the fields that changed, in the event of the operation's own record. */
@@ -89,6 +89,13 @@ const STEPS: Step[] = [
     operationId: 'revoke_service_account_key',
     method: 'DELETE',
     path: (made) => `/v1/service-accounts/${made.account}/keys/${made.rotated}`,
+    expected: ['api_key', ['revokedAt']],
+  },
+  {
+    operationId: 'revoke_derived_access',
+    method: 'POST',
+    path: () => '/v1/derived-access/revoke',
+    body: ({ caller }) => ({ source: caller, kinds: ['api_key'] }),
     expected: ['api_key', ['revokedAt']],
   },
   {
@@ -357,14 +364,14 @@ test('each write leaves events of its own request, with actor, scheme, target an
     anonymous: { as: null as Credential, actor: { type: 'anonymous', id: null }, scheme: null },
     founder: { as: { token: founder.token }, actor: { type: 'user', id: founder.id }, scheme: 'bearer' },
   };
-  const made: Record<string, string> = {};
+  const made: Record<string, string> = { caller: caller.principal };
   for (const { operationId, method, path, body, keep, expected, as } of STEPS) {
     if (operationId === 'review_runtime_observation') made.observation = await observed({ key: caller.key });
     if (operationId === 'undo_recommendation') made.recommendation = await applied({ key: caller.key }, made.provider);
     if (operationId === 'sync_provider_inventory') await listens({ key: caller.key }, made.provider);
     if (operationId === 'claim_operator_task') Object.assign(made, await tasks({ key: caller.key }));
     const who = as === 'invited' ? await invited() : actors[as ?? 'caller'];
-    const sent = { as: who.as, ...(body !== undefined && { body }) };
+    const sent = { as: who.as, ...(body !== undefined && { body: typeof body === 'function' ? body(made) : body }) };
     const answered = await server.call(method, path(made), sent);
     expect(answered.status, `${operationId}: ${answered.text}`).toBe(200);
     if (keep !== undefined) made[keep] = answered.body.id ?? answered.body.userId;

@@ -137,7 +137,8 @@ test('regression: what a removed administrator made is shown and ended in one ca
   expectProblem(accepted, 404, 'membership_not_found');
   expect(namesOf(await derived(source, as))).toEqual([`membership ${joined.id}`]);
   const events = await auditOf(server, { operation: 'revoke_derived_access', tenant_id: tenantId });
-  expect(events.map(({ target }) => target.id).toSorted()).toEqual([first.id, second.id, invited.id].toSorted());
+  expect(new Set(events.map(({ target }) => target.id))).toEqual(new Set([first.id, second.id, invited.id]));
+  expect(events).toHaveLength(3);
   expect((await revoke(as, { source, kinds: ALL })).body.revoked.membership).toBe(1);
   expect(await derived(source, as)).toEqual([]);
 });

@@ -25,7 +25,7 @@ const deletions = operations.filter(({ method }) => method === 'DELETE');
 /** What is revoked is over, and stays to be read; what was removed from a record may be put there anew. */
 const OTHERWISE: Record<string, Record<string, number>> = {
   revoke_service_account_key: { rotate_service_account_key: 409 },
-  revoke_gateway_session: { get_gateway_session: 200 },
+  revoke_gateway_session: { get_gateway_session: 200, list_gateway_session_grants: 200 },
   delete_provider_credential: { put_provider_credential: 200 },
 };
 

@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto';
-import canonicalize from 'canonicalize';
 import { type CreateTableBuilder, type Kysely, sql } from 'kysely';
 import type { Migration } from 'kysely/migration';
 
@@ -101,8 +100,13 @@ async function moveGrantsOf(db: Kysely<unknown>, session: Session): Promise<void
       insert into gateway_session_grants (tenant_id, session_id, position, provider_id, provider_name, digest)
       values (${tenant_id}, ${id}, ${position}, ${providerId}, ${providerName}, ${digest})`.execute(db);
   }
+  // The RFC 8785 form: members are in the order of their names.
+  const canonical = grants.map(({ items, providerId, providerName }) => {
+    const sorted = items.map(({ kind, name }) => ({ kind, name }));
+    return JSON.stringify({ items: sorted, providerId, providerName });
+  });
   const whole = createHash('sha256')
-    .update(canonicalize(grants) ?? '')
+    .update(`[${canonical.join(',')}]`)
     .digest('hex');
   const count = grants.reduce((sum, { items }) => sum + items.length, 0);
   await sql`
