@@ -3,7 +3,7 @@
 
 import { client } from './client.gen.ts';
 import type { Client, ClientMeta, Options as Options2, RequestResult, TDataShape } from './client/index.ts';
-import type { AcceptMembershipData, AcceptMembershipErrors, AcceptMembershipResponses, ApplyProviderRecommendationsData, ApplyProviderRecommendationsErrors, ApplyProviderRecommendationsResponses, CancelOperatorTaskData, CancelOperatorTaskErrors, CancelOperatorTaskResponses, ClaimOperatorTaskData, ClaimOperatorTaskErrors, ClaimOperatorTaskResponses, CompleteOperatorTaskData, CompleteOperatorTaskErrors, CompleteOperatorTaskResponses, CreateGatewayData, CreateGatewayErrors, CreateGatewayResponses, CreateGatewaySessionData, CreateGatewaySessionErrors, CreateGatewaySessionResponses, CreateInventoryItemData, CreateInventoryItemErrors, CreateInventoryItemResponses, CreateManifestData, CreateManifestErrors, CreateManifestResponses, CreateMembershipData, CreateMembershipErrors, CreateMembershipResponses, CreateOrganizationData, CreateOrganizationErrors, CreateOrganizationResponses, CreateProviderData, CreateProviderErrors, CreateProviderResponses, CreateServiceAccountData, CreateServiceAccountErrors, CreateServiceAccountKeyData, CreateServiceAccountKeyErrors, CreateServiceAccountKeyResponses, CreateServiceAccountResponses, CreateTenantData, CreateTenantErrors, CreateTenantResponses, DeleteGatewayData, DeleteGatewayErrors, DeleteGatewayResponses, DeleteInventoryItemData, DeleteInventoryItemErrors, DeleteInventoryItemResponses, DeleteManifestData, DeleteManifestErrors, DeleteManifestResponses, DeleteMembershipData, DeleteMembershipErrors, DeleteMembershipResponses, DeleteProviderCredentialData, DeleteProviderCredentialErrors, DeleteProviderCredentialResponses, DeleteProviderData, DeleteProviderErrors, DeleteProviderResponses, DeleteServiceAccountData, DeleteServiceAccountErrors, DeleteServiceAccountResponses, DeleteUserData, DeleteUserErrors, DeleteUserResponses, DisableServiceAccountData, DisableServiceAccountErrors, DisableServiceAccountResponses, DisableUserData, DisableUserErrors, DisableUserResponses, DismissRecommendationData, DismissRecommendationErrors, DismissRecommendationResponses, EnableServiceAccountData, EnableServiceAccountErrors, EnableServiceAccountResponses, EnableUserData, EnableUserErrors, EnableUserResponses, GetGatewayData, GetGatewayErrors, GetGatewayResponses, GetGatewaySessionData, GetGatewaySessionErrors, GetGatewaySessionResponses, GetManifestData, GetManifestErrors, GetManifestResponses, GetManifestSchemaData, GetManifestSchemaErrors, GetManifestSchemaResponses, GetOperatorTaskData, GetOperatorTaskErrors, GetOperatorTaskResponses, GetProviderData, GetProviderErrors, GetProviderInventoryData, GetProviderInventoryErrors, GetProviderInventoryResponses, GetProviderResponses, GetServiceAccountData, GetServiceAccountErrors, GetServiceAccountResponses, GetTenantData, GetTenantErrors, GetTenantResponses, GetUserData, GetUserErrors, GetUserResponses, IngestTracesData, IngestTracesErrors, IngestTracesResponses, IntrospectGatewaySessionData, IntrospectGatewaySessionErrors, IntrospectGatewaySessionResponses, ListAuditEventsData, ListAuditEventsErrors, ListAuditEventsResponses, ListGatewaysData, ListGatewaysErrors, ListGatewaySessionsData, ListGatewaySessionsErrors, ListGatewaySessionsResponses, ListGatewaysResponses, ListManifestsData, ListManifestsErrors, ListManifestsResponses, ListMembershipsData, ListMembershipsErrors, ListMembershipsResponses, ListOperatorTasksData, ListOperatorTasksErrors, ListOperatorTasksResponses, ListProviderRecommendationsData, ListProviderRecommendationsErrors, ListProviderRecommendationsResponses, ListProviderRuntimeObservationsData, ListProviderRuntimeObservationsErrors, ListProviderRuntimeObservationsResponses, ListProvidersData, ListProvidersErrors, ListProvidersResponses, ListRuntimeObservationsData, ListRuntimeObservationsErrors, ListRuntimeObservationsResponses, ListServiceAccountKeysData, ListServiceAccountKeysErrors, ListServiceAccountKeysResponses, ListTenantsData, ListTenantsErrors, ListTenantsResponses, ListTracesData, ListTracesErrors, ListTraceSpansData, ListTraceSpansErrors, ListTraceSpansResponses, ListTracesResponses, ListUsersData, ListUsersErrors, ListUsersResponses, PutProviderCredentialData, PutProviderCredentialErrors, PutProviderCredentialResponses, RegisterUserData, RegisterUserErrors, RegisterUserResponses, ReviewRuntimeObservationData, ReviewRuntimeObservationErrors, ReviewRuntimeObservationResponses, RevokeGatewaySessionData, RevokeGatewaySessionErrors, RevokeGatewaySessionResponses, RevokeServiceAccountKeyData, RevokeServiceAccountKeyErrors, RevokeServiceAccountKeyResponses, RotateServiceAccountKeyData, RotateServiceAccountKeyErrors, RotateServiceAccountKeyResponses, SearchCredentialsData, SearchCredentialsErrors, SearchCredentialsResponses, SearchServiceAccountsData, SearchServiceAccountsErrors, SearchServiceAccountsResponses, SyncProviderInventoryData, SyncProviderInventoryErrors, SyncProviderInventoryResponses, UndoRecommendationData, UndoRecommendationErrors, UndoRecommendationResponses, UpdateGatewayData, UpdateGatewayErrors, UpdateGatewayResponses, UpdateInventoryItemData, UpdateInventoryItemErrors, UpdateInventoryItemResponses, UpdateMembershipData, UpdateMembershipErrors, UpdateMembershipResponses, UpdateMyProfileData, UpdateMyProfileErrors, UpdateMyProfileResponses, UpdateProviderData, UpdateProviderErrors, UpdateProviderResponses, UpdateRuntimeObservationData, UpdateRuntimeObservationErrors, UpdateRuntimeObservationResponses, UpdateServiceAccountData, UpdateServiceAccountErrors, UpdateServiceAccountResponses, UpdateTenantData, UpdateTenantErrors, UpdateTenantResponses, VerifyAuditEventsData, VerifyAuditEventsErrors, VerifyAuditEventsResponses } from './types.gen.ts';
+import type { AcceptMembershipData, AcceptMembershipErrors, AcceptMembershipResponses, ApplyProviderRecommendationsData, ApplyProviderRecommendationsErrors, ApplyProviderRecommendationsResponses, CancelOperatorTaskData, CancelOperatorTaskErrors, CancelOperatorTaskResponses, ClaimOperatorTaskData, ClaimOperatorTaskErrors, ClaimOperatorTaskResponses, CompleteOperatorTaskData, CompleteOperatorTaskErrors, CompleteOperatorTaskResponses, CreateGatewayData, CreateGatewayErrors, CreateGatewayResponses, CreateGatewaySessionData, CreateGatewaySessionErrors, CreateGatewaySessionResponses, CreateInventoryItemData, CreateInventoryItemErrors, CreateInventoryItemResponses, CreateManifestData, CreateManifestErrors, CreateManifestResponses, CreateMembershipData, CreateMembershipErrors, CreateMembershipResponses, CreateOrganizationData, CreateOrganizationErrors, CreateOrganizationResponses, CreateProviderData, CreateProviderErrors, CreateProviderResponses, CreateServiceAccountData, CreateServiceAccountErrors, CreateServiceAccountKeyData, CreateServiceAccountKeyErrors, CreateServiceAccountKeyResponses, CreateServiceAccountResponses, CreateTenantData, CreateTenantErrors, CreateTenantResponses, DeleteGatewayData, DeleteGatewayErrors, DeleteGatewayResponses, DeleteInventoryItemData, DeleteInventoryItemErrors, DeleteInventoryItemResponses, DeleteManifestData, DeleteManifestErrors, DeleteManifestResponses, DeleteMembershipData, DeleteMembershipErrors, DeleteMembershipResponses, DeleteProviderCredentialData, DeleteProviderCredentialErrors, DeleteProviderCredentialResponses, DeleteProviderData, DeleteProviderErrors, DeleteProviderResponses, DeleteServiceAccountData, DeleteServiceAccountErrors, DeleteServiceAccountResponses, DeleteUserData, DeleteUserErrors, DeleteUserResponses, DisableServiceAccountData, DisableServiceAccountErrors, DisableServiceAccountResponses, DisableUserData, DisableUserErrors, DisableUserResponses, DismissRecommendationData, DismissRecommendationErrors, DismissRecommendationResponses, EnableServiceAccountData, EnableServiceAccountErrors, EnableServiceAccountResponses, EnableUserData, EnableUserErrors, EnableUserResponses, GetGatewayData, GetGatewayErrors, GetGatewayResponses, GetGatewaySessionData, GetGatewaySessionErrors, GetGatewaySessionResponses, GetManifestData, GetManifestErrors, GetManifestResponses, GetManifestSchemaData, GetManifestSchemaErrors, GetManifestSchemaResponses, GetOperatorTaskData, GetOperatorTaskErrors, GetOperatorTaskResponses, GetProviderData, GetProviderErrors, GetProviderInventoryData, GetProviderInventoryErrors, GetProviderInventoryResponses, GetProviderResponses, GetServiceAccountData, GetServiceAccountErrors, GetServiceAccountResponses, GetTenantData, GetTenantErrors, GetTenantResponses, GetTenantUsageData, GetTenantUsageErrors, GetTenantUsageResponses, GetUserData, GetUserErrors, GetUserResponses, IngestTracesData, IngestTracesErrors, IngestTracesResponses, IntrospectGatewaySessionData, IntrospectGatewaySessionErrors, IntrospectGatewaySessionResponses, ListAuditEventsData, ListAuditEventsErrors, ListAuditEventsResponses, ListDerivedAccessData, ListDerivedAccessErrors, ListDerivedAccessResponses, ListGatewaysData, ListGatewaysErrors, ListGatewaySessionGrantsData, ListGatewaySessionGrantsErrors, ListGatewaySessionGrantsResponses, ListGatewaySessionsData, ListGatewaySessionsErrors, ListGatewaySessionsResponses, ListGatewaysResponses, ListManifestsData, ListManifestsErrors, ListManifestsResponses, ListMembershipsData, ListMembershipsErrors, ListMembershipsResponses, ListOperatorTasksData, ListOperatorTasksErrors, ListOperatorTasksResponses, ListProviderRecommendationsData, ListProviderRecommendationsErrors, ListProviderRecommendationsResponses, ListProviderRuntimeObservationsData, ListProviderRuntimeObservationsErrors, ListProviderRuntimeObservationsResponses, ListProvidersData, ListProvidersErrors, ListProvidersResponses, ListRuntimeObservationsData, ListRuntimeObservationsErrors, ListRuntimeObservationsResponses, ListServiceAccountKeysData, ListServiceAccountKeysErrors, ListServiceAccountKeysResponses, ListTenantsData, ListTenantsErrors, ListTenantsResponses, ListTracesData, ListTracesErrors, ListTraceSpansData, ListTraceSpansErrors, ListTraceSpansResponses, ListTracesResponses, ListUsersData, ListUsersErrors, ListUsersResponses, PutProviderCredentialData, PutProviderCredentialErrors, PutProviderCredentialResponses, RegisterUserData, RegisterUserErrors, RegisterUserResponses, ReviewRuntimeObservationData, ReviewRuntimeObservationErrors, ReviewRuntimeObservationResponses, RevokeDerivedAccessData, RevokeDerivedAccessErrors, RevokeDerivedAccessResponses, RevokeGatewaySessionData, RevokeGatewaySessionErrors, RevokeGatewaySessionResponses, RevokeServiceAccountKeyData, RevokeServiceAccountKeyErrors, RevokeServiceAccountKeyResponses, RotateServiceAccountKeyData, RotateServiceAccountKeyErrors, RotateServiceAccountKeyResponses, SearchCredentialsData, SearchCredentialsErrors, SearchCredentialsResponses, SearchServiceAccountsData, SearchServiceAccountsErrors, SearchServiceAccountsResponses, SyncProviderInventoryData, SyncProviderInventoryErrors, SyncProviderInventoryResponses, UndoRecommendationData, UndoRecommendationErrors, UndoRecommendationResponses, UpdateGatewayData, UpdateGatewayErrors, UpdateGatewayResponses, UpdateInventoryItemData, UpdateInventoryItemErrors, UpdateInventoryItemResponses, UpdateMembershipData, UpdateMembershipErrors, UpdateMembershipResponses, UpdateMyProfileData, UpdateMyProfileErrors, UpdateMyProfileResponses, UpdateProviderData, UpdateProviderErrors, UpdateProviderResponses, UpdateRuntimeObservationData, UpdateRuntimeObservationErrors, UpdateRuntimeObservationResponses, UpdateServiceAccountData, UpdateServiceAccountErrors, UpdateServiceAccountResponses, UpdateTenantData, UpdateTenantErrors, UpdateTenantLimitsData, UpdateTenantLimitsErrors, UpdateTenantLimitsResponses, UpdateTenantResponses, VerifyAuditEventsData, VerifyAuditEventsErrors, VerifyAuditEventsResponses } from './types.gen.ts';
 
 export type Options<TData extends TDataShape = TDataShape, ThrowOnError extends boolean = boolean, TResponse = unknown> = Options2<TData, ThrowOnError, TResponse> & {
     /**
@@ -53,6 +53,32 @@ export const searchCredentials = <ThrowOnError extends boolean = false>(options?
     headers: {
         'Content-Type': 'application/json',
         ...options?.headers
+    }
+});
+
+/**
+ * List the access that a user or key gave rise to
+ *
+ * API keys that the source made, and those that these keys made in turn; open gateway sessions, pending invitations and accepted memberships that the source or one of these keys made. What no longer works is left out, though it is followed. Keys come first, then sessions, invitations and memberships, each newest first. Shown is what is in your reach: sessions need `gateway_sessions:read`, invitations and memberships `memberships:read`.
+ */
+export const listDerivedAccess = <ThrowOnError extends boolean = false>(options: Options<ListDerivedAccessData, ThrowOnError>): RequestResult<ListDerivedAccessResponses, ListDerivedAccessErrors, ThrowOnError> => (options.client ?? client).get<ListDerivedAccessResponses, ListDerivedAccessErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
+    url: '/v1/derived-access',
+    ...options
+});
+
+/**
+ * Revoke the access that a user or key gave rise to
+ *
+ * In one transaction, with an audit event for each record, at most 500 records a call. Sessions need `gateway_sessions:write`, invitations and memberships `memberships:write`. Accounts of platform administrators are for platform administrators.
+ */
+export const revokeDerivedAccess = <ThrowOnError extends boolean = false>(options: Options<RevokeDerivedAccessData, ThrowOnError>): RequestResult<RevokeDerivedAccessResponses, RevokeDerivedAccessErrors, ThrowOnError> => (options.client ?? client).post<RevokeDerivedAccessResponses, RevokeDerivedAccessErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
+    url: '/v1/derived-access/revoke',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
     }
 });
 
@@ -122,7 +148,7 @@ export const updateGateway = <ThrowOnError extends boolean = false>(options: Opt
 /**
  * List the sessions of a gateway
  *
- * Lists the sessions of one gateway, newest first: active, expired and revoked ones. Use it to see who passes through the gateway.
+ * Lists the sessions of one gateway, newest first: active, expired and revoked ones, without their grants. `grantsDigest` tells which sessions grant the same.
  */
 export const listGatewaySessions = <ThrowOnError extends boolean = false>(options: Options<ListGatewaySessionsData, ThrowOnError>): RequestResult<ListGatewaySessionsResponses, ListGatewaySessionsErrors, ThrowOnError> => (options.client ?? client).get<ListGatewaySessionsResponses, ListGatewaySessionsErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -133,7 +159,7 @@ export const listGatewaySessions = <ThrowOnError extends boolean = false>(option
 /**
  * Open a gateway session
  *
- * Answers the one token that gateways verify with the keys of `/.well-known/jwks.json`. It carries the grants; beyond 4 KiB of them, their digest. Granted is what the providers' inventories have, but for blocked and retired items, and what the gateway's manifest allows of that: `allow`, or of an agent's manifest what it `declares`. Unknown query parameters are ignored.
+ * Answers the one token that gateways verify with the keys of `/.well-known/jwks.json`. It carries the grants; beyond 4 KiB of them, their digest. Granted is what the providers' inventories have, but for blocked and retired items, and what the gateway's manifest allows of that: `allow`, or of an agent's manifest what it `declares`. A subject has at most 1,000 open sessions at a gateway (`QM_MAX_OPEN_SESSIONS`): beyond it, 409 `session_limit_reached` until one ends. Unknown query parameters are ignored.
  */
 export const createGatewaySession = <ThrowOnError extends boolean = false>(options: Options<CreateGatewaySessionData, ThrowOnError>): RequestResult<CreateGatewaySessionResponses, CreateGatewaySessionErrors, ThrowOnError> => (options.client ?? client).post<CreateGatewaySessionResponses, CreateGatewaySessionErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -179,6 +205,17 @@ export const revokeGatewaySession = <ThrowOnError extends boolean = false>(optio
 export const getGatewaySession = <ThrowOnError extends boolean = false>(options: Options<GetGatewaySessionData, ThrowOnError>): RequestResult<GetGatewaySessionResponses, GetGatewaySessionErrors, ThrowOnError> => (options.client ?? client).get<GetGatewaySessionResponses, GetGatewaySessionErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
     url: '/v1/gateways/{gateway_id}/sessions/{session_id}',
+    ...options
+});
+
+/**
+ * List what a gateway session grants
+ *
+ * By provider, in the gateway's order, then by kind and name. What a session grants never changes.
+ */
+export const listGatewaySessionGrants = <ThrowOnError extends boolean = false>(options: Options<ListGatewaySessionGrantsData, ThrowOnError>): RequestResult<ListGatewaySessionGrantsResponses, ListGatewaySessionGrantsErrors, ThrowOnError> => (options.client ?? client).get<ListGatewaySessionGrantsResponses, ListGatewaySessionGrantsErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
+    url: '/v1/gateways/{gateway_id}/sessions/{session_id}/grants',
     ...options
 });
 
@@ -270,7 +307,7 @@ export const updateMyProfile = <ThrowOnError extends boolean = false>(options: O
 /**
  * Create your organization
  *
- * The first-run step of a user, with a bearer token: makes a tenant, and the caller its owner. For who has accepted no membership, and never made one, not even one that they left since; what is pending does not stand in the way. An id is unique among all tenants, in any case: that one is taken is said, also of a tenant out of reach. Rate-limited by user. 403 `self_service_off` where the service is configured so.
+ * The first-run step of a user, with a bearer token: makes a tenant, and the caller its owner. For who has accepted no membership, and never made one, not even one that they left since; what is pending does not stand in the way. The answer says which id the tenant got: only platform administrators choose a whole id. Rate-limited by user. 403 `self_service_off` where the service is configured so.
  */
 export const createOrganization = <ThrowOnError extends boolean = false>(options: Options<CreateOrganizationData, ThrowOnError>): RequestResult<CreateOrganizationResponses, CreateOrganizationErrors, ThrowOnError> => (options.client ?? client).post<CreateOrganizationResponses, CreateOrganizationErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -285,7 +322,7 @@ export const createOrganization = <ThrowOnError extends boolean = false>(options
 /**
  * Register a user
  *
- * Creates the user record only. An email that is known answers like a new one, and its record stays as it is. What is said of terms and marketing counts once the owner of the email signs in. Who never signs in is removed after 30 days. Rate-limited by address. Unknown query parameters are ignored.
+ * Creates the user record only. An email that is known answers like a new one, and its record stays as it is. Anybody can register any email, so nothing of this counts for its owner: the first sign-in clears name, terms, marketing consent and metadata, and the owner says them with `PUT /v1/me/profile`. Who never signs in is removed after 30 days. Rate-limited by address. Unknown query parameters are ignored.
  */
 export const registerUser = <ThrowOnError extends boolean = false>(options: Options<RegisterUserData, ThrowOnError>): RequestResult<RegisterUserResponses, RegisterUserErrors, ThrowOnError> => (options.client ?? client).post<RegisterUserResponses, RegisterUserErrors, ThrowOnError>({
     url: '/v1/onboarding/register',
@@ -440,7 +477,7 @@ export const deleteProviderCredential = <ThrowOnError extends boolean = false>(o
 /**
  * Set the credential of a provider
  *
- * The one that it replaces is revoked, and its secret erased.
+ * The one that it replaces is revoked, and its secret erased. The credential is bound to the base URL that the provider has now: it is sent to this origin and below this path alone. A change of the base URL to an address outside of it revokes the credential.
  */
 export const putProviderCredential = <ThrowOnError extends boolean = false>(options: Options<PutProviderCredentialData, ThrowOnError>): RequestResult<PutProviderCredentialResponses, PutProviderCredentialErrors, ThrowOnError> => (options.client ?? client).put<PutProviderCredentialResponses, PutProviderCredentialErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -622,7 +659,7 @@ export const reviewRuntimeObservation = <ThrowOnError extends boolean = false>(o
 /**
  * Create a service account
  *
- * A platform administrator may name a tenant or sub-tenant that does not exist: it is made. A caller who holds the scope for a whole tenant makes sub-tenants of it so. Unknown query parameters are ignored.
+ * A platform administrator may name a tenant or sub-tenant that does not exist: it is made. A caller who holds the scope for a whole tenant makes sub-tenants of it so. `alsoCreated` says what was made; `createTenant` says what may be. Unknown query parameters are ignored.
  */
 export const createServiceAccount = <ThrowOnError extends boolean = false>(options: Options<CreateServiceAccountData, ThrowOnError>): RequestResult<CreateServiceAccountResponses, CreateServiceAccountErrors, ThrowOnError> => (options.client ?? client).post<CreateServiceAccountResponses, CreateServiceAccountErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -737,7 +774,7 @@ export const createServiceAccountKey = <ThrowOnError extends boolean = false>(op
 /**
  * Revoke an API key
  *
- * It stops working at once. The record stays, as revoked; revoking it again is 404.
+ * It stops working at once, and the gateway sessions that it opened and the pending invitations that it made end with it. The keys that it made keep working: `POST /v1/derived-access/revoke` ends them. The record stays, as revoked; revoking it again is 404.
  */
 export const revokeServiceAccountKey = <ThrowOnError extends boolean = false>(options: Options<RevokeServiceAccountKeyData, ThrowOnError>): RequestResult<RevokeServiceAccountKeyResponses, RevokeServiceAccountKeyErrors, ThrowOnError> => (options.client ?? client).delete<RevokeServiceAccountKeyResponses, RevokeServiceAccountKeyErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -748,7 +785,7 @@ export const revokeServiceAccountKey = <ThrowOnError extends boolean = false>(op
 /**
  * Rotate an API key
  *
- * Makes a new key with the same name and scopes. The old one works until the overlap ends.
+ * Makes a new key with the same name and scopes. The old key works until the overlap ends, and the gateway sessions and pending invitations that it made end with it.
  */
 export const rotateServiceAccountKey = <ThrowOnError extends boolean = false>(options: Options<RotateServiceAccountKeyData, ThrowOnError>): RequestResult<RotateServiceAccountKeyResponses, RotateServiceAccountKeyErrors, ThrowOnError> => (options.client ?? client).post<RotateServiceAccountKeyResponses, RotateServiceAccountKeyErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -813,6 +850,21 @@ export const updateTenant = <ThrowOnError extends boolean = false>(options: Opti
 });
 
 /**
+ * Set the limits of a tenant
+ *
+ * Platform administrators only. A limit below the current use removes nothing: it refuses what would be added. Other processes apply a change within 5 seconds.
+ */
+export const updateTenantLimits = <ThrowOnError extends boolean = false>(options: Options<UpdateTenantLimitsData, ThrowOnError>): RequestResult<UpdateTenantLimitsResponses, UpdateTenantLimitsErrors, ThrowOnError> => (options.client ?? client).put<UpdateTenantLimitsResponses, UpdateTenantLimitsErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
+    url: '/v1/tenants/{tenant_id}/limits',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
  * List the members of a tenant
  *
  * Lists the members of a tenant and of its sub-tenants, newest first. Invitations that were not accepted yet are listed as `pending`.
@@ -826,7 +878,7 @@ export const listMemberships = <ThrowOnError extends boolean = false>(options: O
 /**
  * Invite a member
  *
- * The membership is pending until its user accepts it, registered or not: who is not yet signs in first, with the email that was invited.
+ * The membership is pending until its user accepts it, registered or not: who is not yet signs in first, with the email that was invited. It can be accepted for 14 days, while the inviter still holds the rights to offer it. An invitation that cannot be accepted any more is replaced.
  */
 export const createMembership = <ThrowOnError extends boolean = false>(options: Options<CreateMembershipData, ThrowOnError>): RequestResult<CreateMembershipResponses, CreateMembershipErrors, ThrowOnError> => (options.client ?? client).post<CreateMembershipResponses, CreateMembershipErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -862,6 +914,17 @@ export const updateMembership = <ThrowOnError extends boolean = false>(options: 
         'Content-Type': 'application/json',
         ...options.headers
     }
+});
+
+/**
+ * Get the limits and the usage of a tenant
+ *
+ * Shows how much of each limit the tenant uses now. Use it to see why a write was refused with `tenant_limit_reached`. Needs the scope for the whole tenant.
+ */
+export const getTenantUsage = <ThrowOnError extends boolean = false>(options: Options<GetTenantUsageData, ThrowOnError>): RequestResult<GetTenantUsageResponses, GetTenantUsageErrors, ThrowOnError> => (options.client ?? client).get<GetTenantUsageResponses, GetTenantUsageErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
+    url: '/v1/tenants/{tenant_id}/usage',
+    ...options
 });
 
 /**
@@ -915,7 +978,7 @@ export const listUsers = <ThrowOnError extends boolean = false>(options?: Option
 /**
  * Delete a user
  *
- * By themselves, by a platform administrator, or by an administrator who reaches all memberships that they accepted. Ends memberships and sessions and erases personal data. The email may register again, as a new user. Unknown query parameters are ignored.
+ * By themselves, also before they accept the terms, by a platform administrator, or by an administrator who reaches all memberships that they accepted. Ends memberships and sessions and erases personal data. The email may register again, as a new user. Unknown query parameters are ignored.
  */
 export const deleteUser = <ThrowOnError extends boolean = false>(options: Options<DeleteUserData, ThrowOnError>): RequestResult<DeleteUserResponses, DeleteUserErrors, ThrowOnError> => (options.client ?? client).delete<DeleteUserResponses, DeleteUserErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],

@@ -6,7 +6,7 @@ export type ClientOptions = {
 };
 
 /**
- * How the operation ended.
+ * How the operation ended. `denied`: for lack of rights, or because the record does not exist in the reach of the actor.
  */
 export type AuditOutcome = 'success' | 'failure' | 'denied';
 
@@ -80,6 +80,25 @@ export type CredentialKind = 'api_key' | 'provider_secret' | 'signing_key';
  */
 export type CredentialStatus = 'active' | 'expiring' | 'expired' | 'revoked';
 
+export type RevokeDerivedAccessInput = {
+    /**
+     * `user:<id>`, `service_account:<tenant>/<id>` or `api_key:<id>`. It may be deleted, revoked or out of reach: the answer depends on the derived records alone.
+     */
+    source: string;
+    /**
+     * What to revoke. Sessions of a revoked key end with it.
+     */
+    kinds: Array<'api_key' | 'gateway_session' | 'invitation' | 'membership'>;
+    /**
+     * Whether to revoke what derives from the source only through a rotation by somebody else.
+     */
+    includeSuccessors?: boolean;
+    /**
+     * Whether to revoke the source itself first, in the same transaction: for an API key alone.
+     */
+    includeSource?: boolean;
+};
+
 export type GatewayStatus = 'active' | 'disabled' | 'deleted';
 
 export type CreateGatewayInput = {
@@ -126,7 +145,7 @@ export type GatewaySessionStatus = 'active' | 'expired' | 'revoked';
 
 export type CreateGatewaySessionInput = {
     /**
-     * Whom the session acts for: the caller, where left out. Another's needs the scope `gateway_sessions:impersonate`.
+     * Whom the session acts for: the caller, where left out. Another subject needs the scope `gateway_sessions:impersonate` wherever that subject belongs: a sub-tenant cannot act as an account or user of the whole tenant.
      */
     subject?: string | null;
     /**
@@ -134,7 +153,7 @@ export type CreateGatewaySessionInput = {
      */
     ttlSeconds?: number | null;
     /**
-     * Only these of the gateway's providers; all, where left out. A session grants at most 10,000 items: beyond it, 422.
+     * Only these of the gateway's providers; all, where left out. A session grants at most 10,000 items, and 1 MiB of them as JSON: beyond it, 422.
      */
     providerIds?: Array<string> | null;
     metadata?: Metadata | null;
@@ -205,7 +224,7 @@ export type ManifestSpecInput = {
  */
 export type DeclarationInput = {
     /**
-     * The provider's name, in any case, or its id.
+     * The provider's name, in any case, or its id. A name means the provider that has it in the manifest's own tenant or sub-tenant, or in the whole tenant. A provider of a sub-tenant is meant by its id alone in manifests of the whole tenant, and in whatever its gateways run under.
      */
     provider: string;
     kind: InventoryKind;
@@ -237,7 +256,7 @@ export type ManifestChannel = {
  */
 export type Allowance = {
     /**
-     * The provider's name, in any case, or its id.
+     * The provider's name, in any case, or its id. A name means the provider that has it in the manifest's own tenant or sub-tenant, or in the whole tenant. A provider of a sub-tenant is meant by its id alone in manifests of the whole tenant, and in whatever its gateways run under.
      */
     provider: string;
     /**
@@ -297,7 +316,7 @@ export type CreateOrganizationInput = {
 export type OrganizationInput = {
     displayName: string;
     /**
-     * The id of the new tenant. Generated if left out.
+     * How the id of the new tenant begins, for example `rockets` for `rockets-7k2m9x4p1q`: the service adds `-` and ten random characters, so nobody can take an id that somebody else expects to be free. Left out: the whole id is generated.
      */
     id?: string | null;
 };
@@ -308,6 +327,7 @@ export type OrganizationInput = {
 export type TenantSettingsInput = {
     captureContent?: boolean;
     spanRetentionDays?: number | null;
+    auditReads?: boolean;
     recordRetentionDays?: number | null;
 };
 
@@ -529,6 +549,10 @@ export type CreateServiceAccountInput = {
      * The sub-tenant of the record; none where it is left out.
      */
     subTenantId?: string | null;
+    /**
+     * `always`: the tenant must be new, so the account joins nobody else (409 `tenant_exists`). `never`: the tenant and sub-tenant must exist (422). `if_missing`, or left out: what is missing is created.
+     */
+    createTenant?: 'if_missing' | 'always' | 'never' | null;
     description?: string | null;
     status?: 'active' | 'disabled';
     metadata?: Metadata | null;
@@ -606,7 +630,7 @@ export type CreateKeyInput = {
      */
     scopes: Array<Scope>;
     /**
-     * When it stops working, in the future; never where left out.
+     * When it stops working, in the future. Left out: when the API key that makes it ends, or never. Later than the end of that API key is 403 `grant_exceeds_own`.
      */
     expiresAt?: string | null;
 };
@@ -622,7 +646,7 @@ export type RotateKeyInput = {
      */
     overlapSeconds?: number;
     /**
-     * When the new key stops working; where left out, after the old one's whole lifetime.
+     * When the new key stops working. Left out: after the old one's whole lifetime, but never later than the API key that rotates it. Later than the end of that API key is 403 `grant_exceeds_own`.
      */
     expiresAt?: string | null;
 };
@@ -642,6 +666,44 @@ export type CreateTenantInput = {
 export type UpdateTenantInput = {
     displayName?: string | null;
     settings?: TenantSettingsInput;
+};
+
+/**
+ * A field that is left out keeps its limit, null restores the default, a value sets the limit.
+ */
+export type TenantLimitsInput = {
+    /**
+     * Requests with the API keys of the tenant in the current minute. Several processes on one database count together.
+     */
+    requestsPerMinute?: number | null;
+    /**
+     * Bytes of spans and manifests, as they are stored. At the limit, spans and manifests are refused; removing traces makes room.
+     */
+    storedBytes?: number | null;
+    /**
+     * Service accounts that are not deleted.
+     */
+    serviceAccounts?: number | null;
+    /**
+     * API keys that are neither revoked nor expired.
+     */
+    apiKeys?: number | null;
+    /**
+     * Providers that are not deleted, discovered ones included.
+     */
+    providers?: number | null;
+    /**
+     * Inventory items of all providers. A sync that would exceed the limit fails and changes nothing.
+     */
+    inventoryItems?: number | null;
+    /**
+     * Gateways that are not deleted.
+     */
+    gateways?: number | null;
+    /**
+     * Gateway sessions that are active.
+     */
+    openSessions?: number | null;
 };
 
 /**
@@ -715,7 +777,7 @@ export type AuditEvent = {
      */
     keyId: string | null;
     /**
-     * The operationId.
+     * The operationId, or what the service itself did. `further_refusals` and `further_reads` count the refusals and reads of a tenant beyond 1,000 different ones in a minute.
      */
     operation: string;
     target: AuditTarget | null;
@@ -729,10 +791,17 @@ export type AuditEvent = {
      */
     changedFields: Array<string>;
     /**
-     * 1; for refusals how many of one actor, operation and reason there were in that minute.
+     * 1; for refusals how many of one actor, operation and reason there were in that minute, for reads how many of one actor, operation and target.
      */
     count: number;
+    /**
+     * The service's own id of the request; empty where the service acted by itself.
+     */
     requestId: string;
+    /**
+     * The id that the caller sent in X-Request-Id, null where they sent none. Several requests may have the same.
+     */
+    callerRequestId: string | null;
     createdAt: Timestamp;
     /**
      * The same: events do not change.
@@ -792,7 +861,7 @@ export type Problem = {
     /**
      * The stable reason, for programs.
      */
-    code: 'credentials_ambiguous' | 'request_malformed' | 'credentials_missing' | 'credentials_invalid' | 'scope_missing' | 'tenant_forbidden' | 'self_service_off' | 'user_required' | 'platform_administrator_required' | 'grant_exceeds_own' | 'registration_required' | 'email_unverified' | 'identity_conflict' | 'terms_required' | 'user_disabled' | 'user_out_of_reach' | 'ingest_tenant_ambiguous' | 'route_not_found' | 'audit_event_not_found' | 'gateway_not_found' | 'gateway_session_not_found' | 'inventory_item_not_found' | 'key_not_found' | 'manifest_not_found' | 'membership_not_found' | 'operator_task_not_found' | 'provider_not_found' | 'provider_credential_not_found' | 'recommendation_not_found' | 'runtime_observation_not_found' | 'service_account_not_found' | 'tenant_not_found' | 'trace_not_found' | 'user_not_found' | 'method_not_allowed' | 'ambiguous_id' | 'id_taken' | 'name_taken' | 'gateway_not_active' | 'key_not_active' | 'last_owner' | 'manifest_in_use' | 'idempotency_answer_unreadable' | 'idempotency_key_in_use' | 'membership_accepted' | 'membership_exists' | 'operator_task_claimed' | 'operator_task_not_open' | 'operator_task_not_done' | 'organization_exists' | 'provider_in_use' | 'provider_not_syncable' | 'sync_running' | 'recommendation_not_open' | 'recommendation_not_applied' | 'recommendation_built_on' | 'service_account_not_active' | 'user_not_active' | 'precondition_failed' | 'body_too_large' | 'media_type_unsupported' | 'rate_limited' | 'internal_error' | 'sync_failed' | 'database_unavailable' | 'service_unavailable' | 'outcome_unknown' | 'identity_provider_unavailable';
+    code: 'credentials_ambiguous' | 'request_malformed' | 'credentials_missing' | 'credentials_invalid' | 'scope_missing' | 'tenant_forbidden' | 'self_service_off' | 'user_required' | 'platform_administrator_required' | 'grant_exceeds_own' | 'registration_required' | 'email_unverified' | 'identity_conflict' | 'terms_required' | 'user_disabled' | 'user_out_of_reach' | 'ingest_tenant_ambiguous' | 'route_not_found' | 'audit_event_not_found' | 'gateway_not_found' | 'gateway_session_not_found' | 'inventory_item_not_found' | 'key_not_found' | 'manifest_not_found' | 'membership_not_found' | 'operator_task_not_found' | 'provider_not_found' | 'provider_credential_not_found' | 'recommendation_not_found' | 'runtime_observation_not_found' | 'service_account_not_found' | 'tenant_not_found' | 'trace_not_found' | 'user_not_found' | 'method_not_allowed' | 'ambiguous_id' | 'id_taken' | 'name_taken' | 'gateway_not_active' | 'key_not_active' | 'last_owner' | 'manifest_in_use' | 'idempotency_answer_unreadable' | 'idempotency_key_in_use' | 'invitation_expired' | 'invitation_void' | 'membership_accepted' | 'membership_exists' | 'operator_task_claimed' | 'operator_task_not_open' | 'operator_task_not_done' | 'organization_exists' | 'provider_in_use' | 'provider_not_syncable' | 'sync_running' | 'recommendation_not_open' | 'recommendation_not_applied' | 'recommendation_built_on' | 'session_limit_reached' | 'service_account_not_active' | 'tenant_exists' | 'tenant_limit_reached' | 'user_not_active' | 'precondition_failed' | 'body_too_large' | 'media_type_unsupported' | 'rate_limited' | 'internal_error' | 'sync_failed' | 'database_unavailable' | 'service_unavailable' | 'outcome_unknown' | 'identity_provider_unavailable';
     /**
      * The scope that is missing (403 `scope_missing`).
      */
@@ -884,7 +953,8 @@ export type AuditFault = {
     /**
      * `changed`: the event is not as it was sealed.
      * `removed`: the event, or its link, is gone.
-     * `inserted`: the event was never sealed, and does not wait to be; or its link stands where the chain has none.
+     * `inserted`: the event is in no chain, and does not wait to be sealed; or a link stands where the chain has none.
+     * `forged`: the event is in no chain, and the service did not write it as it is: its MAC is missing or wrong.
      * `swapped`: two rows stand in each other's place; each of them is named.
      * `tail_removed`: the chain ends before a head that was signed, or that this server has seen.
      * `recomputed`: the chain has another hash than the one that was signed, or that this server has seen.
@@ -893,7 +963,7 @@ export type AuditFault = {
      * `head_forged`: a head that was not signed by this service, or not for this place.
      * `head_unverifiable`: the newest head was signed by a key that QM_SECRET_KEY does not open.
      */
-    kind: 'changed' | 'removed' | 'inserted' | 'swapped' | 'tail_removed' | 'recomputed' | 'link_changed' | 'unsigned' | 'head_forged' | 'head_unverifiable';
+    kind: 'changed' | 'removed' | 'inserted' | 'forged' | 'swapped' | 'tail_removed' | 'recomputed' | 'link_changed' | 'unsigned' | 'head_forged' | 'head_unverifiable';
     /**
      * Where in the chain, from 1 on; null where the fault is in no place of it.
      */
@@ -957,6 +1027,10 @@ export type Credential = {
      * `user:<id>` or `service_account:<tenant>/<id>`; null where the service made it.
      */
     createdBy: string | null;
+    /**
+     * The id of the API key that made this key. Null where a user or the service made it.
+     */
+    createdByKey: string | null;
     revokedAt: Timestamp | null;
     /**
      * How many keys this one followed.
@@ -972,6 +1046,83 @@ export type Credential = {
     header: string | null;
     createdAt: Timestamp;
     updatedAt: Timestamp;
+};
+
+/**
+ * One page of a list.
+ */
+export type DerivedAccessPage = {
+    items: Array<DerivedAccess>;
+    /**
+     * Hand it in as `cursor` for the next page; null on the last. Filters look at many records: a page may be short, even empty, though there are more.
+     */
+    nextCursor: string | null;
+};
+
+/**
+ * Access that a user, service account or API key gave rise to.
+ */
+export type DerivedAccess = {
+    kind: 'api_key' | 'gateway_session' | 'invitation' | 'membership';
+    /**
+     * The key's or session's id; of invitations and memberships the user's.
+     */
+    id: string;
+    /**
+     * The tenant that the record belongs to.
+     */
+    tenantId: string;
+    /**
+     * The sub-tenant that the record belongs to; null where it belongs to the tenant as a whole.
+     */
+    subTenantId: string | null;
+    /**
+     * Who has the access: `user:<id>` or `service_account:<tenant>/<id>`. Of a session its subject.
+     */
+    holder: string;
+    /**
+     * The gateway of a session.
+     */
+    gatewayId: string | null;
+    /**
+     * The user or service account that made it.
+     */
+    grantedBy: string | null;
+    /**
+     * The id of the API key that it was made with.
+     */
+    grantedByKey: string | null;
+    /**
+     * Whether it derives from the source only through a rotation by somebody else: a key that replaced a derived key, or what was made with such a key.
+     */
+    isSuccessor: boolean;
+    expiresAt: Timestamp | null;
+    createdAt: Timestamp;
+};
+
+/**
+ * How many records of each kind were revoked.
+ */
+export type RevokedDerivedAccess = {
+    revoked: RevokedCounts;
+    /**
+     * Memberships and invitations of a role beyond your own, and those of the last owner of a tenant.
+     */
+    skipped: number;
+    /**
+     * False: there is more. Repeat the call.
+     */
+    isComplete: boolean;
+};
+
+/**
+ * How many records of each kind were revoked.
+ */
+export type RevokedCounts = {
+    api_key: number;
+    gateway_session: number;
+    invitation: number;
+    membership: number;
 };
 
 /**
@@ -1025,7 +1176,7 @@ export type Gateway = {
  * One page of a list.
  */
 export type GatewaySessionPage = {
-    items: Array<GatewaySession>;
+    items: Array<GatewaySessionSummary>;
     /**
      * Hand it in as `cursor` for the next page; null on the last. Filters look at many records: a page may be short, even empty, though there are more.
      */
@@ -1033,9 +1184,9 @@ export type GatewaySessionPage = {
 };
 
 /**
- * Leave to pass through a gateway for a while.
+ * A gateway session without its grants, which may be long: `GET .../sessions/{session_id}/grants` lists them.
  */
-export type GatewaySession = {
+export type GatewaySessionSummary = {
     id: string;
     gatewayId: string;
     /**
@@ -1056,31 +1207,27 @@ export type GatewaySession = {
     actor: string | null;
     status: GatewaySessionStatus;
     issuedAt: Timestamp;
+    /**
+     * Never later than the end of the API key that opened the session. Earlier than in the token where that key was rotated since: introspection tells.
+     */
     expiresAt: Timestamp;
     revokedAt: Timestamp | null;
     /**
-     * Why it was revoked. gateway_ended: the gateway was disabled or deleted. principal_ended: its subject, or who opened it, lost access. item_blocked: something that it grants was blocked. Null for a session that is not revoked.
+     * Why it was revoked. gateway_ended: the gateway was disabled or deleted. principal_ended: its subject, or who opened it, lost access. key_ended: the API key that opened it was revoked, or rotated without an overlap. item_blocked: something that it grants was blocked. Null for a session that is not revoked.
      */
-    revokedReason: 'revoked' | 'gateway_ended' | 'principal_ended' | 'item_blocked' | null;
+    revokedReason: 'revoked' | 'gateway_ended' | 'principal_ended' | 'key_ended' | 'item_blocked' | null;
     gatewayUrl: string | null;
-    grants: Array<Grant>;
+    /**
+     * `sha256:` and the SHA-256, in hex, of the RFC 8785 form of `grants`: as in a token with `grants_digest`.
+     */
+    grantsDigest: string;
+    /**
+     * How many items the session grants.
+     */
+    grantedItems: number;
     metadata: Metadata;
     createdAt: Timestamp;
     updatedAt: Timestamp;
-};
-
-/**
- * What a session may use of one provider: what its inventory has, but for blocked and retired items, and what the gateway's manifest allows of that.
- */
-export type Grant = {
-    providerId: string;
-    providerName: string;
-    items: Array<GrantedItem>;
-};
-
-export type GrantedItem = {
-    kind: InventoryKind;
-    name: string;
 };
 
 /**
@@ -1107,22 +1254,47 @@ export type CreatedGatewaySession = {
     actor: string | null;
     status: GatewaySessionStatus;
     issuedAt: Timestamp;
+    /**
+     * Never later than the end of the API key that opened the session. Earlier than in the token where that key was rotated since: introspection tells.
+     */
     expiresAt: Timestamp;
     revokedAt: Timestamp | null;
     /**
-     * Why it was revoked. gateway_ended: the gateway was disabled or deleted. principal_ended: its subject, or who opened it, lost access. item_blocked: something that it grants was blocked. Null for a session that is not revoked.
+     * Why it was revoked. gateway_ended: the gateway was disabled or deleted. principal_ended: its subject, or who opened it, lost access. key_ended: the API key that opened it was revoked, or rotated without an overlap. item_blocked: something that it grants was blocked. Null for a session that is not revoked.
      */
-    revokedReason: 'revoked' | 'gateway_ended' | 'principal_ended' | 'item_blocked' | null;
+    revokedReason: 'revoked' | 'gateway_ended' | 'principal_ended' | 'key_ended' | 'item_blocked' | null;
     gatewayUrl: string | null;
-    grants: Array<Grant>;
+    /**
+     * `sha256:` and the SHA-256, in hex, of the RFC 8785 form of `grants`: as in a token with `grants_digest`.
+     */
+    grantsDigest: string;
+    /**
+     * How many items the session grants.
+     */
+    grantedItems: number;
     metadata: Metadata;
     createdAt: Timestamp;
     updatedAt: Timestamp;
+    grants: Array<Grant>;
     /**
      * A JWT (ES256, typ `qm-session+jwt`, aud the gateway) that gateways verify offline. Shown this once.
      */
     token: string;
     tokenType: 'Bearer';
+};
+
+/**
+ * What a session may use of one provider: what its inventory has, but for blocked and retired items, and what the gateway's manifest allows of that.
+ */
+export type Grant = {
+    providerId: string;
+    providerName: string;
+    items: Array<GrantedItem>;
+};
+
+export type GrantedItem = {
+    kind: InventoryKind;
+    name: string;
 };
 
 /**
@@ -1188,6 +1360,75 @@ export type TokenActor = {
 };
 
 /**
+ * Leave to pass through a gateway for a while.
+ */
+export type GatewaySession = {
+    id: string;
+    gatewayId: string;
+    /**
+     * The tenant that the record belongs to.
+     */
+    tenantId: string;
+    /**
+     * The sub-tenant that the record belongs to; null where it belongs to the tenant as a whole.
+     */
+    subTenantId: string | null;
+    /**
+     * Whom the session acts for.
+     */
+    subject: string;
+    /**
+     * Who opened it for the subject, where that was somebody else.
+     */
+    actor: string | null;
+    status: GatewaySessionStatus;
+    issuedAt: Timestamp;
+    /**
+     * Never later than the end of the API key that opened the session. Earlier than in the token where that key was rotated since: introspection tells.
+     */
+    expiresAt: Timestamp;
+    revokedAt: Timestamp | null;
+    /**
+     * Why it was revoked. gateway_ended: the gateway was disabled or deleted. principal_ended: its subject, or who opened it, lost access. key_ended: the API key that opened it was revoked, or rotated without an overlap. item_blocked: something that it grants was blocked. Null for a session that is not revoked.
+     */
+    revokedReason: 'revoked' | 'gateway_ended' | 'principal_ended' | 'key_ended' | 'item_blocked' | null;
+    gatewayUrl: string | null;
+    /**
+     * `sha256:` and the SHA-256, in hex, of the RFC 8785 form of `grants`: as in a token with `grants_digest`.
+     */
+    grantsDigest: string;
+    /**
+     * How many items the session grants.
+     */
+    grantedItems: number;
+    metadata: Metadata;
+    createdAt: Timestamp;
+    updatedAt: Timestamp;
+    grants: Array<Grant>;
+};
+
+/**
+ * One page of a list.
+ */
+export type SessionGrantPage = {
+    items: Array<SessionGrant>;
+    /**
+     * Hand it in as `cursor` for the next page; null on the last. Filters look at many records: a page may be short, even empty, though there are more.
+     */
+    nextCursor: string | null;
+};
+
+/**
+ * One item that a session grants.
+ */
+export type SessionGrant = {
+    providerId: string;
+    providerName: string;
+    kind: InventoryKind;
+    name: string;
+};
+
+/**
  * One page of a list.
  */
 export type ManifestPage = {
@@ -1247,7 +1488,7 @@ export type ManifestSpec = {
  */
 export type Declaration = {
     /**
-     * The provider's name, in any case, or its id.
+     * The provider's name, in any case, or its id. A name means the provider that has it in the manifest's own tenant or sub-tenant, or in the whole tenant. A provider of a sub-tenant is meant by its id alone in manifests of the whole tenant, and in whatever its gateways run under.
      */
     provider: string;
     kind: InventoryKind;
@@ -1297,6 +1538,10 @@ export type Membership = {
     role: Role;
     status: MembershipStatus;
     acceptedAt: Timestamp | null;
+    /**
+     * When a pending membership can no longer be accepted: after 14 days, or earlier with the API key that offered it. Null once it is accepted.
+     */
+    expiresAt: Timestamp | null;
     createdAt: Timestamp;
     updatedAt: Timestamp;
 };
@@ -1312,6 +1557,9 @@ export type User = {
      * Null once the user is deleted.
      */
     email: string | null;
+    /**
+     * Until the first sign-in, what the registration said.
+     */
     displayName: string | null;
     status: UserStatus;
     platformAdministrator: boolean;
@@ -1327,6 +1575,9 @@ export type User = {
     memberships: Array<UserMembership>;
     locale: string | null;
     timeZone: string | null;
+    /**
+     * A free JSON object. Until the first sign-in, what the registration said.
+     */
     metadata: Metadata;
     /**
      * To the minute.
@@ -1340,7 +1591,7 @@ export type UserTerms = {
     termsVersion: string | null;
     privacyVersion: string | null;
     /**
-     * What a registration says counts from the first sign-in, which proves the email; before that: false.
+     * Whether the user accepted them while signed in. A registration does not count, since anybody can register any email.
      */
     accepted: boolean;
     acceptedAt: Timestamp | null;
@@ -1348,7 +1599,7 @@ export type UserTerms = {
 
 export type UserMarketingConsent = {
     /**
-     * What a registration says counts from the first sign-in; before that: false.
+     * What the user chose while signed in; a registration does not count.
      */
     optedIn: boolean;
     consentVersion: string | null;
@@ -1435,6 +1686,10 @@ export type Tenant = {
     displayName: string | null;
     settings: TenantSettings;
     /**
+     * Whether a user created it for themselves (`create_organization`), and not a platform administrator.
+     */
+    selfService: boolean;
+    /**
      * Its sub-tenants in the caller's reach, the first thousand.
      */
     subTenantIds: Array<string>;
@@ -1455,6 +1710,10 @@ export type TenantSettings = {
      * After how many days ended gateway sessions, finished operator tasks and closed recommendations are removed; null: never. A recommendation that is removed can no longer be undone. The audit keeps what was done.
      */
     recordRetentionDays: number | null;
+    /**
+     * Whether the audit records who read traces, spans and the metadata of credentials. Reads of one caller, operation and record within a minute are one event with a count.
+     */
+    auditReads: boolean;
 };
 
 export type Registration = {
@@ -1474,7 +1733,7 @@ export type RegisteredUser = {
 
 export type RegistrationProgress = {
     /**
-     * What is still missing: the terms, or a first sign-in.
+     * `pending_terms`: the terms were not accepted here. `pending_identity`: they were. Either way the first sign-in comes next, and then the terms.
      */
     status: 'pending_terms' | 'pending_identity';
     receivedAt: Timestamp;
@@ -1964,6 +2223,58 @@ export type InventorySyncError = {
 };
 
 /**
+ * A service account, and what was created for it.
+ */
+export type CreatedServiceAccount = {
+    /**
+     * Unique in its tenant.
+     */
+    id: string;
+    /**
+     * The tenant that the record belongs to.
+     */
+    tenantId: string;
+    /**
+     * The sub-tenant that the record belongs to; null where it belongs to the tenant as a whole.
+     */
+    subTenantId: string | null;
+    /**
+     * Names may repeat.
+     */
+    name: string;
+    displayName: string | null;
+    description: string | null;
+    status: ServiceAccountStatus;
+    /**
+     * Whether its keys count in every tenant.
+     */
+    platformAdministrator: boolean;
+    metadata: Metadata;
+    /**
+     * When one of its keys was last used, to the minute.
+     */
+    lastUsedAt: Timestamp | null;
+    /**
+     * All its keys, ended ones included.
+     */
+    keyCount: number;
+    /**
+     * Its keys that work now.
+     */
+    activeKeyCount: number;
+    /**
+     * When the first of its working keys expires.
+     */
+    soonestKeyExpiryAt: Timestamp | null;
+    createdAt: Timestamp;
+    updatedAt: Timestamp;
+    /**
+     * What did not exist before, and was created for the account. Empty where the account joined what was there.
+     */
+    alsoCreated: Array<'tenant' | 'sub_tenant'>;
+};
+
+/**
  * One page of a list.
  */
 export type ServiceAccountPage = {
@@ -2023,6 +2334,10 @@ export type CreatedKey = {
      * `user:<id>` or `service_account:<tenant>/<id>`; null where the service made it.
      */
     createdBy: string | null;
+    /**
+     * The id of the API key that made this key. Null where a user or the service made it.
+     */
+    createdByKey: string | null;
     revokedAt: Timestamp | null;
     /**
      * How many keys this one followed.
@@ -2053,6 +2368,63 @@ export type TenantPage = {
      * Hand it in as `cursor` for the next page; null on the last. Filters look at many records: a page may be short, even empty, though there are more.
      */
     nextCursor: string | null;
+};
+
+/**
+ * The limits of a tenant with their use.
+ */
+export type TenantUsage = {
+    tenantId: string;
+    /**
+     * Requests with the API keys of the tenant in the current minute. Several processes on one database count together.
+     */
+    requestsPerMinute: TenantQuota;
+    /**
+     * Bytes of spans and manifests, as they are stored. At the limit, spans and manifests are refused; removing traces makes room.
+     */
+    storedBytes: TenantQuota;
+    /**
+     * Service accounts that are not deleted.
+     */
+    serviceAccounts: TenantQuota;
+    /**
+     * API keys that are neither revoked nor expired.
+     */
+    apiKeys: TenantQuota;
+    /**
+     * Providers that are not deleted, discovered ones included.
+     */
+    providers: TenantQuota;
+    /**
+     * Inventory items of all providers. A sync that would exceed the limit fails and changes nothing.
+     */
+    inventoryItems: TenantQuota;
+    /**
+     * Gateways that are not deleted.
+     */
+    gateways: TenantQuota;
+    /**
+     * Gateway sessions that are active.
+     */
+    openSessions: TenantQuota;
+};
+
+/**
+ * How much of a resource a tenant uses, and how much it may use.
+ */
+export type TenantQuota = {
+    /**
+     * What is used now. A value far beyond the limit may be shown as less than it is.
+     */
+    used: number;
+    /**
+     * The most that is allowed.
+     */
+    limit: number;
+    /**
+     * Whether the limit is the default, and not one that was set for this tenant.
+     */
+    isDefault: boolean;
 };
 
 /**
@@ -2600,6 +2972,139 @@ export type SearchCredentialsResponses = {
 
 export type SearchCredentialsResponse = SearchCredentialsResponses[keyof SearchCredentialsResponses];
 
+export type ListDerivedAccessData = {
+    body?: never;
+    path?: never;
+    query: {
+        /**
+         * `user:<id>`, `service_account:<tenant>/<id>` or `api_key:<id>`. It may be deleted, revoked or out of reach: the answer depends on the derived records alone.
+         */
+        source: string;
+        /**
+         * The largest number of records to answer: 1 to 100.
+         */
+        limit?: number;
+        /**
+         * The `nextCursor` of the page before. Send the same filters with it. Opaque.
+         */
+        cursor?: string | null;
+    };
+    url: '/v1/derived-access';
+};
+
+export type ListDerivedAccessErrors = {
+    /**
+     * `credentials_ambiguous` (More than one credential).
+     */
+    400: Problem;
+    /**
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid).
+     */
+    401: Problem;
+    /**
+     * `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant out of reach).
+     */
+    403: Problem;
+    /**
+     * A value breaks the contract.
+     */
+    422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
+    /**
+     * `internal_error` (Internal error).
+     */
+    500: Problem;
+    /**
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
+     */
+    503: Problem;
+};
+
+export type ListDerivedAccessError = ListDerivedAccessErrors[keyof ListDerivedAccessErrors];
+
+export type ListDerivedAccessResponses = {
+    /**
+     * One page of a list.
+     */
+    200: DerivedAccessPage;
+};
+
+export type ListDerivedAccessResponse = ListDerivedAccessResponses[keyof ListDerivedAccessResponses];
+
+export type RevokeDerivedAccessData = {
+    body: RevokeDerivedAccessInput;
+    headers?: {
+        /**
+         * Names this very request: sent again with the same key by the same caller within 24 hours, it is answered as it was the first time, and done once. 422 for a key that was used for another request, 409 while the first one is in flight. Refusals are not kept. 1 to 255 characters of printable ASCII; a UUID will do.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path?: never;
+    query?: never;
+    url: '/v1/derived-access/revoke';
+};
+
+export type RevokeDerivedAccessErrors = {
+    /**
+     * `credentials_ambiguous` (More than one credential).
+     */
+    400: Problem;
+    /**
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid).
+     */
+    401: Problem;
+    /**
+     * `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant out of reach), `platform_administrator_required` (Platform administrator required).
+     */
+    403: Problem;
+    /**
+     * `key_not_found` (Key not found).
+     */
+    404: Problem;
+    /**
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key).
+     */
+    409: Problem;
+    /**
+     * `body_too_large` (Body too large).
+     */
+    413: Problem;
+    /**
+     * `media_type_unsupported` (Media type not supported).
+     */
+    415: Problem;
+    /**
+     * A value breaks the contract.
+     */
+    422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
+    /**
+     * `internal_error` (Internal error).
+     */
+    500: Problem;
+    /**
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
+     */
+    503: Problem;
+};
+
+export type RevokeDerivedAccessError = RevokeDerivedAccessErrors[keyof RevokeDerivedAccessErrors];
+
+export type RevokeDerivedAccessResponses = {
+    /**
+     * How many records of each kind were revoked.
+     */
+    200: RevokedDerivedAccess;
+};
+
+export type RevokeDerivedAccessResponse = RevokeDerivedAccessResponses[keyof RevokeDerivedAccessResponses];
+
 export type ListGatewaysData = {
     body?: never;
     path?: never;
@@ -2697,7 +3202,7 @@ export type CreateGatewayErrors = {
      */
     403: Problem;
     /**
-     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `name_taken` (Name taken).
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `tenant_limit_reached` (Limit of the tenant reached), `name_taken` (Name taken).
      */
     409: Problem;
     /**
@@ -3072,7 +3577,7 @@ export type CreateGatewaySessionErrors = {
      */
     404: Problem;
     /**
-     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `gateway_not_active` (Gateway not active).
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `tenant_limit_reached` (Limit of the tenant reached), `gateway_not_active` (Gateway not active), `session_limit_reached` (Too many open sessions).
      */
     409: Problem;
     /**
@@ -3326,6 +3831,77 @@ export type GetGatewaySessionResponses = {
 
 export type GetGatewaySessionResponse = GetGatewaySessionResponses[keyof GetGatewaySessionResponses];
 
+export type ListGatewaySessionGrantsData = {
+    body?: never;
+    path: {
+        /**
+         * The gateway's id.
+         */
+        gateway_id: string;
+        /**
+         * The session's id.
+         */
+        session_id: string;
+    };
+    query?: {
+        /**
+         * The largest number of records to answer: 1 to 100.
+         */
+        limit?: number;
+        /**
+         * The `nextCursor` of the page before. Send the same filters with it. Opaque.
+         */
+        cursor?: string | null;
+    };
+    url: '/v1/gateways/{gateway_id}/sessions/{session_id}/grants';
+};
+
+export type ListGatewaySessionGrantsErrors = {
+    /**
+     * `credentials_ambiguous` (More than one credential).
+     */
+    400: Problem;
+    /**
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid).
+     */
+    401: Problem;
+    /**
+     * `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant out of reach).
+     */
+    403: Problem;
+    /**
+     * `route_not_found` (No such path), `gateway_not_found` (Gateway not found), `gateway_session_not_found` (Gateway session not found).
+     */
+    404: Problem;
+    /**
+     * A value breaks the contract.
+     */
+    422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
+    /**
+     * `internal_error` (Internal error).
+     */
+    500: Problem;
+    /**
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
+     */
+    503: Problem;
+};
+
+export type ListGatewaySessionGrantsError = ListGatewaySessionGrantsErrors[keyof ListGatewaySessionGrantsErrors];
+
+export type ListGatewaySessionGrantsResponses = {
+    /**
+     * One page of a list.
+     */
+    200: SessionGrantPage;
+};
+
+export type ListGatewaySessionGrantsResponse = ListGatewaySessionGrantsResponses[keyof ListGatewaySessionGrantsResponses];
+
 export type ListManifestsData = {
     body?: never;
     path?: never;
@@ -3431,7 +4007,7 @@ export type CreateManifestErrors = {
      */
     403: Problem;
     /**
-     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key).
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `tenant_limit_reached` (Limit of the tenant reached).
      */
     409: Problem;
     /**
@@ -3720,7 +4296,7 @@ export type AcceptMembershipErrors = {
      */
     404: Problem;
     /**
-     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `membership_accepted` (Membership accepted already).
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `membership_accepted` (Membership accepted already), `invitation_expired` (Invitation expired), `invitation_void` (Inviter may not invite any more).
      */
     409: Problem;
     /**
@@ -3858,7 +4434,7 @@ export type CreateOrganizationErrors = {
      */
     403: Problem;
     /**
-     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `organization_exists` (Organization exists), `id_taken` (Id taken).
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `organization_exists` (Organization exists).
      */
     409: Problem;
     /**
@@ -4456,7 +5032,7 @@ export type CreateProviderErrors = {
      */
     403: Problem;
     /**
-     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `name_taken` (Name taken).
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `tenant_limit_reached` (Limit of the tenant reached), `name_taken` (Name taken).
      */
     409: Problem;
     /**
@@ -4991,7 +5567,7 @@ export type CreateInventoryItemErrors = {
      */
     404: Problem;
     /**
-     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `name_taken` (Name taken).
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `tenant_limit_reached` (Limit of the tenant reached), `name_taken` (Name taken).
      */
     409: Problem;
     /**
@@ -5954,7 +6530,7 @@ export type CreateServiceAccountErrors = {
      */
     403: Problem;
     /**
-     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `id_taken` (Id taken).
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `tenant_limit_reached` (Limit of the tenant reached), `id_taken` (Id taken), `tenant_exists` (Tenant exists).
      */
     409: Problem;
     /**
@@ -5987,9 +6563,9 @@ export type CreateServiceAccountError = CreateServiceAccountErrors[keyof CreateS
 
 export type CreateServiceAccountResponses = {
     /**
-     * An account for a program. It acts with API keys.
+     * A service account, and what was created for it.
      */
-    200: ServiceAccount;
+    200: CreatedServiceAccount;
 };
 
 export type CreateServiceAccountResponse = CreateServiceAccountResponses[keyof CreateServiceAccountResponses];
@@ -6604,7 +7180,7 @@ export type CreateServiceAccountKeyErrors = {
      */
     404: Problem;
     /**
-     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `ambiguous_id` (Id stands in several tenants), `service_account_not_active` (Service account not active).
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `tenant_limit_reached` (Limit of the tenant reached), `ambiguous_id` (Id stands in several tenants), `service_account_not_active` (Service account not active).
      */
     409: Problem;
     /**
@@ -6786,7 +7362,7 @@ export type RotateServiceAccountKeyErrors = {
      */
     404: Problem;
     /**
-     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `ambiguous_id` (Id stands in several tenants), `key_not_active` (Key not active), `service_account_not_active` (Service account not active).
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `tenant_limit_reached` (Limit of the tenant reached), `ambiguous_id` (Id stands in several tenants), `key_not_active` (Key not active), `service_account_not_active` (Service account not active).
      */
     409: Problem;
     /**
@@ -7102,6 +7678,82 @@ export type UpdateTenantResponses = {
 };
 
 export type UpdateTenantResponse = UpdateTenantResponses[keyof UpdateTenantResponses];
+
+export type UpdateTenantLimitsData = {
+    body: TenantLimitsInput;
+    headers?: {
+        /**
+         * Names this very request: sent again with the same key by the same caller within 24 hours, it is answered as it was the first time, and done once. 422 for a key that was used for another request, 409 while the first one is in flight. Refusals are not kept. 1 to 255 characters of printable ASCII; a UUID will do.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path: {
+        /**
+         * The tenant's id.
+         */
+        tenant_id: string;
+    };
+    query?: never;
+    url: '/v1/tenants/{tenant_id}/limits';
+};
+
+export type UpdateTenantLimitsErrors = {
+    /**
+     * `credentials_ambiguous` (More than one credential).
+     */
+    400: Problem;
+    /**
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid).
+     */
+    401: Problem;
+    /**
+     * `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant out of reach), `platform_administrator_required` (Platform administrator required).
+     */
+    403: Problem;
+    /**
+     * `route_not_found` (No such path), `tenant_not_found` (Tenant not found).
+     */
+    404: Problem;
+    /**
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key).
+     */
+    409: Problem;
+    /**
+     * `body_too_large` (Body too large).
+     */
+    413: Problem;
+    /**
+     * `media_type_unsupported` (Media type not supported).
+     */
+    415: Problem;
+    /**
+     * A value breaks the contract.
+     */
+    422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
+    /**
+     * `internal_error` (Internal error).
+     */
+    500: Problem;
+    /**
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
+     */
+    503: Problem;
+};
+
+export type UpdateTenantLimitsError = UpdateTenantLimitsErrors[keyof UpdateTenantLimitsErrors];
+
+export type UpdateTenantLimitsResponses = {
+    /**
+     * The limits of a tenant with their use.
+     */
+    200: TenantUsage;
+};
+
+export type UpdateTenantLimitsResponse = UpdateTenantLimitsResponses[keyof UpdateTenantLimitsResponses];
 
 export type ListMembershipsData = {
     body?: never;
@@ -7436,6 +8088,64 @@ export type UpdateMembershipResponses = {
 
 export type UpdateMembershipResponse = UpdateMembershipResponses[keyof UpdateMembershipResponses];
 
+export type GetTenantUsageData = {
+    body?: never;
+    path: {
+        /**
+         * The tenant's id.
+         */
+        tenant_id: string;
+    };
+    query?: never;
+    url: '/v1/tenants/{tenant_id}/usage';
+};
+
+export type GetTenantUsageErrors = {
+    /**
+     * `credentials_ambiguous` (More than one credential).
+     */
+    400: Problem;
+    /**
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid).
+     */
+    401: Problem;
+    /**
+     * `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant out of reach).
+     */
+    403: Problem;
+    /**
+     * `route_not_found` (No such path), `tenant_not_found` (Tenant not found).
+     */
+    404: Problem;
+    /**
+     * A value breaks the contract.
+     */
+    422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
+    /**
+     * `internal_error` (Internal error).
+     */
+    500: Problem;
+    /**
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
+     */
+    503: Problem;
+};
+
+export type GetTenantUsageError = GetTenantUsageErrors[keyof GetTenantUsageErrors];
+
+export type GetTenantUsageResponses = {
+    /**
+     * The limits of a tenant with their use.
+     */
+    200: TenantUsage;
+};
+
+export type GetTenantUsageResponse = GetTenantUsageResponses[keyof GetTenantUsageResponses];
+
 export type ListTracesData = {
     body?: never;
     path?: never;
@@ -7531,6 +8241,10 @@ export type IngestTracesErrors = {
      * `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant out of reach), `ingest_tenant_ambiguous` (Credential has several tenants).
      */
     403: Status;
+    /**
+     * `tenant_limit_reached` (Limit of the tenant reached).
+     */
+    409: Status;
     /**
      * `body_too_large` (Body too large).
      */
@@ -7745,7 +8459,7 @@ export type DeleteUserErrors = {
      */
     401: Problem;
     /**
-     * `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant out of reach), `user_out_of_reach` (User has memberships out of reach), `platform_administrator_required` (Platform administrator required).
+     * `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant out of reach), `user_out_of_reach` (User has memberships out of reach), `platform_administrator_required` (Platform administrator required).
      */
     403: Problem;
     /**
