@@ -143,6 +143,8 @@ async function openIdleSockets(): Promise<Socket[]> {
 
 const world = await prepare();
 parentPort?.on('message', (order: AttackOrder) => {
+  // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread, not a window
   void attack(world, order).then((report) => parentPort?.postMessage(report));
 });
+// oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread, not a window
 parentPort?.postMessage('ready');

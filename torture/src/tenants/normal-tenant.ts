@@ -32,7 +32,7 @@ export class NormalTenant {
   /** Makes its accounts and records. */
   static async found(url: string, admin: Connection): Promise<NormalTenant> {
     // The first account makes the tenant.
-    const reader = await makeAccount(admin, 'reader');
+    const reader = await makeAccount(admin, { tenantId: TENANT, id: 'reader' });
     const provider = await admin.ok('POST', '/v1/providers', {
       body: { name: 'vendor', kind: 'llm', tenantId: TENANT },
     });
@@ -43,7 +43,7 @@ export class NormalTenant {
       const body = { kind: 'model', name: `model-${index}` };
       await admin.ok('POST', `/v1/providers/${provider.id}/inventory`, { body });
     }
-    const keyOf = (name: string) => makeAccount(admin, name);
+    const keyOf = (name: string) => makeAccount(admin, { tenantId: TENANT, id: name });
     const clients: Client[] = [
       {
         what: 'list inventory',
@@ -114,9 +114,12 @@ export class NormalTenant {
 }
 
 /** @returns the key of a new account with every scope */
-async function makeAccount(admin: Connection, id: string): Promise<string> {
-  await admin.ok('POST', '/v1/service-accounts', { body: { id, name: id, tenantId: TENANT } });
-  const path = `/v1/service-accounts/${id}/keys?tenant_id=${TENANT}`;
+export async function makeAccount(
+  admin: Connection,
+  { tenantId, id }: { tenantId: string; id: string },
+): Promise<string> {
+  await admin.ok('POST', '/v1/service-accounts', { body: { id, name: id, tenantId } });
+  const path = `/v1/service-accounts/${id}/keys?tenant_id=${tenantId}`;
   const { key } = await admin.ok('POST', path, { body: { scopes: ['*'] } });
   return key;
 }

@@ -1,13 +1,13 @@
 import { readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Worker } from 'node:worker_threads';
 import { Connection } from '../connection.ts';
 import { percentile } from '../load.ts';
 import { type Finding, finding, type Options, type Part } from '../part.ts';
 import { ADMIN, killService, type Service, startService } from '../service.ts';
 import { onEachStore } from '../stores.ts';
-import type { AttackOrder, AttackReport, AttackSettings } from './attacker.ts';
-import { NormalTenant, type Sample } from './normal-tenant.ts';
+import type { AttackReport } from './attacker.ts';
+import { startAttacker } from './attacker-thread.ts';
+import { makeAccount, NormalTenant, type Sample } from './normal-tenant.ts';
 
 const SETTINGS = {
   long: { aloneMs: 20_000, attackMs: 120_000, noiseMs: 15 },
@@ -20,9 +20,6 @@ const TIMES = 3;
 
 /** The most memory that the service may take, in MiB. */
 const MAX_MEMORY_MIB = 1024;
-
-/** How long the attacker may take to prepare, in milliseconds. */
-const PREPARE_MS = 120_000;
 
 /** One tenant with every scope does its worst through every kind of operation; another one works normally beside it. */
 export const tenants: Part = {
@@ -55,7 +52,10 @@ async function underAttack(service: Service, setting: Setting): Promise<Finding[
   const { name, aloneMs, attackMs, noiseMs, progress } = setting;
   const admin = new Connection(service.url, ADMIN);
   const normal = await NormalTenant.found(service.url, admin);
-  const attacker = await startAttacker({ url: service.url, key: await ownerKey(admin, 'hostile') });
+  const attacker = await startAttacker({
+    url: service.url,
+    key: await makeAccount(admin, { tenantId: 'hostile', id: 'owner' }),
+  });
   admin.close();
   try {
     normal.start();
@@ -100,37 +100,6 @@ async function underAttack(service: Service, setting: Setting): Promise<Finding[
     await attacker.end();
     await normal.stop();
   }
-}
-
-/** An account with every scope, in a tenant of its own. */
-export async function ownerKey(admin: Connection, tenantId: string): Promise<string> {
-  await admin.ok('POST', '/v1/service-accounts', { body: { id: 'owner', name: 'owner', tenantId } });
-  const path = `/v1/service-accounts/owner/keys?tenant_id=${tenantId}`;
-  const { key } = await admin.ok('POST', path, { body: { scopes: ['*'] } });
-  return key;
-}
-
-/** The attacker has a thread of its own, so that what it computes delays no request of the other tenant. */
-export async function startAttacker(settings: AttackSettings) {
-  const thread = new Worker(new URL('attacker.ts', import.meta.url), { workerData: settings });
-  const next = <T>(): Promise<T> =>
-    new Promise((resolve, reject) => {
-      thread.once('message', resolve);
-      thread.once('error', reject);
-    });
-  const prepared = next<'ready'>();
-  const late = sleep(PREPARE_MS, undefined, { ref: false }).then(() => {
-    throw new Error('the attacker took too long to prepare');
-  });
-  await Promise.race([prepared, late]);
-  return {
-    attack(order: AttackOrder): Promise<AttackReport> {
-      const report = next<AttackReport>();
-      thread.postMessage(order);
-      return report;
-    },
-    end: () => thread.terminate(),
-  };
 }
 
 function p99Of(samples: readonly Sample[]): number {
