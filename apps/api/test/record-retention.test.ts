@@ -34,12 +34,18 @@ async function usedTenant(): Promise<Tenant & { sessions: string[]; gatewayId: s
 
 async function counts(tenantId: string) {
   const { db } = server.services;
+  const links = await db
+    .selectFrom('gateway_session_grants')
+    .select('digest')
+    .where('tenant_id', '=', tenantId)
+    .execute();
   const of = async (table: 'gateway_sessions' | 'operator_tasks' | 'recommendations') => {
     const rows = await db.selectFrom(table).select('id').where('tenant_id', '=', tenantId).execute();
     return rows.length;
   };
   return {
     sessions: await of('gateway_sessions'),
+    grants: links.length,
     tasks: await of('operator_tasks'),
     recommendations: await of('recommendations'),
   };
@@ -60,7 +66,7 @@ test('what has ended is removed once its tenant keeps it no longer; what is open
   expect(await counts(keeping.tenantId)).toEqual(before);
 
   const left = await counts(forgetting.tenantId);
-  expect(left.sessions).toBe(0);
+  expect([before.grants > 0, left.sessions, left.grants]).toEqual([true, 0, 0]);
   expect((await forgetting.recommendations('applied')).length).toBe(0);
   // It keeps the same recommendation from being made again.
   expect((await forgetting.recommendations('dismissed')).length).toBe(1);

@@ -16,6 +16,7 @@ export async function deleteEndedSessions(db: Database, { tenantId, before, limi
     .orderBy('expires_at')
     .limit(limit)
     .execute();
+  await deleteSessionGrantRows(db, rows, { tenantId });
   await deleteSessionRows(db, rows, { tenantId });
   return rows.length;
 }
@@ -84,6 +85,10 @@ type InTenant = { tenantId: string };
 function idsOf(rows: readonly Doomed[]): string[] {
   return rows.map(({ id }) => id);
 }
+
+const deleteSessionGrantRows = rowStatement((db, rows: readonly Doomed[], { tenantId }: InTenant) =>
+  db.deleteFrom('gateway_session_grants').where('tenant_id', '=', tenantId).where('session_id', 'in', idsOf(rows)),
+);
 
 const deleteSessionRows = rowStatement((db, rows: readonly Doomed[], { tenantId }: InTenant) =>
   db.deleteFrom('gateway_sessions').where('tenant_id', '=', tenantId).where('id', 'in', idsOf(rows)),
