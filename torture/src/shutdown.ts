@@ -91,7 +91,7 @@ function roundOf(load: Load, signalled: number, log: string): Omit<Round, 'exitM
   const requests = load.sent.filter(({ name }) => name !== 'readiness');
   const refusedAt = Math.min(...load.sent.filter(({ code }) => code === 'ECONNREFUSED').map(({ at }) => at));
   const unanswered = requests.filter(({ status, code }) => status === null && code !== 'ECONNREFUSED');
-  const taken = new Set([...log.matchAll(/"requestId":"([^"]+)"/g)].map(([, id]) => id));
+  const taken = new Set([...log.matchAll(/"callerRequestId":"([^"]+)"/g)].map(([, id]) => id));
   // Its connection had carried others, or the service had read it: no closed door.
   const isDropped = ({ reused, requestId, code }: Sent) => reused || code !== 'ECONNRESET' || taken.has(requestId);
   const dropped = unanswered.filter(isDropped);

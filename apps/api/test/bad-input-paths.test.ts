@@ -77,7 +77,7 @@ function methodsOf(path: string): string[] {
 
 test('HEAD answers what GET does, without the body', async () => {
   for (const { operation } of OPERATIONS) {
-    if (operation.method !== 'GET') continue;
+    if (operation.method !== 'GET' || operation.query?.safeParse({}).success === false) continue;
     const path = pathWith(operation, records);
     const [head, get] = [await send('HEAD', path), await send('GET', path)];
     expect([head.status, head.text], operation.operationId).toEqual([200, '']);

@@ -3,7 +3,10 @@ import { accountWithKey } from './support/people.ts';
 import { makeRecords, OPERATIONS, pathWith, TENANT, unchanged } from './support/records.ts';
 import { type Body, type Credential, startTestServer, type TestServer } from './support/server.ts';
 
-const LISTS = OPERATIONS.filter(({ operation }) => operation.query && 'cursor' in operation.query.shape);
+/** One that cannot be asked without a further parameter is tried in its own suite. */
+const LISTS = OPERATIONS.filter(
+  ({ operation: { query } }) => query && 'cursor' in query.shape && query.safeParse({}).success,
+);
 const SEARCHES = OPERATIONS.filter(({ operation }) => operation.operationId.startsWith('search_'));
 
 let server: TestServer;

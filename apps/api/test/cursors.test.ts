@@ -11,7 +11,8 @@ const CASES = scaled({ usual: 3_000, full: 10_000 });
 const AT_ONCE = 20;
 
 const lists = OPERATIONS.map(({ operation }) => operation).filter(
-  ({ query, body }) => hasCursor(query) || hasCursor(body),
+  // One that cannot be asked without a further parameter is tried in its own suite.
+  ({ query, body }) => (hasCursor(query) && query?.safeParse({}).success === true) || hasCursor(body),
 );
 
 function hasCursor(schema: unknown): boolean {
@@ -44,7 +45,9 @@ async function makeSecondRecords(): Promise<void> {
   await post('/v1/providers', { name: 'second', kind: 'llm', tenantId: TENANT });
   await post(`/v1/providers/${records['provider_id']}/inventory`, { kind: 'model', name: 'second' });
   await post('/v1/gateways', { name: 'second', tenantId: TENANT });
-  await server.ok('POST', `/v1/gateways/${records['gateway_id']}/sessions`, { as: worker });
+  // It grants two items.
+  const session = await server.ok('POST', `/v1/gateways/${records['gateway_id']}/sessions`, { as: worker });
+  records['session_id'] = session.id;
   await post('/v1/manifests', { name: 'second', kind: 'agent', spec: {}, tenantId: TENANT });
   await post('/v1/tenants', { id: 'second' });
   await post(`/v1/tenants/${TENANT}/memberships`, { email: 'second@example.com', role: 'viewer' });
@@ -84,7 +87,7 @@ async function firstPage(operation: Operation, as: Credential): Promise<Answered
 }
 
 test('every list gives a cursor that goes on where its page ended', async () => {
-  expect(lists.map(({ operationId }) => operationId)).toHaveLength(19);
+  expect(lists.map(({ operationId }) => operationId)).toHaveLength(20);
   for (const operation of lists) {
     const { workers } = genuine.get(operation) ?? {};
     // A tenant's caller has one tenant.

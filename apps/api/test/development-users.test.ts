@@ -1,3 +1,4 @@
+import { onPostgres } from '@quartermaster/db/testing/test-database.ts';
 import { expect, onTestFinished, test } from 'vitest';
 import { runRemoveDevelopmentUsers } from '../src/commands/run-remove-development-users.ts';
 import { readConfig } from '../src/config.ts';
@@ -64,7 +65,7 @@ test('regression: a service with a real issuer refuses a database with developme
 test('regression: the command removes them, and ends the keys and sessions that they made', async () => {
   const { server, person, account, first, second, third, untouched, ended, kept } = await developed();
   await server.end();
-  const environment = { DATABASE_URL: server.databaseUrl, ...REAL };
+  const environment = { DATABASE_URL: server.databaseUrl, ...(onPostgres() && { QM_SECRET_KEY: SECRET_KEY }), ...REAL };
   const { code, stdout, stderr } = await runInProcess(runRemoveDevelopmentUsers, [], environment);
   expect([code, stderr]).toEqual([0, '']);
   expect(stdout).toMatch(/^removed admin@example\.com, a platform administrator \([\w-]+\)$/m);

@@ -20,6 +20,7 @@ import { changeGateway, deleteGateway } from '../src/gateways/service.ts';
 import type { Services } from '../src/services.ts';
 import { jwks } from '../src/signing-keys/service.ts';
 import type { CallerContext } from '../src/trpc.ts';
+import { TenantLimits } from '../src/tenants/limits.ts';
 import { databaseOfTest } from './support/environment.ts';
 
 const NOW = new Date('2026-03-01T12:00:00.750Z');
@@ -216,10 +217,11 @@ async function setUp(now: () => Date = () => NOW): Promise<Services> {
   const made = { accountId: 'bot', createdBy: null, createdByKey: null, rotationCount: 0 };
   await insertApiKey(db, ACME, { ...key, ...made }, NOW);
   const publicUrl = 'https://quartermaster.example.com';
-  const used: Pick<Services, 'db' | 'now' | 'secrets' | 'publicUrl' | 'maxOpenSessions'> = {
+  const used: Pick<Services, 'db' | 'now' | 'secrets' | 'publicUrl' | 'maxOpenSessions' | 'tenantLimits'> = {
     db,
     now,
     maxOpenSessions: 1000,
+    tenantLimits: new TenantLimits(now),
     publicUrl,
     secrets: secretBox(randomBytes(32)),
   };

@@ -58,7 +58,8 @@ test('from empty the migrations make every table', async () => {
     ...['inventory_items', 'manifest_declarations', 'manifests', 'memberships', 'operator_tasks', 'provider_uses'],
     ...['providers', 'rate_limit_windows'],
     ...['recommendation_observations', 'recommendations', 'runtime_observations', 'service_account_metadata'],
-    ...['service_accounts', 'spans', 'sub_tenants', 'tenants', 'traces', 'users'],
+    ...['service_accounts', 'spans', 'stored_bytes', 'stored_bytes_changes', 'sub_tenants', 'tenant_limits', 'tenants'],
+    ...['traces', 'users'],
   ]);
 });
 

@@ -56,6 +56,14 @@ const STEPS: Step[] = [
     expected: ['tenant', ['displayName']],
   },
   {
+    operationId: 'update_tenant_limits',
+    method: 'PUT',
+    path: () => '/v1/tenants/writes/limits',
+    body: { gateways: 100 },
+    as: 'admin',
+    expected: ['tenant', ['limits.gateways']],
+  },
+  {
     operationId: 'create_service_account',
     method: 'POST',
     path: () => '/v1/service-accounts',

@@ -2,6 +2,7 @@ import { DEFAULT_TENANT_LIMITS } from '@quartermaster/contracts/tenant-usage.ts'
 import * as contract from '@quartermaster/contracts/tenant-usage.ts';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { accountWithKey, unique } from '../support/people.ts';
+import { OPERATIONS } from '../support/records.ts';
 import type { Body } from '../support/server.ts';
 import { auditOf, checkCoverageAfterAll, type Endpoints, expectInvalid, expectProblem, serverFor } from './harness.ts';
 
@@ -97,6 +98,23 @@ test.each(Object.entries(CREATIONS))(
     expect((await send(unique('d'))).status).toBe(200);
   },
 );
+
+test('every operation that declares the limit is refused by a test here', () => {
+  const declaring = OPERATIONS.map(({ operation }) => operation).filter(({ errors }) =>
+    errors.includes('tenant_limit_reached'),
+  );
+  expect(declaring.map(({ operationId }) => operationId).toSorted()).toEqual([
+    'create_gateway',
+    'create_gateway_session',
+    'create_inventory_item',
+    'create_manifest',
+    'create_provider',
+    'create_service_account',
+    'create_service_account_key',
+    'ingest_traces',
+    'rotate_service_account_key',
+  ]);
+});
 
 describe('the other limits', () => {
   test('API keys: expired and revoked ones do not count, and a rotation without overlap needs no room', async () => {

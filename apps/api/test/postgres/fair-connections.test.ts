@@ -11,7 +11,7 @@ let server: TestServer;
 let noisy: Credential;
 let quiet: Credential;
 beforeAll(async () => {
-  server = await startTestServer();
+  server = await startTestServer({ QM_MAX_CONNECTIONS_PER_ADDRESS: '1000' });
   noisy = await accountWithKey(server, { tenantId: 'noisy' });
   quiet = await accountWithKey(server, { tenantId: 'quiet' });
 });

@@ -36,6 +36,7 @@ const UNCONDITIONAL = [
   'register_user',
   'revoke_derived_access',
   'sync_provider_inventory',
+  'update_tenant_limits',
 ];
 
 function send(
@@ -48,7 +49,7 @@ function send(
   return server.call(operation.method, target, { as, headers, ...(body !== undefined && { body }) });
 }
 
-test('every write takes If-Match, but those that make records, and a sync', () => {
+test('every write takes If-Match, but those that make records, a sync, and limits, which have no record of their own', () => {
   const writes = operations.filter(({ operation }) => operation.idempotency !== 'none');
   const others = writes.filter(({ operation }) => operation.ifMatch === undefined);
   expect(others.map(({ id }) => id).toSorted()).toEqual(UNCONDITIONAL);
