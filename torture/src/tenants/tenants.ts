@@ -12,7 +12,7 @@ import { makeAccount, NormalTenant, type Sample } from './normal-tenant.ts';
 const SETTINGS = {
   long: { aloneMs: 20_000, attackMs: 120_000, noiseMs: 15 },
   // Beside other suites on the same cores: only a stall of the service stands out there.
-  short: { aloneMs: 1500, attackMs: 5000, noiseMs: 500 },
+  short: { aloneMs: 1500, attackMs: 5000, noiseMs: 2500 },
 };
 
 /** Beside an attack the p99 of another tenant stays within so many times that without; below `noiseMs` it is noise. */
