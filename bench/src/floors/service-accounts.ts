@@ -59,5 +59,6 @@ function toServiceAccount(row: Row) {
     soonestKeyExpiryAt: null,
     createdAt: row.created_at,
     updatedAt: row.updated_at,
+    alsoCreated: [],
   };
 }

@@ -2,7 +2,7 @@ import { type Kysely, sql } from 'kysely';
 import { DatabaseUnfitError } from '../errors.ts';
 
 /** How often both connections are asked. A busy pooler may hand out the same server connection by chance. */
-const ROUNDS = 5;
+const ROUNDS = 20;
 
 /**
  * Refuses a connection pooler that hands out a server connection for one transaction only (PgBouncer: `pool_mode =
