@@ -95,7 +95,7 @@ export default defineConfig({
     sequence: SEQUENCE,
     // Node runs the files as they are, as it does in production: a tenth faster than through vite.
     experimental: { viteModuleRunner: false },
-    maxWorkers: 2,
+    maxWorkers: 3,
     projects: [
       { extends: true, test: { name: 'isolated', include: WITH_MODULES_OF_ITS_OWN, isolate: true, globalSetup } },
       {

@@ -4,7 +4,7 @@ import { Connection } from '../connection.ts';
 import { percentile } from '../load.ts';
 import { type Finding, finding, type Options, type Part } from '../part.ts';
 import { ADMIN, killService, type Service, startService } from '../service.ts';
-import { onEachStore } from '../stores.ts';
+import { onEachStore, openPostgresStore, openSqliteStore } from '../stores.ts';
 import type { AttackReport } from './attacker.ts';
 import { startAttacker } from './attacker-thread.ts';
 import { makeAccount, NormalTenant, type Sample } from './normal-tenant.ts';
@@ -26,6 +26,7 @@ export const tenants: Part = {
   name: 'tenants',
   async run({ short, progress }: Options): Promise<Finding[]> {
     const setting = short ? SETTINGS.short : SETTINGS.long;
+    const stores = short ? [openSqliteStore] : [openSqliteStore, openPostgresStore];
     return (
       await onEachStore(async (store) => {
         const service = await startService({
@@ -41,7 +42,7 @@ export const tenants: Part = {
         } finally {
           await killService(service);
         }
-      })
+      }, stores)
     ).flat();
   },
 };
