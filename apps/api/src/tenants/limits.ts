@@ -27,8 +27,9 @@ type Known = {
 };
 
 /**
- * The limits of tenants. A count is remembered for some seconds and then taken anew, so that a write seldom counts. In one
- * process a limit is never passed; several processes together may pass it by what they add within that time.
+ * The limits of tenants. A count is remembered for some seconds and then taken anew, so that a write seldom counts. What other
+ * processes add within that time is not seen, and neither is what concurrent transactions on PostgreSQL have not committed: a
+ * limit may be passed by that much.
  */
 export class TenantLimits {
   readonly #known = new Map<string, Known>();
