@@ -289,7 +289,8 @@ test('regression: an invitation expires after 14 days, is removed then, and can 
   expectProblem(await accept({ tenantId }, { token }), 409, 'invitation_expired');
   expect((await invite()).status).toBe(200);
   await expire();
-  expect(await removeExpiredInvitations(server.services)).toBe(1);
+  // Invitations of other tests may have expired as well.
+  expect(await removeExpiredInvitations(server.services)).toBeGreaterThan(0);
   expect((await server.ok('GET', `${membersOf(tenantId)}?status=pending`, { as })).items).toEqual([]);
   const [event] = await auditOf(server, { operation: 'remove_expired_invitation', target_id: id });
   expect(event).toMatchObject({ tenantId, actor: { type: 'system' } });
