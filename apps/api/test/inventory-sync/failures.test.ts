@@ -13,7 +13,7 @@ const resolver = async () => {
   return [{ address, family: address.includes(':') ? 6 : 4 }];
 };
 
-const LIMITS = { pauseMs: 1, totalMs: 5000, allAttemptsMs: 12_000 };
+const LIMITS = { pauseMs: 1, totalMs: 20_000, allAttemptsMs: 40_000 };
 const IMPATIENT = { pauseMs: 1, totalMs: 200, allAttemptsMs: 1000 };
 
 let patient: TestServer;
