@@ -1,3 +1,4 @@
+import { setImmediate as breathe } from 'node:timers/promises';
 import {
   type AccessKind,
   AccessKindSchema,
@@ -80,6 +81,7 @@ export function revokeDerivedAccess(ctx: CallerContext, body: RevokeDerivedAcces
     let done = 0;
     for (const access of found) {
       if (done === REVOKED_AT_ONCE) break;
+      if ((done + skipped) % OF_TURN === OF_TURN - 1) await breathe();
       const isRevoked = await revokeOne(writing, access);
       if (isRevoked) {
         revoked[access.kind] += 1;
@@ -90,8 +92,11 @@ export function revokeDerivedAccess(ctx: CallerContext, body: RevokeDerivedAcces
   });
 }
 
+/** Records that are revoked before the event loop gets a turn. */
+const OF_TURN = 20;
+
 /** Records that one call looks at: of those that it may not revoke, so many may come before the others. */
-const LOOKED_AT = 5000;
+const LOOKED_AT = 2000;
 
 function sourceOf(name: string): AccessSource {
   return name.startsWith('api_key:') ? { keyId: name.slice('api_key:'.length) } : { principal: name };

@@ -1,6 +1,8 @@
+import { setImmediate as breathe } from 'node:timers/promises';
 import type { AccessKind, DerivedAccess } from '@quartermaster/contracts/derived-access.ts';
 import { type Expression, type RawBuilder, type SqlBool, sql } from 'kysely';
 import type { Database } from '../database.ts';
+import { isPostgres } from '../dialects/postgres.ts';
 import { type Page, type PageRequest, placeOf, within } from '../queries.ts';
 import type { TenantScope } from '../tenancy.ts';
 
@@ -23,8 +25,12 @@ export type AccessFilter = {
 const ROTATIONS_FOLLOWED = 50;
 const SUCCESSORS_FOLLOWED = 1000;
 
-/** The keys that derive from a source, as a recursive query, and the successors that it begins with. */
-type Derivation = { source: AccessSource; successors: readonly string[]; scope: TenantScope };
+/** Keys that are followed in all, and ids in one statement: SQLite takes 32,766 parameters. */
+const KEYS_FOLLOWED = 50_000;
+const IDS_OF_STATEMENT = 500;
+
+/** The ids of the keys that derive from a source: without and with what derives through a rotation by somebody else. */
+type Derivation = { source: AccessSource; made: readonly string[]; followed: readonly string[] };
 
 type Row = {
   id: string;
@@ -51,8 +57,7 @@ export async function listDerivedAccess(
   now: Date,
 ): Promise<Page<DerivedAccess>> {
   const scope = scopes.api_key;
-  const successors = await successorsOf(db, scope, source);
-  const derivation = { source, successors, scope };
+  const derivation = await derivationOf(db, scope, source);
   const [position = '', id = ''] = page.after ?? [];
   const [startKind = '', time = ''] = position.split(' ');
   const from = page.after === null ? 0 : filter.kinds.findIndex((kind) => kind === startKind);
@@ -61,12 +66,13 @@ export async function listDerivedAccess(
     const after = kind === startKind ? sql<SqlBool>`(created_at, sort_id) < (${time}, ${id})` : sql<SqlBool>`1 = 1`;
     const wanted = page.limit + 1 - items.length;
     const query = sql<Row & { sort_id: string }>`
-      with recursive ${derivedKeys('made', { ...derivation, successors: [] })},
-        ${derivedKeys('followed', derivation)}
+      with made(id) as (${idsIn(db, derivation.made)}), followed(id) as (${idsIn(db, derivation.followed)})
       select * from (${RECORDS[kind](derivation, scopes[kind], { now, filter })}) as found
       where ${after} ${filter.withoutSuccessors ? sql`and is_successor = 0` : sql``}
       order by created_at desc, sort_id desc limit ${wanted}`;
     const { rows } = await query.execute(db);
+    // An embedded database answers without giving the event loop a turn.
+    await breathe();
     for (const row of rows) items.push(toDerivedAccess(kind, row));
     if (items.length > page.limit) {
       const shown = rows.at(-2);
@@ -81,39 +87,87 @@ export async function listDerivedAccess(
 /** Later than every time. */
 const LATEST = '9999';
 
-/** Keys that replaced derived keys and were made by somebody else. */
-async function successorsOf(db: Database, scope: TenantScope, source: AccessSource): Promise<string[]> {
-  const successors: string[] = [];
-  for (let rotation = 0; rotation < ROTATIONS_FOLLOWED && successors.length < SUCCESSORS_FOLLOWED; rotation += 1) {
-    const { rows } = await sql<{ id: string }>`
-      with recursive ${derivedKeys('followed', { source, successors, scope })}
-      select replaced_by as id from credentials
-      where id in (select id from followed) and replaced_by is not null
-        and replaced_by not in (select id from followed)
-      order by id limit ${SUCCESSORS_FOLLOWED}`.execute(db);
-    if (rows.length === 0) break;
-    successors.push(...rows.map((row) => row.id));
+/** Follows the keys of a source level by level: each statement is short, and other requests have their turns in between. */
+async function derivationOf(db: Database, scope: TenantScope, source: AccessSource): Promise<Derivation> {
+  const roots = await rootsOf(db, scope, source);
+  const keys = new Set(roots);
+  await follow(db, scope, { keys, from: roots });
+  const made = [...keys];
+  let looked: readonly string[] = made;
+  for (let rotation = 0, successors = 0; rotation < ROTATIONS_FOLLOWED; rotation += 1) {
+    const found = (await successorsOf(db, scope, looked)).filter((id) => !keys.has(id));
+    const next = found.slice(0, SUCCESSORS_FOLLOWED - successors);
+    if (next.length === 0) break;
+    successors += next.length;
+    const before = keys.size;
+    for (const id of next) keys.add(id);
+    await follow(db, scope, { keys, from: next });
+    looked = [...keys].slice(before);
   }
-  return successors;
+  return { source, made, followed: [...keys] };
 }
 
-/** The ids of the source's key, of the keys that it made, and of those that these made in turn. */
-function derivedKeys(name: string, { source, successors, scope }: Derivation): RawBuilder<unknown> {
-  const own =
+/** The source's own key, or the keys that a principal made. */
+async function rootsOf(db: Database, scope: TenantScope, source: AccessSource): Promise<string[]> {
+  const keys = db.selectFrom('credentials').select('id').where('kind', '=', 'api_key');
+  const query =
     'keyId' in source
-      ? sql`select id from credentials where id = ${source.keyId} and kind = 'api_key'`
-      : sql`select id from credentials
-          where created_by = ${source.principal} and kind = 'api_key' and ${within(scope)}`;
-  const followed =
-    successors.length === 0
-      ? sql``
-      : sql`union select id from credentials where id in (${sql.join([...successors])}) and ${within(scope)}`;
-  return sql`${sql.raw(name)}(id) as (
-    select id from (${own} ${followed}) as roots
-    union
-    select made_key.id from ${sql.raw(name)} as maker
-    inner join credentials as made_key on made_key.created_by_key = maker.id
-    where made_key.kind = 'api_key' and ${within(scope, 'made_key')})`;
+      ? keys.where('id', '=', source.keyId)
+      : keys.where('created_by', '=', source.principal).where(within(scope));
+  return (await query.limit(KEYS_FOLLOWED).execute()).map(({ id }) => id);
+}
+
+/** Adds the keys that some keys made, and those that these made in turn. */
+async function follow(
+  db: Database,
+  scope: TenantScope,
+  { keys, from }: { keys: Set<string>; from: readonly string[] },
+): Promise<void> {
+  for (let makers = from; makers.length > 0 && keys.size < KEYS_FOLLOWED; ) {
+    const made: string[] = [];
+    for (const some of chunksOf(makers)) {
+      const rows = await db
+        .selectFrom('credentials')
+        .select('id')
+        .where('created_by_key', 'in', some)
+        .where('kind', '=', 'api_key')
+        .where(within(scope))
+        .execute();
+      made.push(...rows.map(({ id }) => id));
+      await breathe();
+    }
+    makers = made.filter((id) => !keys.has(id));
+    for (const id of makers) keys.add(id);
+  }
+}
+
+/** The keys that replaced some keys, as far as they are in scope. */
+async function successorsOf(db: Database, scope: TenantScope, ids: readonly string[]): Promise<string[]> {
+  const successors: string[] = [];
+  for (const some of chunksOf(ids)) {
+    const rows = await db
+      .selectFrom('credentials as old')
+      .innerJoin('credentials as next', 'next.id', 'old.replaced_by')
+      .select('next.id')
+      .where('old.id', 'in', some)
+      .where(within(scope, 'next'))
+      .execute();
+    successors.push(...rows.map(({ id }) => id));
+    await breathe();
+  }
+  return successors.toSorted();
+}
+
+function* chunksOf(ids: readonly string[]): Generator<string[]> {
+  for (let start = 0; start < ids.length; start += IDS_OF_STATEMENT) yield ids.slice(start, start + IDS_OF_STATEMENT);
+}
+
+/** Ids as rows, in one parameter. */
+function idsIn(db: Database, ids: readonly string[]): RawBuilder<unknown> {
+  const json = JSON.stringify(ids);
+  return isPostgres(db)
+    ? sql`select value as id from jsonb_array_elements_text(${json}::jsonb)`
+    : sql`select value as id from json_each(${json})`;
 }
 
 type Options = { now: Date; filter: AccessFilter };
@@ -124,10 +178,11 @@ const RECORDS: Record<AccessKind, (derivation: Derivation, scope: TenantScope, o
       'service_account:' || record.tenant_id || '/' || record.owner_id as holder, null as gateway_id,
       record.created_by as granted_by, record.created_by_key as granted_by_key, record.expires_at, record.created_at,
       case when record.id in (select id from made) then 0 else 1 end as is_successor
-    from credentials as record
+    from followed
+    inner join credentials as record on record.id = followed.id
     inner join service_accounts as account
       on account.tenant_id = record.tenant_id and account.id = record.owner_id
-    where record.id in (select id from followed) and record.id <> ${'keyId' in source ? source.keyId : ''}
+    where record.id <> ${'keyId' in source ? source.keyId : ''}
       and record.revoked_at is null and (record.expires_at is null or record.expires_at > ${now.toISOString()})
       and account.status <> 'deleted' and ${within(scope, 'record')}
       ${filter.withoutAdministrators ? sql`and account.platform_administrator = 0` : sql``}`,

@@ -1,0 +1,82 @@
+import { expect, test } from 'vitest';
+import type { Database } from '../src/database.ts';
+import { listDerivedAccess } from '../src/repositories/derived-access.ts';
+import { NOW, temporaryDatabase } from './temporary-database.ts';
+
+const ACME = { tenantId: 'acme', subTenantId: null };
+const SCOPES = { api_key: [ACME], gateway_session: [ACME], invitation: [ACME], membership: [ACME] };
+const KINDS = ['api_key', 'gateway_session', 'invitation', 'membership'] as const;
+
+/** A key with so many keys that it made, each of which made the next one in a chain of ten. */
+async function makeKeys(db: Database, root: string, count: number): Promise<void> {
+  const idOf = (index: number) => `${root}-${String(index).padStart(6, '0')}`;
+  const rows = Array.from({ length: count }, (_, index) => ({
+    tenant_id: 'acme',
+    sub_tenant_id: '',
+    id: idOf(index),
+    kind: 'api_key' as const,
+    name: null,
+    owner_type: 'service_account' as const,
+    owner_id: 'bot',
+    prefix: idOf(index),
+    scopes: '["*"]',
+    digest: idOf(index),
+    secret: null,
+    public_key: null,
+    expires_at: null,
+    last_used_at: null,
+    created_by: null,
+    created_by_key: index === 0 ? null : idOf(index % 10 === 0 ? 0 : index - 1),
+    revoked_at: null,
+    rotation_count: 0,
+    replaced_by: null,
+    search_text: '',
+    created_at: NOW.toISOString(),
+    updated_at: NOW.toISOString(),
+  }));
+  for (let start = 0; start < rows.length; start += 200) {
+    await db
+      .insertInto('credentials')
+      .values(rows.slice(start, start + 200))
+      .execute();
+  }
+}
+
+test('regression: what a key gave rise to takes time in proportion to the keys, not to their square', async () => {
+  const db = await temporaryDatabase(ACME);
+  await db
+    .insertInto('service_accounts')
+    .values({
+      tenant_id: 'acme',
+      sub_tenant_id: '',
+      id: 'bot',
+      name: 'bot',
+      display_name: null,
+      description: null,
+      status: 'active',
+      platform_administrator: 0,
+      metadata: '{}',
+      last_used_at: null,
+      search_text: 'bot',
+      created_at: NOW.toISOString(),
+      updated_at: NOW.toISOString(),
+    })
+    .execute();
+  const timeOf = async (root: string, count: number) => {
+    await makeKeys(db, root, count);
+    const times: number[] = [];
+    for (let round = 0; round < 3; round += 1) {
+      const started = performance.now();
+      const filter = { kinds: KINDS, withoutAdministrators: false, withoutSuccessors: false };
+      const source = { keyId: `${root}-000000` };
+      const page = await listDerivedAccess(db, SCOPES, { source, filter }, { limit: 25, after: null }, NOW);
+      times.push(performance.now() - started);
+      expect(page.items).toHaveLength(25);
+    }
+    return Math.min(...times);
+  };
+  const few = await timeOf('few', 500);
+  const many = await timeOf('many', 4000);
+  // Eight times as many keys, and all of them stand in the tenant.
+  expect(many / few).toBeLessThan(24);
+});
