@@ -3,17 +3,19 @@ import { createGunzip } from 'node:zlib';
 import type { Operation } from '@quartermaster/contracts/operation.ts';
 import { runForTenant } from '@quartermaster/db/tenant-context.ts';
 import { authorise } from '../access/authorise.ts';
-import { type Principal, tenantOfCaller } from '../access/principal.ts';
-import { inFairTurn } from '../rate-limits/fair-turns.ts';
+import { type Principal, principalName, tenantOfCaller } from '../access/principal.ts';
 import { ApiError } from '../errors.ts';
 import { type Answer, answerOf } from '../http/problems.ts';
 import { shownRequestIdOf } from '../http/request-id.ts';
 import { sendText } from '../http/send.ts';
+import { inFairTurn } from '../rate-limits/fair-turns.ts';
 import type { Identify } from '../rate-limits/identify.ts';
+import { callerOf } from '../rate-limits/limits.ts';
 import type { Services } from '../services.ts';
 import { ingestSpans } from '../traces/ingest.ts';
 import type { BodyEncoding } from '../traces/prepare-body.ts';
 import { prepareBody } from '../traces/prepare-large.ts';
+import { ByteBudget, type HeldBytes } from './byte-budget.ts';
 import { jsonResponse } from './json.ts';
 import { encodeProtobufResponse, encodeProtobufStatus } from './protobuf.ts';
 import { OtlpDecodeError, type PartialSuccess } from './span.ts';
@@ -64,15 +66,18 @@ const READ_TIMEOUT_MS = 30_000;
  * the encoding of the request, and errors are google.rpc.Status. What a sender may retry is 429 and 503 alone.
  */
 export function otlpReceiver({ services, identify, maxBytes, readTimeoutMs = READ_TIMEOUT_MS }: Receiver) {
+  const budget = new ByteBudget(maxBytes);
   return async (req: IncomingMessage, res: ServerResponse, receipt: Receipt): Promise<void> => {
     const encoding = encodingOf(req);
     let caller: Principal | null = null;
+    let held: HeldBytes | null = null;
     try {
       const { operation, requestId } = receipt;
       caller = await identify(req, res, { operation, requestId });
       const { principal } = authorise(operation, caller, {});
       if (!encoding) throw new ApiError('media_type_unsupported', 'Send application/x-protobuf or application/json.');
-      const body = await readBody(req, maxBytes, readTimeoutMs);
+      held = budget.open(callerOf(principal).tenantId || principalName(principal));
+      const body = await readBody(req, { maxBytes, timeoutMs: readTimeoutMs, held });
       const ingest = () => ingestSpans({ services, principal }, (options) => prepareBody(body, encoding.name, options));
       const refused = await inFairTurn({ services, principal, address: '' }, operation, () =>
         runForTenant(tenantOfCaller(principal), ingest),
@@ -87,6 +92,8 @@ export function otlpReceiver({ services, identify, maxBytes, readTimeoutMs = REA
       const spoken = encoding ?? JSON_ENCODING;
       const body = spoken.status({ code: RPC_CODES[answer.status] ?? 2, message });
       send(req, res, spoken, { status: answer.status, body });
+    } finally {
+      held?.release();
     }
   };
 }
@@ -98,7 +105,10 @@ function encodingOf(req: IncomingMessage): Encoding | null {
 }
 
 /** Reads the body, unpacked. The limit holds for what comes in and for what it unpacks to. */
-async function readBody(req: IncomingMessage, maxBytes: number, timeoutMs: number): Promise<Buffer> {
+async function readBody(
+  req: IncomingMessage,
+  { maxBytes, timeoutMs, held }: { maxBytes: number; timeoutMs: number; held: HeldBytes },
+): Promise<Buffer> {
   const coding = (req.headers['content-encoding'] ?? 'identity').trim().toLowerCase();
   if (coding !== 'identity' && coding !== 'gzip') {
     throw new ApiError('media_type_unsupported', 'Send the body with gzip or without Content-Encoding.', {
@@ -108,20 +118,20 @@ async function readBody(req: IncomingMessage, maxBytes: number, timeoutMs: numbe
   if (Number(req.headers['content-length'] ?? 0) > maxBytes) throw tooLarge(maxBytes);
   const timer = setTimeout(() => req.destroy(new Error('the body did not arrive in time')), timeoutMs);
   try {
-    const packed = await collect(req, maxBytes).catch((error: unknown) => {
+    const packed = await collect(req, maxBytes, held).catch((error: unknown) => {
       throw error instanceof ApiError ? error : cutOff();
     });
-    return coding === 'gzip' ? await unpacked(packed, maxBytes) : packed;
+    return coding === 'gzip' ? await unpacked(packed, maxBytes, held) : packed;
   } finally {
     clearTimeout(timer);
   }
 }
 
-async function unpacked(packed: Buffer, maxBytes: number): Promise<Buffer> {
+async function unpacked(packed: Buffer, maxBytes: number, held: HeldBytes): Promise<Buffer> {
   const gunzip = createGunzip();
   gunzip.end(packed);
   try {
-    return await collect(gunzip, maxBytes);
+    return await collect(gunzip, maxBytes, held);
   } catch (error) {
     if (error instanceof ApiError) throw error;
     throw new OtlpDecodeError('The body is not gzip.');
@@ -131,16 +141,20 @@ async function unpacked(packed: Buffer, maxBytes: number): Promise<Buffer> {
 }
 
 /** The whole of a stream, up to a limit. Leaves the stream open: the answer still has to go out on its socket. */
-function collect(stream: NodeJS.ReadableStream, maxBytes: number): Promise<Buffer> {
+function collect(stream: NodeJS.ReadableStream, maxBytes: number, held: HeldBytes): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
     let size = 0;
     stream.on('data', (chunk: Buffer) => {
       size += chunk.length;
-      if (size > maxBytes) {
+      try {
+        if (size > maxBytes) throw tooLarge(maxBytes);
+        held.add(chunk.length);
+        chunks.push(chunk);
+      } catch (error) {
         stream.pause();
-        reject(tooLarge(maxBytes));
-      } else chunks.push(chunk);
+        reject(error);
+      }
     });
     stream.on('end', () => resolve(Buffer.concat(chunks, size)));
     stream.on('error', reject);
