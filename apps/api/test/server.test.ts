@@ -226,6 +226,8 @@ describe('metrics', () => {
       '127.0.0.1.nip.io',
       'localhost.example',
       '10.0.0.1',
+      'attacker.example@localhost',
+      'localhost/attacker.example',
       '',
     ];
     for (const host of others) expect(await askedAs(host), host).toBe(421);

@@ -29,6 +29,8 @@ export function metricsHandler({ registry }: Metrics, hosts: readonly string[]):
 
 /** The name in the Host header, in lower case and without its port; null where there is none. */
 function hostOf({ headers }: IncomingMessage): string | null {
+  // A URL would read `evil.example@localhost` as localhost.
+  if (!/^[^@/?#\\\s]+$/.test(headers.host ?? '')) return null;
   const url = `http://${headers.host ?? ''}`;
   return URL.canParse(url) ? new URL(url).hostname : null;
 }
