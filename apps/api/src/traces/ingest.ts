@@ -21,7 +21,7 @@ import type { PreparedTraces } from './prepare-body.ts';
 const SPANS_OF_TRANSACTION = 2000;
 
 /** Names in one transaction that the request says for the first time: each may be new, and what is new takes the longest. */
-const NAMES_OF_TRANSACTION = 50;
+const NAMES_OF_TRANSACTION = 100;
 
 /**
  * Stores spans, and folds each into observations in the transaction that stores it. The tenant is the credential's
