@@ -35,7 +35,7 @@ export function createMetrics() {
     }),
     unobserved: new Counter({
       name: 'quartermaster_unobserved_subjects_total',
-      help: 'Sightings of models, tools and agents that were not observed: their tenant has as many observations as it may.',
+      help: 'Sightings of models, tools and agents that were not observed: their tenant has as many observations or providers as it may.',
       registers: [registry],
     }),
     auditSealed: new Counter({

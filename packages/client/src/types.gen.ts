@@ -677,7 +677,7 @@ export type TenantLimitsInput = {
      */
     requestsPerMinute?: number | null;
     /**
-     * Bytes of spans and manifests, as they are stored. At the limit, spans and manifests are refused; removing traces makes room.
+     * Bytes of spans, manifests, answers kept for an `Idempotency-Key` and sets of items that sessions grant, as they are stored. At the limit what would add to them is refused, every write with an `Idempotency-Key` included; removing traces makes room.
      */
     storedBytes?: number | null;
     /**
@@ -689,7 +689,7 @@ export type TenantLimitsInput = {
      */
     apiKeys?: number | null;
     /**
-     * Providers that are not deleted, discovered ones included.
+     * Providers that are not deleted, discovered ones included. Beyond the limit none is discovered; spans are still stored.
      */
     providers?: number | null;
     /**
@@ -2380,7 +2380,7 @@ export type TenantUsage = {
      */
     requestsPerMinute: TenantQuota;
     /**
-     * Bytes of spans and manifests, as they are stored. At the limit, spans and manifests are refused; removing traces makes room.
+     * Bytes of spans, manifests, answers kept for an `Idempotency-Key` and sets of items that sessions grant, as they are stored. At the limit what would add to them is refused, every write with an `Idempotency-Key` included; removing traces makes room.
      */
     storedBytes: TenantQuota;
     /**
@@ -2392,7 +2392,7 @@ export type TenantUsage = {
      */
     apiKeys: TenantQuota;
     /**
-     * Providers that are not deleted, discovered ones included.
+     * Providers that are not deleted, discovered ones included. Beyond the limit none is discovered; spans are still stored.
      */
     providers: TenantQuota;
     /**
@@ -5973,7 +5973,7 @@ export type ApplyProviderRecommendationsErrors = {
      */
     404: Problem;
     /**
-     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key).
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `tenant_limit_reached` (Limit of the tenant reached).
      */
     409: Problem;
     /**

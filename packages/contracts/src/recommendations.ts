@@ -144,7 +144,7 @@ export const applyProviderRecommendations = operation({
   bodyOptional: true,
   ifMatch: providerRecord,
   output: AppliedRecommendationsSchema,
-  errors: ['provider_not_found'],
+  errors: ['tenant_limit_reached', 'provider_not_found'],
 });
 
 const recommendation = { recommendation_id: LookupIdSchema.describe("The recommendation's id.") };

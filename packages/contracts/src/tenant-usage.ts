@@ -27,10 +27,11 @@ const DESCRIPTIONS: Record<TenantResource, string> = {
   requestsPerMinute:
     'Requests with the API keys of the tenant in the current minute. Several processes on one database count together.',
   storedBytes:
-    'Bytes of spans and manifests, as they are stored. At the limit, spans and manifests are refused; removing traces makes room.',
+    'Bytes of spans, manifests, answers kept for an `Idempotency-Key` and sets of items that sessions grant, as they are stored. At the limit what would add to them is refused, every write with an `Idempotency-Key` included; removing traces makes room.',
   serviceAccounts: 'Service accounts that are not deleted.',
   apiKeys: 'API keys that are neither revoked nor expired.',
-  providers: 'Providers that are not deleted, discovered ones included.',
+  providers:
+    'Providers that are not deleted, discovered ones included. Beyond the limit none is discovered; spans are still stored.',
   inventoryItems: 'Inventory items of all providers. A sync that would exceed the limit fails and changes nothing.',
   gateways: 'Gateways that are not deleted.',
   openSessions: 'Gateway sessions that are active.',

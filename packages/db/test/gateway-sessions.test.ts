@@ -279,7 +279,7 @@ async function session(db: Database, place: TenantPlace, gatewayId: string, fiel
     grantsDigest: 'sha256:0',
     metadata: {},
   };
-  return (await insertGatewaySession(db, place, values, later(at))).id;
+  return (await insertGatewaySession(db, place, values, async () => {}, later(at))).id;
 }
 
 async function gateway(db: Database, place: TenantPlace, name = 'edge'): Promise<string> {

@@ -168,7 +168,13 @@ test.each<[string, (db: Database) => Promise<unknown>, string[]]>([
       const opened = { gatewayId: gateway.id, subject: 'user:1', actor: null, openedBy: 'user:1', openedByKey: null };
       const grants = [{ providerId: 'prov_1', providerName: 'openai', items: [MODEL] }];
       const fields = { expiresAt: new Date(NOW.getTime() + 60_000).toISOString(), gatewayUrl: null, metadata: {} };
-      await insertGatewaySession(db, ACME, { ...opened, ...fields, grants, grantsDigest: 'sha256:0' }, NOW);
+      await insertGatewaySession(
+        db,
+        ACME,
+        { ...opened, ...fields, grants, grantsDigest: 'sha256:0' },
+        async () => {},
+        NOW,
+      );
       await revokeSessionsOfItems(db, [ACME], SESSIONS_OF, NOW);
     },
     [

@@ -44,7 +44,8 @@ export async function createGatewaySession(
     const ttlSeconds = ttlOf(gateway, body.ttlSeconds ?? null);
     const providerIds = providersOf(gateway, body.providerIds ?? null);
     if (gateway.status !== 'active') throw new ApiError('gateway_not_active', 'The gateway is disabled.');
-    await ctx.services.tenantLimits.add(trx, gateway.tenantId, 'openSessions');
+    const { tenantLimits } = ctx.services;
+    await tenantLimits.add(trx, gateway.tenantId, 'openSessions');
     await refuseBeyondLimit(ctx, gateway, subject, now);
     const grants = await grantsOf(trx, gateway, providerIds);
     const values = {
@@ -59,7 +60,8 @@ export async function createGatewaySession(
       grantsDigest: digestOfGrants(grants),
       metadata: body.metadata ?? {},
     };
-    const inserted = await insertGatewaySession(trx, gateway, values, now);
+    const beforeStoring = (bytes: number) => tenantLimits.add(trx, gateway.tenantId, 'storedBytes', bytes);
+    const inserted = await insertGatewaySession(trx, gateway, values, beforeStoring, now);
     record({ place: gateway, target: { type: 'gateway_session', id: inserted.id }, changed: Object.keys(body) });
     return inserted;
   });

@@ -43,7 +43,7 @@ type Kept = { output: unknown; standing: Standing | null };
  *
  * @param perform the procedure; it writes through the services that it is given, and may run more than once
  * @throws 409 while the first request is in flight; 422 where the key stands for another request; 403 where the caller has
- *   lost since what they held where it was done
+ *   lost since what they held where it was done; 409 where the tenant has no room for the answer
  */
 export async function performOnce(
   write: KeyedWrite,
@@ -69,20 +69,28 @@ export async function performOnce(
   const keep = async (inside: Services, output: unknown) => {
     const kept: Kept = { output, standing: standingOf(write, output) };
     const sealed = services.secrets.seal(JSON.stringify(kept), identityOf(claim));
+    if (operation.idempotency === 'transaction') await requireRoom(inside, claim, Buffer.byteLength(sealed));
     // The lease was over, and another request took the key: what was done here must not be done twice.
-    if (!(await keepAnswer(inside.db, claim, sealed))) throw inFlight();
+    if (!(await keepAnswer(inside.db, claim, sealed, now))) throw inFlight();
     return output;
   };
   try {
-    const output =
-      operation.idempotency === 'lease'
-        ? await keep(services, await perform(services))
-        : await inOneTransaction(services, async (inside) => keep(inside, await perform(inside)));
-    return { output, replayed: false };
+    if (operation.idempotency !== 'lease') {
+      const output = await inOneTransaction(services, async (inside) => keep(inside, await perform(inside)));
+      return { output, replayed: false };
+    }
+    // The effect cannot be undone once it is there: a tenant at its limit is refused before, whatever the answer takes.
+    await requireRoom(services, claim, 1);
+    return { output: await keep(services, await perform(services)), replayed: false };
   } catch (error) {
     await release(services, claim);
     throw error;
   }
+}
+
+/** @throws 409 where a tenant may not store so many bytes more; users and strangers stand in no tenant */
+async function requireRoom({ db, tenantLimits }: Services, { tenantId }: KeyOwner, bytes: number): Promise<void> {
+  if (tenantId !== '') await tenantLimits.add(db, tenantId, 'storedBytes', bytes);
 }
 
 /** Where nobody knows whether the key was claimed, nobody would release it. */

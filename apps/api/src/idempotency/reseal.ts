@@ -18,7 +18,7 @@ export async function resealAnswers(services: Needs): Promise<{ resealed: number
   await eachAnswer(services, async (answer, resealed) => {
     if (resealed === 'unreadable') counts.unreadable += 1;
     else if (resealed !== null) {
-      await replaceSealedAnswer(services.db, answer, resealed);
+      await replaceSealedAnswer(services.db, answer, resealed, new Date());
       counts.resealed += 1;
     }
   });
@@ -28,7 +28,7 @@ export async function resealAnswers(services: Needs): Promise<{ resealed: number
 /** For whoever says that the key is lost: the keys of answers that nobody can open are free again. */
 export async function dropUnreadableAnswers(services: Needs): Promise<void> {
   await eachAnswer(services, async (answer, resealed) => {
-    if (resealed === 'unreadable') await replaceSealedAnswer(services.db, answer, null);
+    if (resealed === 'unreadable') await replaceSealedAnswer(services.db, answer, null, new Date());
   });
 }
 

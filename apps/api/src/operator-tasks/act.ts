@@ -78,7 +78,8 @@ async function adopt(ctx: CallerContext, { trx, record, now }: Writing, task: Op
   const recommendation = await adoptionOf(trx, task);
   if (recommendation) {
     const appliedBy = principalName(ctx.principal);
-    const applied = await applyOpen(trx, record, { provider, recommendation, appliedBy, now });
+    const { tenantLimits } = ctx.services;
+    const applied = await applyOpen(trx, record, { provider, recommendation, appliedBy, tenantLimits, now });
     if ('skipped' in applied) throw notDone('The recommendation to adopt the provider could not be applied.');
   } else if (provider.status === 'discovered') {
     throw notDone('Nothing recommends to adopt the provider any more: adopt it by its status, or cancel the task.');

@@ -28,6 +28,7 @@ import type { z } from 'zod';
 import { principalName } from '../access/principal.ts';
 import { type Change as AuditedChange, write } from '../audit-events/write.ts';
 import { notFound } from '../providers/service.ts';
+import type { TenantLimits } from '../tenants/limits.ts';
 import type { CallerContext } from '../trpc.ts';
 import { changedNames, makeChange } from './change.ts';
 import { itemOf, subjectState } from './reconcile.ts';
@@ -75,9 +76,10 @@ export async function applyRecommendations(
       const applied: Recommendation[] = [];
       const blocked: Blocked = [];
       const appliedBy = principalName(ctx.principal);
+      const { tenantLimits } = ctx.services;
       for (const [index, recommendation] of narrowingFirst(chosen).entries()) {
         if (index % OF_TURN === OF_TURN - 1) await breathe();
-        const done = await applyOpen(trx, record, { provider, recommendation, appliedBy, now });
+        const done = await applyOpen(trx, record, { provider, recommendation, appliedBy, tenantLimits, now });
         if ('skipped' in done) {
           skipped.push({ id: recommendation.id, reason: done.skipped });
           continue;
@@ -104,7 +106,13 @@ export async function applyRecommendations(
   }
 }
 
-type Applying = { provider: Provider; recommendation: Recommendation; appliedBy: string; now: Date };
+type Applying = {
+  provider: Provider;
+  recommendation: Recommendation;
+  appliedBy: string;
+  tenantLimits: TenantLimits;
+  now: Date;
+};
 type Applied = { recommendation: Recommendation; blocked: Blocked };
 
 /**
@@ -116,7 +124,7 @@ type Applied = { recommendation: Recommendation; blocked: Blocked };
 export async function applyOpen(
   trx: Database,
   record: (change: AuditedChange) => void,
-  { provider, recommendation: { id }, appliedBy, now }: Applying,
+  { provider, recommendation: { id }, appliedBy, tenantLimits, now }: Applying,
 ): Promise<Applied | { skipped: SkipReason }> {
   const scope = scopeOf(provider);
   // What was applied before it in the same call may have settled it.
@@ -125,7 +133,7 @@ export async function applyOpen(
   if (open.change.after?.['credentialId'] === null) return { skipped: 'needs_successor' };
   const former = await formerStates(trx, provider, open);
   const itemsBefore = open.change.target.type === 'provider' ? await listItemIds(trx, scope, provider.id) : null;
-  const made = await makeChange(trx, provider, open.change, now);
+  const made = await makeChange(trx, provider, { change: open.change, tenantLimits }, now);
   const { change } = made;
   const state = { appliedBy, appliedAt: now.toISOString(), change, former, itemsBefore };
   const applied = await markApplied(trx, scope, id, state, now);

@@ -21,6 +21,7 @@ import { changedFields } from '../audit-events/write.ts';
 import { ApiError } from '../errors.ts';
 import type { FormerStates } from '../runtime-observations/recompute.ts';
 import { itemOf } from './reconcile.ts';
+import type { TenantLimits } from '../tenants/limits.ts';
 import type { Change } from './rules/rule.ts';
 import { type Blocked, settleCredential, settleItem, settleProvider, settleRemovedItem } from './settle.ts';
 
@@ -45,11 +46,18 @@ const ProviderChangeSchema = ProviderSchema.pick({ status: true });
 /**
  * Makes a change, in a transaction. The same function undoes it: see {@link backwards}. What follows from it is settled
  * by the caller, once the recommendation is marked.
+ *
+ * @throws 409 `tenant_limit_reached` where it makes an item beyond the tenant's limit; an undo makes none
  */
-export async function makeChange(trx: Database, provider: Provider, change: Change, now: Date): Promise<Made> {
+export async function makeChange(
+  trx: Database,
+  provider: Provider,
+  { change, tenantLimits }: { change: Change; tenantLimits: TenantLimits },
+  now: Date,
+): Promise<Made> {
   switch (change.target.type) {
     case 'inventory_item':
-      return changeItem(trx, provider, change, now);
+      return changeItem(trx, provider, { change, tenantLimits }, now);
     case 'provider':
       return changeProvider(trx, provider, change, now);
     case 'credential':
@@ -67,10 +75,16 @@ export function changedNames({ before, after }: Change): string[] {
   return changedFields(before && after ? before : {}, after ?? before ?? {});
 }
 
-async function changeItem(trx: Database, provider: Provider, change: Change, now: Date): Promise<Made> {
+async function changeItem(
+  trx: Database,
+  provider: Provider,
+  { change, tenantLimits }: { change: Change; tenantLimits: TenantLimits },
+  now: Date,
+): Promise<Made> {
   const scope = scopeOf(provider);
   const { id } = change.target;
   if (id === null) {
+    await tenantLimits.add(trx, provider.tenantId, 'inventoryItems');
     const made = NewItemSchema.strip().parse(change.after);
     const item = await insertInventoryItem(
       trx,

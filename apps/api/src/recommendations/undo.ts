@@ -31,6 +31,7 @@ export async function undoRecommendation(ctx: CallerContext, id: string): Promis
   return write(ctx, async (trx, record, now) => {
     const recommendation = await requireRecommendation(ctx, trx, id);
     staysWithin(trx, recommendation.tenantId);
+    const { tenantLimits } = ctx.services;
     const { status, providerId, change, appliedAt } = recommendation;
     if (status !== 'applied') {
       throw new ApiError('recommendation_not_applied', `The recommendation is ${status}.`);
@@ -41,7 +42,7 @@ export async function undoRecommendation(ctx: CallerContext, id: string): Promis
       throw new ApiError('recommendation_built_on', `It cannot be undone: ${builtOn}.`);
     }
     const former = await findFormerObservations(trx, scopeOf(recommendation), id);
-    const made = await makeChange(trx, provider, backwards(change), now);
+    const made = await makeChange(trx, provider, { change: backwards(change), tenantLimits }, now);
     const planned = change.before === null ? { ...change, target: { ...change.target, id: null } } : change;
     const undone = await markUndone(trx, scopeOf(recommendation), id, planned, now).catch((error: unknown) => {
       if (!(error instanceof DuplicateKeyError)) throw error;

@@ -36,11 +36,14 @@ export async function roomForObservations(db: Database, tenantId: string, limit:
   return Math.max(0, limit - (await countObservations(db, { tenantId, subTenantId: null })));
 }
 
+/** Of what a tenant has as many as it may. */
+export type FullTable = { of: 'observations' | 'providers'; limit: number };
+
 /** Writes down how many were taken, and asks somebody to look where something was refused. */
 export async function settleRoom(
   db: Database,
   tenantId: string,
-  { taken, refused, limit }: { taken: number; refused: number; limit: number },
+  { taken, refused, full }: { taken: number; refused: number; full: FullTable },
   now: Date,
 ): Promise<void> {
   const place = { tenantId, subTenantId: null };
@@ -48,7 +51,7 @@ export async function settleRoom(
   if (refused === 0) return;
   const last = await findLastOperatorTask(db, scopeOf(place), cardinalityTask(tenantId), now);
   if (last?.completedAt != null && now.getTime() - Date.parse(last.completedAt) < ASKED_AGAIN_MS) return;
-  const title = `The tenant has ${limit} observations, its limit: what else its agents use is not observed`;
+  const title = `The tenant has ${full.limit} ${full.of}, its limit: what else its agents use is not observed`;
   await openOperatorTask(db, place, { ...cardinalityTask(tenantId), title, priority: 'high' }, now);
 }
 

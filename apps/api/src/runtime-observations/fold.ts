@@ -1,4 +1,5 @@
 import { setImmediate as breathe } from 'node:timers/promises';
+import type { Provider } from '@quartermaster/contracts/providers.ts';
 import type { RuntimeObservation } from '@quartermaster/contracts/runtime-observations.ts';
 import type { Database } from '@quartermaster/db/database.ts';
 import { newId } from '@quartermaster/db/ids.ts';
@@ -8,7 +9,8 @@ import { findObservationsInPlace } from '@quartermaster/db/repositories/runtime-
 import { insertObservations, updateSeenObservations } from '@quartermaster/db/repositories/seen-observations.ts';
 import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
 import { reconcileDiscovered, reconcileSubjects } from '../recommendations/reconcile.ts';
-import { roomForObservations, settleRoom } from './cardinality.ts';
+import type { TenantLimits } from '../tenants/limits.ts';
+import { type FullTable, roomForObservations, settleRoom } from './cardinality.ts';
 import { type Declared, declaredOfAll, declaringItemId } from './declared.ts';
 import { usesNow } from './first-use.ts';
 import { providerMatcher, type SeenSpan } from './provider-match.ts';
@@ -24,6 +26,14 @@ type Seen = { sighting: Sighting; former: RuntimeObservation | undefined };
 /** A sighting, and what is observed of its subject now. */
 type Folded = Seen & { observation: RuntimeObservation; isReviewSpent: boolean };
 
+/** What folding may add at most. */
+export type FoldLimits = {
+  /** Observations that a tenant may have. */
+  observations: number;
+  /** Says how many providers may still be discovered. */
+  tenantLimits: TenantLimits;
+};
+
 /** Sightings folded before the event loop gets a turn: the database answers without giving it one. */
 const OF_TURN = 64;
 
@@ -35,16 +45,16 @@ const OF_TURN = 64;
  * @param batch all spans of the request, since children tell of their parents' provider
  * @param stored those that were new
  * @param sender who sent them, as evidence has it
- * @param limit observations that the tenant may have
+ * @param limits what the tenant may have of observations and of providers
  * @returns how many subjects were not observed, because the tenant has as many as it may
  */
 export async function foldSpans(
   db: Database,
   place: TenantPlace,
-  spans: { batch: readonly SeenSpan[]; stored: readonly FoldedSpan[]; sender: string; limit: number },
+  spans: { batch: readonly SeenSpan[]; stored: readonly FoldedSpan[]; sender: string; limits: FoldLimits },
   now: Date,
 ): Promise<number> {
-  const { batch, stored, sender, limit } = spans;
+  const { batch, stored, sender, limits } = spans;
   if (stored.length === 0) return 0;
   const { match, made } = await providerMatcher(db, place, batch, now);
   const sightings = await gatherSightings(stored, match, now);
@@ -54,7 +64,7 @@ export async function foldSpans(
     sightings.filter(({ provider }) => !made.has(provider)),
   );
   const all = sightings.map((sighting) => ({ sighting, former: formerOf(sighting) }));
-  const { kept, refused } = await withinLimit(db, place, { all, limit }, now);
+  const { kept, refused } = await withinLimits(db, place, { all, made, limits }, now);
   const discovered = new Set(kept.map(({ sighting }) => sighting.provider).filter((provider) => made.has(provider)));
   await insertDiscoveredProviders(db, place, [...discovered]);
   for (let start = 0; start < kept.length; start += OF_TURN) {
@@ -76,21 +86,41 @@ async function findFormer(db: Database, place: TenantPlace, sightings: readonly 
 }
 
 /**
- * Leaves out what the tenant may not have any more observations of: what is known already goes on being counted. A
- * provider that would have to be made comes with an observation that would have to be, too.
+ * Leaves out what the tenant may not have any more observations of, or no provider of: what is known already goes on being
+ * counted. A provider that would have to be made comes with an observation that would have to be, too.
  */
-async function withinLimit(
+async function withinLimits(
   db: Database,
   { tenantId }: TenantPlace,
-  { all, limit }: { all: readonly Seen[]; limit: number },
+  { all, made, limits }: { all: readonly Seen[]; made: ReadonlySet<Provider>; limits: FoldLimits },
   now: Date,
 ): Promise<{ kept: Seen[]; refused: number }> {
   const added = all.filter(({ former }) => !former);
   if (added.length === 0) return { kept: [...all], refused: 0 };
+  const { observations: limit, tenantLimits } = limits;
   const room = await roomForObservations(db, tenantId, limit);
-  const left = new Set(added.slice(room));
-  const refused = added.slice(room).reduce((sum, { sighting }) => sum + sighting.count, 0);
-  await settleRoom(db, tenantId, { taken: added.length - left.size, refused, limit }, now);
+  const wanted = new Set(added.map(({ sighting }) => sighting.provider).filter((provider) => made.has(provider)));
+  const providerRoom =
+    wanted.size === 0 || room === 0 ? 0 : await tenantLimits.addUpTo(db, tenantId, 'providers', wanted.size);
+  const left = new Set<Seen>();
+  const discovered = new Set<Provider>();
+  let taken = 0;
+  for (const seen of added) {
+    const { provider } = seen.sighting;
+    const isDiscovery = made.has(provider) && !discovered.has(provider);
+    if (taken === room || (isDiscovery && discovered.size === providerRoom)) {
+      left.add(seen);
+      continue;
+    }
+    taken += 1;
+    if (isDiscovery) discovered.add(provider);
+  }
+  const refused = [...left].reduce((sum, { sighting }) => sum + sighting.count, 0);
+  const full: FullTable =
+    left.size > 0 && taken < room
+      ? { of: 'providers', limit: await tenantLimits.limitOf(db, tenantId, 'providers') }
+      : { of: 'observations', limit };
+  await settleRoom(db, tenantId, { taken, refused, full }, now);
   return { kept: all.filter((seen) => !left.has(seen)), refused };
 }
 

@@ -46,20 +46,25 @@ export class TenantLimits {
    * @throws 409 `tenant_limit_reached`
    */
   async add(db: Database, tenantId: string, resource: CountedResource, added = 1): Promise<void> {
-    const limit = await this.limitOf(db, tenantId, resource);
-    const { counts } = this.#of(tenantId);
-    const known = counts[resource];
-    let used = known && known.until > this.#time() ? known.used : null;
-    if (used === null || used + added > limit) {
-      used = await countTenantUsage(db, tenantId, { resource, most: limit + 1 }, this.#now());
-      if (used + added > limit) {
-        delete counts[resource];
-        throw limitReached(resource, limit);
-      }
-      counts[resource] = { until: this.#time() + REMEMBERED_MS, used };
+    const { limit, room } = await this.#room(db, tenantId, resource, added);
+    if (room < added) {
+      delete this.#of(tenantId).counts[resource];
+      throw limitReached(resource, limit);
     }
-    const count = counts[resource];
-    if (count) count.used = used + added;
+    this.#count(tenantId, resource, added);
+  }
+
+  /**
+   * Counts as many of the records that a write is about to add as the tenant may still have.
+   *
+   * @param db the transaction of the write
+   * @returns how many those are
+   */
+  async addUpTo(db: Database, tenantId: string, resource: CountedResource, wanted: number): Promise<number> {
+    const { room } = await this.#room(db, tenantId, resource, wanted);
+    const added = Math.min(room, wanted);
+    this.#count(tenantId, resource, added);
+    return added;
   }
 
   /** What a tenant may have of a resource. */
@@ -91,6 +96,27 @@ export class TenantLimits {
   /** The next question reads the database: a limit was changed. */
   forget(tenantId: string): void {
     this.#known.delete(tenantId);
+  }
+
+  /** What a tenant may still add. Counts anew where the remembered count is old, or leaves too little room. */
+  async #room(
+    db: Database,
+    tenantId: string,
+    resource: CountedResource,
+    added: number,
+  ): Promise<{ limit: number; room: number }> {
+    const limit = await this.limitOf(db, tenantId, resource);
+    const { counts } = this.#of(tenantId);
+    const known = counts[resource];
+    if (known && known.until > this.#time() && known.used + added <= limit) return { limit, room: limit - known.used };
+    const used = await countTenantUsage(db, tenantId, { resource, most: limit + 1 }, this.#now());
+    counts[resource] = { until: this.#time() + REMEMBERED_MS, used };
+    return { limit, room: Math.max(0, limit - used) };
+  }
+
+  #count(tenantId: string, resource: CountedResource, added: number): void {
+    const count = this.#of(tenantId).counts[resource];
+    if (count) count.used += added;
   }
 
   #time(): number {

@@ -9,7 +9,7 @@ import { inTransaction } from '@quartermaster/db/transaction.ts';
 import { type Principal, principalName } from '../access/principal.ts';
 import { ApiError } from '../errors.ts';
 import type { PartialSuccess } from '../otlp/span.ts';
-import { foldSpans } from '../runtime-observations/fold.ts';
+import { type FoldLimits, foldSpans } from '../runtime-observations/fold.ts';
 import type { CallerContext } from '../trpc.ts';
 import { additionsOf, type PreparedSpan } from './prepare.ts';
 import type { PreparedTraces } from './prepare-body.ts';
@@ -41,13 +41,13 @@ export async function ingestSpans(
   const { spans, rejected, reasons } = await prepare({ keepContent: settings.captureContent });
   const bytes = spans.reduce((sum, span) => sum + span.storedBytes, 0);
   await tenantLimits.add(db, place.tenantId, 'storedBytes', bytes);
-  const limit = ctx.services.maxObservations;
+  const limits = { observations: ctx.services.maxObservations, tenantLimits };
   let stored = 0;
   let unobserved = 0;
   for (const batch of inTransactions(spans)) {
     // Batches of one tenant fold into the same observations.
     const done = await inTurn(db, `ingest ${place.tenantId}`, () =>
-      inTransaction(db, (trx) => store(trx, { place, sender, batch, limit }, clock())),
+      inTransaction(db, (trx) => store(trx, { place, sender, batch, limits }, clock())),
     );
     stored += done.stored;
     unobserved += done.unobserved;
@@ -78,7 +78,7 @@ function* inTransactions(spans: readonly PreparedSpan[]): Generator<PreparedSpan
 /** Stores what is new of a batch, and folds it. Answers how many spans were new, and how many subjects not observed. */
 async function store(
   trx: Database,
-  { place, sender, batch, limit }: { place: TenantPlace; sender: string; batch: PreparedSpan[]; limit: number },
+  { place, sender, batch, limits }: { place: TenantPlace; sender: string; batch: PreparedSpan[]; limits: FoldLimits },
   now: Date,
 ): Promise<{ stored: number; unobserved: number }> {
   const fresh = await insertSpans(trx, place, batch, sender, now);
@@ -87,7 +87,7 @@ async function store(
   const storedBytes = additions.reduce((sum, addition) => sum + addition.storedBytes, 0);
   await addStoredBytes(trx, place.tenantId, storedBytes, now);
   const folded = (spans: readonly PreparedSpan[]) => spans.flatMap((span) => span.folded ?? []);
-  const spans = { batch: folded(batch), stored: folded(fresh), sender, limit };
+  const spans = { batch: folded(batch), stored: folded(fresh), sender, limits };
   return { stored: fresh.length, unobserved: await foldSpans(trx, place, spans, now) };
 }
 

@@ -1,6 +1,12 @@
 import { DEFAULT_TENANT_LIMITS } from '@quartermaster/contracts/tenant-usage.ts';
 import * as contract from '@quartermaster/contracts/tenant-usage.ts';
 import { beforeAll, describe, expect, test } from 'vitest';
+import { secretBox } from '../../src/crypto/secret-box.ts';
+import { removeUnusedGrants } from '../../src/gateway-sessions/unused-grants.ts';
+import { removeExpiredKeys } from '../../src/idempotency/expiry.ts';
+import { dropUnreadableAnswers } from '../../src/idempotency/reseal.ts';
+import { newTenant as governedTenant } from '../governance/loop-support.ts';
+import { LOOPBACK, startPeer } from '../inventory-sync/peers.ts';
 import { accountWithKey, unique } from '../support/people.ts';
 import { OPERATIONS } from '../support/records.ts';
 import type { Body } from '../support/server.ts';
@@ -8,7 +14,7 @@ import { auditOf, checkCoverageAfterAll, type Endpoints, expectInvalid, expectPr
 
 let server: Endpoints;
 beforeAll(async () => {
-  server = await serverFor(contract);
+  server = await serverFor(contract, LOOPBACK);
 });
 checkCoverageAfterAll(() => server);
 
@@ -104,6 +110,7 @@ test('every operation that declares the limit is refused by a test here', () => 
     errors.includes('tenant_limit_reached'),
   );
   expect(declaring.map(({ operationId }) => operationId).toSorted()).toEqual([
+    'apply_provider_recommendations',
     'create_gateway',
     'create_gateway_session',
     'create_inventory_item',
@@ -150,6 +157,27 @@ describe('the other limits', () => {
     expectProblem(await add('second'), 409, 'tenant_limit_reached');
   });
 
+  test('regression: inventory items: applying recommendations beyond the limit is refused, and changes nothing', async () => {
+    const tenant = await governedTenant(server);
+    await tenant.see('first');
+    await tenant.see('second');
+    const limit = { as: server.admin, body: { inventoryItems: 1 } };
+    await server.ok('PUT', `/v1/tenants/${tenant.tenantId}/limits`, limit);
+    const recommendationIds = (await tenant.recommendations()).map(({ id }) => id);
+    const apply = (body: object) =>
+      server.call('POST', `${tenant.path}/recommendations/apply`, { as: tenant.operator, body });
+    for (const dryRun of [true, false]) {
+      expectProblem(await apply({ recommendationIds, dryRun }), 409, 'tenant_limit_reached');
+    }
+    expect(await tenant.items()).toEqual([]);
+    expect(await tenant.recommendations()).toHaveLength(2);
+    expect((await apply({ recommendationIds: recommendationIds.slice(1) })).status).toBe(200);
+    expectProblem(await apply({ recommendationIds }), 409, 'tenant_limit_reached');
+    // An undo makes no items: it removes the item, and makes room.
+    await server.ok('POST', `/v1/recommendations/${recommendationIds[1]}/undo`, { as: tenant.operator });
+    expect((await apply({ recommendationIds: recommendationIds.slice(0, 1) })).status).toBe(200);
+  });
+
   test('open sessions: a revoked one makes room', async () => {
     const { as, setLimits } = await newTenant();
     const gateway = await server.ok('POST', '/v1/gateways', { as, body: { name: 'edge', providerIds: [] } });
@@ -179,6 +207,99 @@ describe('the other limits', () => {
     expectProblem(await publish('y'), 409, 'tenant_limit_reached');
     expect((await send()).status).toBe(409);
     expect((await usage()).storedBytes.used).toBe(withSpan);
+  });
+});
+
+describe('regression: stored bytes', () => {
+  const HOUR_MS = 3_600_000;
+  const storedBytesOf = async (usage: () => Promise<Body>): Promise<number> => (await usage()).storedBytes.used;
+
+  test('answers that are kept for an Idempotency-Key count until they are removed or replaced', async () => {
+    const { as, setLimits, usage } = await newTenant();
+    const create = (key: string, name: string) =>
+      server.call('POST', '/v1/service-accounts', { as, body: { name }, headers: { 'idempotency-key': key } });
+    const name = 'a'.repeat(150);
+    const key = unique('key');
+    expect((await create(key, name)).status).toBe(200);
+    const one = await storedBytesOf(usage);
+    expect(one).toBeGreaterThan(200);
+    expect((await create(key, name)).headers.get('idempotency-replayed')).toBe('true');
+    expect(await storedBytesOf(usage)).toBe(one);
+    await setLimits({ storedBytes: one });
+    const accounts = (await usage()).serviceAccounts.used;
+    const other = unique('key');
+    expectProblem(await create(other, name), 409, 'tenant_limit_reached');
+    expect(await usage()).toMatchObject({ storedBytes: { used: one }, serviceAccounts: { used: accounts } });
+    // The refusal keeps nothing for the key. The first answer is still repeated.
+    await setLimits({ storedBytes: null });
+    expect((await create(other, name)).headers.get('idempotency-replayed')).toBeNull();
+    expect((await create(key, name)).headers.get('idempotency-replayed')).toBe('true');
+    const two = await storedBytesOf(usage);
+    expect(two).toBeGreaterThan(one);
+
+    server.travel(25 * HOUR_MS);
+    expect((await create(key, name)).headers.get('idempotency-replayed')).toBeNull();
+    expect(await storedBytesOf(usage)).toBe(two);
+    await removeExpiredKeys(server.services);
+    expect(await storedBytesOf(usage)).toBe(one);
+    server.travel(25 * HOUR_MS);
+    await removeExpiredKeys(server.services);
+    expect(await storedBytesOf(usage)).toBe(0);
+  });
+
+  test('an operation that calls out is refused at the limit before it calls, and its kept answer counts', async () => {
+    const { as, setLimits, usage } = await newTenant();
+    const peer = await startPeer((_req, res) => res.end('{"object":"list","data":[]}'));
+    const body = { name: 'models', kind: 'llm', baseUrl: peer.url };
+    const provider = await server.ok('POST', '/v1/providers', { as, body });
+    const sync = () =>
+      server.call('POST', `/v1/providers/${provider.id}/sync`, { as, headers: { 'idempotency-key': unique('key') } });
+    await setLimits({ storedBytes: 0 });
+    expectProblem(await sync(), 409, 'tenant_limit_reached');
+    expect(peer.requests).toEqual([]);
+    expect(await storedBytesOf(usage)).toBe(0);
+    await setLimits({ storedBytes: null });
+    const answered = await sync();
+    const used = await storedBytesOf(usage);
+    expect(answered.status, answered.text).toBe(200);
+    expect(used).toBeGreaterThan(100);
+  });
+
+  test('kept answers that are dropped because their key is lost do not count any more', async () => {
+    const { as, usage } = await newTenant();
+    const headers = { 'idempotency-key': unique('key') };
+    await server.ok('POST', '/v1/service-accounts', { as, body: { name: 'agent' }, headers });
+    expect(await storedBytesOf(usage)).toBeGreaterThan(100);
+    await dropUnreadableAnswers({ db: server.services.db, secrets: secretBox(Buffer.alloc(32, 9)) });
+    expect(await storedBytesOf(usage)).toBe(0);
+  });
+
+  test('each new set of grants of sessions counts until it is removed', async () => {
+    const { tenantId, as, setLimits, usage } = await newTenant();
+    const provider = await server.ok('POST', '/v1/providers', { as, body: { name: 'tools', kind: 'mcp' } });
+    const declare = (name: string) =>
+      server.ok('POST', `/v1/providers/${provider.id}/inventory`, { as, body: { kind: 'tool', name } });
+    await declare('é'.repeat(100));
+    const body = { name: 'edge', providerIds: [provider.id] };
+    const gateway = await server.ok('POST', '/v1/gateways', { as, body });
+    const open = () => server.call('POST', `/v1/gateways/${gateway.id}/sessions`, { as, body: {} });
+    expect((await open()).status).toBe(200);
+    const one = await storedBytesOf(usage);
+    expect(one).toBeGreaterThanOrEqual(300);
+    expect((await open()).status).toBe(200);
+    expect(await storedBytesOf(usage)).toBe(one);
+    await setLimits({ storedBytes: one });
+    await declare('another');
+    expectProblem(await open(), 409, 'tenant_limit_reached');
+    expect(await usage()).toMatchObject({ storedBytes: { used: one }, openSessions: { used: 2 } });
+    await setLimits({ storedBytes: null });
+    expect((await open()).status).toBe(200);
+    expect(await storedBytesOf(usage)).toBeGreaterThan(one + 200);
+
+    await server.services.db.deleteFrom('gateway_session_grants').where('tenant_id', '=', tenantId).execute();
+    server.travel(2 * HOUR_MS);
+    await removeUnusedGrants(server.services);
+    expect(await storedBytesOf(usage)).toBe(0);
   });
 });
 

@@ -49,6 +49,29 @@ test('a tenant has as many observations as it may: the rest is counted, asked ab
   expect(await other.observation('gpt-5')).toBeDefined();
 });
 
+test('regression: no more providers are discovered than the tenant may have: the rest is counted, and stored as spans', async () => {
+  const tenant = await newTenant(server);
+  const names = async () => {
+    const providers = await all(server, '/v1/providers', tenant.operator);
+    return providers.map(({ name }): string => name).toSorted();
+  };
+  const of = (provider: string) => chat('gpt-5', { 'gen_ai.provider.name': provider });
+  await server.ok('PUT', `/v1/tenants/${tenant.tenantId}/limits`, { as: server.admin, body: { providers: 3 } });
+  const before = await unobserved();
+  await sendSpans(server, tenant.sender, ['a', 'b', 'c', 'd'].map(of));
+  expect(await names()).toEqual(['a', 'b', 'openai']);
+  expect(await unobserved()).toBe(before + 2);
+  await sendSpans(server, tenant.sender, ['e', 'a', 'openai'].map(of));
+  expect(await names()).toEqual(['a', 'b', 'openai']);
+  expect(await unobserved()).toBe(before + 3);
+  const observations = await all(server, '/v1/runtime-observations?limit=100', tenant.operator);
+  expect(observations.map(({ occurrences }) => String(occurrences)).toSorted()).toEqual(['1', '1', '2']);
+  const traces = await all(server, '/v1/traces?limit=100', tenant.operator);
+  expect(traces.map(({ spanCount }) => String(spanCount)).toSorted()).toEqual(['3', '4']);
+  const [asked] = (await tenant.tasks()).filter(({ kind }) => kind === 'review_cardinality');
+  expect(asked?.title).toContain('3 providers');
+});
+
 test('looked at, it is asked about again a day later, and pruned, there is room again', async () => {
   const tenant = await newTenant(server);
   const task = async () => (await tenant.tasks()).find(({ kind }) => kind === 'review_cardinality');

@@ -9,6 +9,7 @@ import { within } from '../queries.ts';
 import { statement } from '../statement.ts';
 import type { TenantScope } from '../tenancy.ts';
 import type { GrantedItem } from './granted-items.ts';
+import { addStoredBytes } from './tenant-usage.ts';
 
 /** Index rows written at once, then the event loop gets a turn. */
 const INDEX_BATCH = 2000;
@@ -19,6 +20,9 @@ const KEYS_OF_LOOKUP = 1000;
 /** Sets of items that are younger may be about to be used. */
 const UNUSED_FOR_MS = 3600 * 1000;
 
+/** What an index row of an item counts as, in bytes: its columns, and its entries in two indexes. */
+const INDEX_ROW_BYTES = 100;
+
 /** Which items: sessions that grant one of them are looked for. */
 export type GrantedSubjects = { providerId: string; providerName: string; items: readonly GrantedItem[] };
 
@@ -26,18 +30,21 @@ type SessionKey = { tenantId: string; id: string };
 
 /**
  * Stores what a session grants. A set of items of one provider is stored once, however many sessions grant it, and so
- * are the index rows by which an item finds the set.
+ * are the index rows by which an item finds the set. The bytes of new sets are counted for the tenant.
+ *
+ * @param beforeStoring hears the bytes of each new set before it is stored, and may refuse it
  */
 export async function insertGrants(
   db: Database,
   { tenantId, id }: SessionKey,
   grants: readonly Grant[],
+  beforeStoring: (bytes: number) => Promise<void>,
   now: Date,
 ): Promise<void> {
   if (grants.length === 0) return;
   const rows = [];
   for (const [position, grant] of grants.entries()) {
-    const digest = await ensureItems(db, tenantId, grant, now);
+    const digest = await ensureItems(db, { tenantId, grant, beforeStoring }, now);
     const provider = { provider_id: grant.providerId, provider_name: grant.providerName };
     rows.push({ tenant_id: tenantId, session_id: id, position, ...provider, digest });
   }
@@ -63,12 +70,16 @@ const storedItems = statement((db, { tenantId, providerId, digest }: ItemsKey) =
     .where('digest', '=', digest),
 );
 
-async function ensureItems(db: Database, tenantId: string, grant: Grant, now: Date): Promise<string> {
+type NewItems = { tenantId: string; grant: Grant; beforeStoring: (bytes: number) => Promise<void> };
+
+async function ensureItems(db: Database, { tenantId, grant, beforeStoring }: NewItems, now: Date): Promise<string> {
   const { providerId } = grant;
   const items = JSON.stringify(grant.items);
   const digest = createHash('sha256').update(items).digest('base64url');
   // Read before it is written: on Postgres that is what keeps housekeeping from removing it meanwhile.
   if ((await storedItems(db, { tenantId, providerId, digest })).length > 0) return digest;
+  const bytes = bytesOf(Buffer.byteLength(items), grant.items.length);
+  await beforeStoring(bytes);
   const [inserted] = await db
     .insertInto('gateway_grants')
     .values({
@@ -83,6 +94,7 @@ async function ensureItems(db: Database, tenantId: string, grant: Grant, now: Da
     .returning('digest')
     .execute();
   if (!inserted) return digest;
+  await addStoredBytes(db, tenantId, bytes, now);
   for (let start = 0; start < grant.items.length; start += INDEX_BATCH) {
     if (start > 0) await breathe();
     const batch = grant.items.slice(start, start + INDEX_BATCH);
@@ -155,7 +167,8 @@ export async function findGrantsOfItems(
 export async function deleteUnusedGrants(db: Database, scope: TenantScope, limit: number, now: Date): Promise<number> {
   const unused = await db
     .selectFrom('gateway_grants as stored')
-    .select(['stored.tenant_id', 'stored.provider_id', 'stored.digest'])
+    .select(['stored.tenant_id', 'stored.provider_id', 'stored.digest', 'stored.item_count'])
+    .select(sql<number>`octet_length(${sql.ref('stored.items')})`.as('items_bytes'))
     .where('stored.created_at', '<', new Date(now.getTime() - UNUSED_FOR_MS).toISOString())
     .where(inTenantsOf(scope, 'stored'))
     .where(({ not, exists, selectFrom }) =>
@@ -171,7 +184,7 @@ export async function deleteUnusedGrants(db: Database, scope: TenantScope, limit
     )
     .limit(limit)
     .execute();
-  for (const { tenant_id, provider_id, digest } of unused) {
+  for (const { tenant_id, provider_id, digest, items_bytes, item_count } of unused) {
     for (const table of ['gateway_grant_items', 'gateway_grants'] as const) {
       await db
         .deleteFrom(table)
@@ -180,6 +193,7 @@ export async function deleteUnusedGrants(db: Database, scope: TenantScope, limit
         .where('digest', '=', digest)
         .execute();
     }
+    await addStoredBytes(db, tenant_id, -bytesOf(items_bytes, item_count), now);
   }
   return unused.length;
 }
@@ -190,6 +204,10 @@ function inTenantsOf(scope: TenantScope, table?: string) {
     scope.map(({ tenantId }) => ({ tenantId, subTenantId: null })),
     table,
   );
+}
+
+function bytesOf(itemsBytes: number, itemCount: number): number {
+  return itemsBytes + itemCount * INDEX_ROW_BYTES;
 }
 
 /** A short digest, since names are long and there are two indexes of them. */

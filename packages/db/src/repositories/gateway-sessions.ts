@@ -90,11 +90,15 @@ const newSession = statement((db, { row }: { row: Insertable<Tables['gateway_ses
   db.insertInto('gateway_sessions').values(row).returningAll(),
 );
 
-/** @param place the gateway's */
+/**
+ * @param place the gateway's
+ * @param beforeStoring hears the bytes of each new set of granted items before it is stored, and may refuse it
+ */
 export async function insertGatewaySession(
   db: Database,
   place: TenantPlace,
   session: NewGatewaySession,
+  beforeStoring: (bytes: number) => Promise<void>,
   now: Date,
 ): Promise<GatewaySession> {
   const [row] = await newSession(db, {
@@ -119,7 +123,7 @@ export async function insertGatewaySession(
   });
   if (!row) throw new Error('the session was not inserted');
   const inserted = toSummary(row, now);
-  await insertGrants(db, inserted, session.grants, now);
+  await insertGrants(db, inserted, session.grants, beforeStoring, now);
   return { ...inserted, grants: session.grants };
 }
 

@@ -1,7 +1,8 @@
-import type { ExpressionBuilder } from 'kysely';
+import { type ExpressionBuilder, sql } from 'kysely';
 import type { Database } from '../database.ts';
 import type { Tables } from '../tables.ts';
 import { inTransaction } from '../transaction.ts';
+import { addStoredBytes } from './tenant-usage.ts';
 
 /** Whose key it is. Each principal has keys of its own; users and strangers stand in the tenant ''. */
 export type KeyOwner = { tenantId: string; principal: string; keyDigest: string };
@@ -47,24 +48,33 @@ export function claimKey(db: Database, wanted: NewClaim, now: Date): Promise<Cla
       .values({ ...columnsOf(wanted), ...values })
       .onConflict((conflict) => conflict.columns(['tenant_id', 'principal', 'key_digest']).doUpdateSet(values))
       .execute();
+    if (row) await addAnswerBytes(trx, row.tenant_id, -bytesOf(row.answer), now);
     return { outcome: 'claimed' };
   });
 }
 
-/** Keeps the answer of the request that has the key in hand. False where that is another one by now. */
-export async function keepAnswer(
+/**
+ * Keeps the answer of the request that has the key in hand, and counts its bytes for the tenant. False where that is
+ * another one by now.
+ */
+export function keepAnswer(
   db: Database,
   held: Pick<NewClaim, 'claim'> & KeyOwner,
   sealedAnswer: string,
+  now: Date,
 ): Promise<boolean> {
-  const { numUpdatedRows } = await db
-    .updateTable('idempotency_keys')
-    .set({ answer: sealedAnswer })
-    .where(owned(held))
-    .where('claim', '=', held.claim)
-    .where('answer', 'is', null)
-    .executeTakeFirst();
-  return numUpdatedRows > 0n;
+  return inTransaction(db, async (trx) => {
+    const { numUpdatedRows } = await trx
+      .updateTable('idempotency_keys')
+      .set({ answer: sealedAnswer })
+      .where(owned(held))
+      .where('claim', '=', held.claim)
+      .where('answer', 'is', null)
+      .executeTakeFirst();
+    if (numUpdatedRows === 0n) return false;
+    await addAnswerBytes(trx, held.tenantId, bytesOf(sealedAnswer), now);
+    return true;
+  });
 }
 
 /** Gives a key back that led to no answer; one that has an answer after all stays. */
@@ -78,23 +88,30 @@ export async function releaseKey(db: Database, held: Pick<NewClaim, 'claim'> & K
 }
 
 /** Removes keys that were kept long enough: at most `limit`. Answers how many. */
-export async function deleteExpiredKeys(db: Database, now: Date, limit: number): Promise<number> {
-  const { numDeletedRows } = await db
-    .deleteFrom('idempotency_keys')
-    .where(({ eb, refTuple, selectFrom }) =>
-      eb(
-        refTuple('tenant_id', 'principal', 'key_digest'),
-        'in',
-        selectFrom('idempotency_keys')
-          .select(['tenant_id', 'principal', 'key_digest'])
-          .where('expires_at', '<=', now.toISOString())
-          .orderBy('expires_at')
-          .limit(limit)
-          .$asTuple('tenant_id', 'principal', 'key_digest'),
-      ),
-    )
-    .executeTakeFirst();
-  return Number(numDeletedRows);
+export function deleteExpiredKeys(db: Database, now: Date, limit: number): Promise<number> {
+  return inTransaction(db, async (trx) => {
+    const deleted = await trx
+      .deleteFrom('idempotency_keys')
+      .where(({ eb, refTuple, selectFrom }) =>
+        eb(
+          refTuple('tenant_id', 'principal', 'key_digest'),
+          'in',
+          selectFrom('idempotency_keys')
+            .select(['tenant_id', 'principal', 'key_digest'])
+            .where('expires_at', '<=', now.toISOString())
+            .orderBy('expires_at')
+            .limit(limit)
+            .$asTuple('tenant_id', 'principal', 'key_digest'),
+        ),
+      )
+      .returning(['tenant_id', sql<number>`coalesce(octet_length(answer), 0)`.as('bytes')])
+      .execute();
+    for (const [tenantId, ofTenant] of Map.groupBy(deleted, ({ tenant_id }) => tenant_id)) {
+      const bytes = ofTenant.reduce((sum, row) => sum + row.bytes, 0);
+      await addAnswerBytes(trx, tenantId, -bytes, now);
+    }
+    return deleted.length;
+  });
 }
 
 /** A kept answer, and whose it is. */
@@ -134,17 +151,30 @@ export async function replaceSealedAnswer(
   db: Database,
   { sealed, ...owner }: SealedAnswer,
   resealed: string | null,
+  now: Date,
 ): Promise<void> {
-  if (resealed === null) {
-    await db.deleteFrom('idempotency_keys').where(owned(owner)).where('answer', '=', sealed).execute();
-    return;
-  }
-  await db
-    .updateTable('idempotency_keys')
-    .set({ answer: resealed })
-    .where(owned(owner))
-    .where('answer', '=', sealed)
-    .execute();
+  await inTransaction(db, async (trx) => {
+    const replaced =
+      resealed === null
+        ? trx.deleteFrom('idempotency_keys').where(owned(owner)).where('answer', '=', sealed).returning('key_digest')
+        : trx
+            .updateTable('idempotency_keys')
+            .set({ answer: resealed })
+            .where(owned(owner))
+            .where('answer', '=', sealed)
+            .returning('key_digest');
+    if ((await replaced.execute()).length === 0) return;
+    await addAnswerBytes(trx, owner.tenantId, bytesOf(resealed) - bytesOf(sealed), now);
+  });
+}
+
+/** Answers of users and strangers stand in no tenant: nobody's limit counts them. */
+async function addAnswerBytes(db: Database, tenantId: string, bytes: number, now: Date): Promise<void> {
+  if (tenantId !== '') await addStoredBytes(db, tenantId, bytes, now);
+}
+
+function bytesOf(answer: string | null): number {
+  return answer === null ? 0 : Buffer.byteLength(answer);
 }
 
 function columnsOf({ tenantId, principal, keyDigest }: KeyOwner) {
