@@ -3065,7 +3065,7 @@ export type RevokeDerivedAccessErrors = {
      */
     404: Problem;
     /**
-     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key).
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `tenant_limit_reached` (Limit of the tenant reached).
      */
     409: Problem;
     /**
@@ -3282,7 +3282,7 @@ export type DeleteGatewayErrors = {
      */
     404: Problem;
     /**
-     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key).
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `tenant_limit_reached` (Limit of the tenant reached).
      */
     409: Problem;
     /**
@@ -3422,7 +3422,7 @@ export type UpdateGatewayErrors = {
      */
     404: Problem;
     /**
-     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `name_taken` (Name taken).
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `tenant_limit_reached` (Limit of the tenant reached), `name_taken` (Name taken).
      */
     409: Problem;
     /**
@@ -3727,7 +3727,7 @@ export type RevokeGatewaySessionErrors = {
      */
     404: Problem;
     /**
-     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key).
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `tenant_limit_reached` (Limit of the tenant reached).
      */
     409: Problem;
     /**
@@ -4151,7 +4151,7 @@ export type DeleteManifestErrors = {
      */
     404: Problem;
     /**
-     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `manifest_in_use` (Manifest in use).
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `tenant_limit_reached` (Limit of the tenant reached), `manifest_in_use` (Manifest in use).
      */
     409: Problem;
     /**
@@ -4296,7 +4296,7 @@ export type AcceptMembershipErrors = {
      */
     404: Problem;
     /**
-     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `membership_accepted` (Membership accepted already), `invitation_expired` (Invitation expired), `invitation_void` (Inviter may not invite any more).
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `tenant_limit_reached` (Limit of the tenant reached), `membership_accepted` (Membership accepted already), `invitation_expired` (Invitation expired), `invitation_void` (Inviter may not invite any more).
      */
     409: Problem;
     /**
@@ -4363,7 +4363,7 @@ export type UpdateMyProfileErrors = {
      */
     403: Problem;
     /**
-     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key).
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `tenant_limit_reached` (Limit of the tenant reached).
      */
     409: Problem;
     /**
@@ -4434,7 +4434,7 @@ export type CreateOrganizationErrors = {
      */
     403: Problem;
     /**
-     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `organization_exists` (Organization exists).
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `tenant_limit_reached` (Limit of the tenant reached), `organization_exists` (Organization exists).
      */
     409: Problem;
     /**
@@ -4715,7 +4715,7 @@ export type CancelOperatorTaskErrors = {
      */
     404: Problem;
     /**
-     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `operator_task_claimed` (Operator task claimed by somebody else), `operator_task_not_open` (Operator task not open).
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `tenant_limit_reached` (Limit of the tenant reached), `operator_task_claimed` (Operator task claimed by somebody else), `operator_task_not_open` (Operator task not open).
      */
     409: Problem;
     /**
@@ -4799,7 +4799,7 @@ export type ClaimOperatorTaskErrors = {
      */
     404: Problem;
     /**
-     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `operator_task_claimed` (Operator task claimed by somebody else), `operator_task_not_open` (Operator task not open).
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `tenant_limit_reached` (Limit of the tenant reached), `operator_task_claimed` (Operator task claimed by somebody else), `operator_task_not_open` (Operator task not open).
      */
     409: Problem;
     /**
@@ -4883,7 +4883,7 @@ export type CompleteOperatorTaskErrors = {
      */
     404: Problem;
     /**
-     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `operator_task_claimed` (Operator task claimed by somebody else), `operator_task_not_open` (Operator task not open), `operator_task_not_done` (Operator task not done yet).
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `tenant_limit_reached` (Limit of the tenant reached), `operator_task_claimed` (Operator task claimed by somebody else), `operator_task_not_open` (Operator task not open), `operator_task_not_done` (Operator task not done yet).
      */
     409: Problem;
     /**
@@ -5112,7 +5112,7 @@ export type DeleteProviderErrors = {
      */
     404: Problem;
     /**
-     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `provider_in_use` (Provider in use).
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `tenant_limit_reached` (Limit of the tenant reached), `provider_in_use` (Provider in use).
      */
     409: Problem;
     /**
@@ -5252,7 +5252,7 @@ export type UpdateProviderErrors = {
      */
     404: Problem;
     /**
-     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `name_taken` (Name taken).
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `tenant_limit_reached` (Limit of the tenant reached), `name_taken` (Name taken).
      */
     409: Problem;
     /**
@@ -5336,7 +5336,7 @@ export type DeleteProviderCredentialErrors = {
      */
     404: Problem;
     /**
-     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key).
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `tenant_limit_reached` (Limit of the tenant reached).
      */
     409: Problem;
     /**
@@ -5412,7 +5412,7 @@ export type PutProviderCredentialErrors = {
      */
     404: Problem;
     /**
-     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key).
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `tenant_limit_reached` (Limit of the tenant reached).
      */
     409: Problem;
     /**
@@ -5651,7 +5651,7 @@ export type DeleteInventoryItemErrors = {
      */
     404: Problem;
     /**
-     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key).
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `tenant_limit_reached` (Limit of the tenant reached).
      */
     409: Problem;
     /**
@@ -5731,7 +5731,7 @@ export type UpdateInventoryItemErrors = {
      */
     404: Problem;
     /**
-     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key).
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `tenant_limit_reached` (Limit of the tenant reached).
      */
     409: Problem;
     /**
@@ -6053,7 +6053,7 @@ export type SyncProviderInventoryErrors = {
      */
     404: Problem;
     /**
-     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `provider_not_syncable` (Provider cannot be synced), `sync_running` (A sync is running).
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `tenant_limit_reached` (Limit of the tenant reached), `provider_not_syncable` (Provider cannot be synced), `sync_running` (A sync is running).
      */
     409: Problem;
     /**
@@ -6129,7 +6129,7 @@ export type DismissRecommendationErrors = {
      */
     404: Problem;
     /**
-     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `recommendation_not_open` (Recommendation not open).
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `tenant_limit_reached` (Limit of the tenant reached), `recommendation_not_open` (Recommendation not open).
      */
     409: Problem;
     /**
@@ -6213,7 +6213,7 @@ export type UndoRecommendationErrors = {
      */
     404: Problem;
     /**
-     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `recommendation_not_applied` (Recommendation not applied), `recommendation_built_on` (Something was built on the change).
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `tenant_limit_reached` (Limit of the tenant reached), `recommendation_not_applied` (Recommendation not applied), `recommendation_built_on` (Something was built on the change).
      */
     409: Problem;
     /**
@@ -6375,7 +6375,7 @@ export type UpdateRuntimeObservationErrors = {
      */
     404: Problem;
     /**
-     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key).
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `tenant_limit_reached` (Limit of the tenant reached).
      */
     409: Problem;
     /**
@@ -6459,7 +6459,7 @@ export type ReviewRuntimeObservationErrors = {
      */
     404: Problem;
     /**
-     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key).
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `tenant_limit_reached` (Limit of the tenant reached).
      */
     409: Problem;
     /**
@@ -6676,7 +6676,7 @@ export type DeleteServiceAccountErrors = {
      */
     404: Problem;
     /**
-     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `ambiguous_id` (Id stands in several tenants).
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `tenant_limit_reached` (Limit of the tenant reached), `ambiguous_id` (Id stands in several tenants).
      */
     409: Problem;
     /**
@@ -6838,7 +6838,7 @@ export type UpdateServiceAccountErrors = {
      */
     404: Problem;
     /**
-     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `ambiguous_id` (Id stands in several tenants).
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `tenant_limit_reached` (Limit of the tenant reached), `ambiguous_id` (Id stands in several tenants).
      */
     409: Problem;
     /**
@@ -6931,7 +6931,7 @@ export type DisableServiceAccountErrors = {
      */
     404: Problem;
     /**
-     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `ambiguous_id` (Id stands in several tenants).
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `tenant_limit_reached` (Limit of the tenant reached), `ambiguous_id` (Id stands in several tenants).
      */
     409: Problem;
     /**
@@ -7016,7 +7016,7 @@ export type EnableServiceAccountErrors = {
      */
     404: Problem;
     /**
-     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `ambiguous_id` (Id stands in several tenants).
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `tenant_limit_reached` (Limit of the tenant reached), `ambiguous_id` (Id stands in several tenants).
      */
     409: Problem;
     /**
@@ -7273,7 +7273,7 @@ export type RevokeServiceAccountKeyErrors = {
      */
     404: Problem;
     /**
-     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `ambiguous_id` (Id stands in several tenants).
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `tenant_limit_reached` (Limit of the tenant reached), `ambiguous_id` (Id stands in several tenants).
      */
     409: Problem;
     /**
@@ -7491,7 +7491,7 @@ export type CreateTenantErrors = {
      */
     403: Problem;
     /**
-     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `id_taken` (Id taken).
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `tenant_limit_reached` (Limit of the tenant reached), `id_taken` (Id taken).
      */
     409: Problem;
     /**
@@ -7635,7 +7635,7 @@ export type UpdateTenantErrors = {
      */
     404: Problem;
     /**
-     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key).
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `tenant_limit_reached` (Limit of the tenant reached).
      */
     409: Problem;
     /**
@@ -7715,7 +7715,7 @@ export type UpdateTenantLimitsErrors = {
      */
     404: Problem;
     /**
-     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key).
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `tenant_limit_reached` (Limit of the tenant reached).
      */
     409: Problem;
     /**
@@ -7870,7 +7870,7 @@ export type CreateMembershipErrors = {
      */
     404: Problem;
     /**
-     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `membership_exists` (Membership exists).
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `tenant_limit_reached` (Limit of the tenant reached), `membership_exists` (Membership exists).
      */
     409: Problem;
     /**
@@ -7959,7 +7959,7 @@ export type DeleteMembershipErrors = {
      */
     404: Problem;
     /**
-     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `last_owner` (Last owner of a tenant).
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `tenant_limit_reached` (Limit of the tenant reached), `last_owner` (Last owner of a tenant).
      */
     409: Problem;
     /**
@@ -8044,7 +8044,7 @@ export type UpdateMembershipErrors = {
      */
     404: Problem;
     /**
-     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `last_owner` (Last owner of a tenant).
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `tenant_limit_reached` (Limit of the tenant reached), `last_owner` (Last owner of a tenant).
      */
     409: Problem;
     /**
@@ -8467,7 +8467,7 @@ export type DeleteUserErrors = {
      */
     404: Problem;
     /**
-     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `last_owner` (Last owner of a tenant).
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `tenant_limit_reached` (Limit of the tenant reached), `last_owner` (Last owner of a tenant).
      */
     409: Problem;
     /**
@@ -8607,7 +8607,7 @@ export type DisableUserErrors = {
      */
     404: Problem;
     /**
-     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `last_owner` (Last owner of a tenant).
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `tenant_limit_reached` (Limit of the tenant reached), `last_owner` (Last owner of a tenant).
      */
     409: Problem;
     /**
@@ -8683,7 +8683,7 @@ export type EnableUserErrors = {
      */
     404: Problem;
     /**
-     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key).
+     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `tenant_limit_reached` (Limit of the tenant reached).
      */
     409: Problem;
     /**

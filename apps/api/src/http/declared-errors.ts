@@ -21,7 +21,7 @@ const SHARED: Record<number, { name: string; codes: readonly ErrorCode[] }> = {
     ],
   },
   404: { name: 'NotFound', codes: ['route_not_found'] },
-  409: { name: 'Conflict', codes: ['idempotency_key_in_use', 'idempotency_answer_unreadable'] },
+  409: { name: 'Conflict', codes: ['idempotency_key_in_use', 'idempotency_answer_unreadable', 'tenant_limit_reached'] },
   412: { name: 'PreconditionFailed', codes: ['precondition_failed'] },
   413: { name: 'ContentTooLarge', codes: ['body_too_large'] },
   415: { name: 'UnsupportedMediaType', codes: ['media_type_unsupported'] },
@@ -83,7 +83,11 @@ function implied(operation: Operation): ErrorCode[] {
     if (scope !== null) codes.push('scope_missing', 'tenant_forbidden');
   }
   if (params) codes.push('route_not_found');
-  if (operation.idempotency !== 'none') codes.push('idempotency_key_in_use', 'idempotency_answer_unreadable');
+  if (operation.idempotency !== 'none') {
+    codes.push('idempotency_key_in_use', 'idempotency_answer_unreadable');
+    // Answers that are kept for accounts of a tenant count as its stored bytes. Strangers have no tenant.
+    if (scope !== 'public') codes.push('tenant_limit_reached');
+  }
   if (operation.ifMatch) codes.push('precondition_failed');
   if (body || transport === 'otlp') codes.push('body_too_large', 'media_type_unsupported');
   if (transport === 'otlp') codes.push('request_malformed');

@@ -1,5 +1,6 @@
 import { DEFAULT_TENANT_LIMITS } from '@quartermaster/contracts/tenant-usage.ts';
 import * as contract from '@quartermaster/contracts/tenant-usage.ts';
+import { sumStoredBytes } from '@quartermaster/db/repositories/tenant-usage.ts';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { secretBox } from '../../src/crypto/secret-box.ts';
 import { removeUnusedGrants } from '../../src/gateway-sessions/unused-grants.ts';
@@ -263,6 +264,23 @@ describe('regression: stored bytes', () => {
     const used = await storedBytesOf(usage);
     expect(answered.status, answered.text).toBe(200);
     expect(used).toBeGreaterThan(100);
+  });
+
+  test('what was stored before it was counted makes no room for later when it is removed', async () => {
+    const { tenantId, as, usage } = await newTenant();
+    const create = () =>
+      server.ok('POST', '/v1/service-accounts', {
+        as,
+        body: { name: 'agent' },
+        headers: { 'idempotency-key': unique('key') },
+      });
+    await create();
+    await server.services.db.deleteFrom('stored_bytes_changes').where('tenant_id', '=', tenantId).execute();
+    server.travel(25 * HOUR_MS);
+    await removeExpiredKeys(server.services);
+    await sumStoredBytes(server.services.db);
+    await create();
+    expect(await storedBytesOf(usage)).toBeGreaterThan(100);
   });
 
   test('kept answers that are dropped because their key is lost do not count any more', async () => {

@@ -90,7 +90,12 @@ export async function addStoredBytes(db: Database, tenantId: string, bytes: numb
     .execute();
 }
 
-/** Adds noted changes up, some at a time. @returns how many there were */
+/**
+ * Adds noted changes up, some at a time. A sum below 0 becomes 0: removing what was stored before it was counted makes no
+ * room for later.
+ *
+ * @returns how many there were
+ */
 export async function sumStoredBytes(db: Database): Promise<number> {
   for (let summed = 0; ; ) {
     const batch = await inTransaction(db, sumSomeChanges);
@@ -117,6 +122,12 @@ async function sumSomeChanges(trx: Database): Promise<number> {
           .column('tenant_id')
           .doUpdateSet({ bytes: sql<number>`${sql.ref('stored_bytes.bytes')} + ${sql.ref('excluded.bytes')}` }),
       )
+      .execute();
+    await trx
+      .updateTable('stored_bytes')
+      .set({ bytes: 0 })
+      .where('tenant_id', '=', tenantId)
+      .where('bytes', '<', 0)
       .execute();
     for (const { id } of ofTenant) {
       await trx.deleteFrom('stored_bytes_changes').where('tenant_id', '=', tenantId).where('id', '=', id).execute();
