@@ -4,7 +4,7 @@ import { runRemoveDevelopmentUsers } from '../src/commands/run-remove-developmen
 import { readConfig } from '../src/config.ts';
 import { startServer } from '../src/server/start.ts';
 import { runInProcess } from './support/command.ts';
-import { registeredUser, unique } from './support/people.ts';
+import { memberWithToken, registeredUser, unique } from './support/people.ts';
 import { type Body, type Credential, SECRET_KEY, startTestServer, type TestServer } from './support/server.ts';
 
 /** An issuer that is not asked for anything here. */
@@ -89,6 +89,47 @@ test('regression: the command removes them, and ends the keys and sessions that 
 
   const again = await runInProcess(runRemoveDevelopmentUsers, [], environment);
   expect(again).toEqual({ code: 0, stdout: 'There are no users of the development identity provider.\n', stderr: '' });
+});
+
+test('regression: a development administrator who erased themselves leaves no key that works', async () => {
+  const server = await startTestServer();
+  onTestFinished(() => server.removeDatabase());
+  const developer = await server.tokenOf('admin@example.com');
+  const body = { id: 'back-door', name: 'Back door', tenantId: 'acme', platformAdministrator: true };
+  await server.ok('POST', '/v1/service-accounts', { as: developer, body });
+  const path = '/v1/service-accounts/back-door/keys?tenant_id=acme';
+  const first = await server.ok('POST', path, { as: developer, body: { scopes: ['*'] } });
+  const second = await server.ok('POST', path, { as: { key: first.key }, body: { scopes: ['*'] } });
+  const { id } = await server.ok('PUT', '/v1/me/profile', { as: developer, body: { terms: { accepted: true } } });
+  const other = await memberWithToken(server, { tenantId: 'default' }, 'owner');
+  await server.ok('DELETE', `/v1/users/${id}`, { as: developer });
+  // Of users who are not erased none is left.
+  await server.services.db.deleteFrom('memberships').where('user_id', '=', other.id).execute();
+  await server.services.db.deleteFrom('identities').where('user_id', '=', other.id).execute();
+  await server.services.db.deleteFrom('users').where('id', '=', other.id).execute();
+  await server.end();
+  await expect(restarted(server, REAL)).rejects.toThrow('users of the development identity provider (1)');
+
+  const environment = { DATABASE_URL: server.databaseUrl, ...(onPostgres() && { QM_SECRET_KEY: SECRET_KEY }), ...REAL };
+  const { code, stdout, stderr } = await runInProcess(runRemoveDevelopmentUsers, [], environment);
+  expect([code, stderr]).toEqual([0, '']);
+  expect(stdout).toContain(`removed ${id}, who was erased before\n`);
+  for (const key of [first, second]) expect(stdout).toContain(`  revoked ${key.id} of back-door in acme\n`);
+
+  // Nothing is refused once the command has run.
+  const real = await restarted(server, REAL);
+  onTestFinished(() => real.end());
+  for (const { key } of [first, second]) expect(await statusWith(real, key)).toBe(401);
+  expect(await statusWith(real, server.admin.key)).toBe(200);
+  const again = await runInProcess(runRemoveDevelopmentUsers, [], environment);
+  expect(again.stdout).toBe('There are no users of the development identity provider.\n');
+});
+
+test('the development administrator stops a service with a real issuer before they ever signed in', async () => {
+  const server = await startTestServer();
+  onTestFinished(() => server.removeDatabase());
+  await server.end();
+  await expect(restarted(server, REAL)).rejects.toThrow('users of the development identity provider (1)');
 });
 
 test('a registration that only says it is from development stops no service', async () => {

@@ -1,14 +1,18 @@
 import { randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
+import { hasFoundedTenant } from '@quartermaster/db/repositories/founders.ts';
+import { findIdentityOf } from '@quartermaster/db/repositories/identities.ts';
 import SqliteDatabase from 'better-sqlite3';
 import pino from 'pino';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { ConfigError, readConfig } from '../src/config.ts';
 import { SecretUnreadableError, secretBox } from '../src/crypto/secret-box.ts';
+import { founderDigest } from '../src/onboarding/founder.ts';
 import { type RunningServer, startServer } from '../src/server/start.ts';
 import { LOOPBACK, startPeer } from './inventory-sync/peers.ts';
 import { databaseFile, newBootstrapKey } from './support/environment.ts';
-import type { Body } from './support/server.ts';
+import { memberWithToken, registeredUser } from './support/people.ts';
+import { type Body, startTestServer } from './support/server.ts';
 
 const key = () => randomBytes(32);
 
@@ -135,4 +139,30 @@ test('a start with a new key and the former one seals everything again; the next
   await server.stop();
   expect(sealedNow()).toEqual(damaged);
   expect((await readFile(database)).includes(Buffer.from('sk-1'))).toBe(false);
+});
+
+test('an erased founder is known after the key has changed twice, each time with the former one for one start', async () => {
+  const [first, second, third] = [key().toString('base64'), key().toString('base64'), key().toString('base64')];
+  const original = await startTestServer({ QM_SECRET_KEY: first });
+  onTestFinished(() => original.removeDatabase());
+  const founder = await registeredUser(original);
+  const identity = await findIdentityOf(original.services.db, founder.id);
+  if (!identity) throw new Error('the founder has no identity');
+  const body = { organization: { displayName: 'Ours' } };
+  const { tenant } = await original.ok('POST', '/v1/onboarding/organization', { as: founder, body });
+  await memberWithToken(original, { tenantId: tenant.id }, 'owner');
+  await original.ok('DELETE', `/v1/users/${founder.id}`, { as: founder });
+  await original.end();
+  for (const [current, former] of [
+    [second, first],
+    [third, second],
+  ] as const) {
+    const environment = { QM_SECRET_KEY: current, QM_SECRET_KEY_PREVIOUS: former };
+    const server = await startTestServer({ DATABASE_URL: original.databaseUrl, ...environment });
+    const { db, secrets } = server.services;
+    const isKnown = (subject: string) =>
+      hasFoundedTenant(db, { userId: 'usr_new', digest: founderDigest(secrets, { ...identity, subject }) });
+    expect([await isKnown(identity.subject), await isKnown('another')]).toEqual([true, false]);
+    await server.end();
+  }
 });

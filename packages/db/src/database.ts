@@ -23,6 +23,7 @@ import { evidence } from './migrations/0013-evidence.ts';
 import { retention } from './migrations/0015-retention.ts';
 import { unusedTenantIndex } from './migrations/0017-unused-tenant-index.ts';
 import { tenantLimits } from './migrations/0019-tenant-limits.ts';
+import { durableMarks } from './migrations/0020-durable-marks.ts';
 import { hasTable, migrationsOf } from './stored-migrations.ts';
 import { TABLE_NAMES } from './stored-tables.ts';
 import type { Tables } from './tables.ts';
@@ -48,6 +49,7 @@ const MIGRATIONS = {
   '0015-retention': retention,
   '0017-unused-tenant-index': unusedTenantIndex,
   '0019-tenant-limits': tenantLimits,
+  '0020-durable-marks': durableMarks,
 };
 
 /** Connections to Postgres that a process holds, unless told otherwise. */

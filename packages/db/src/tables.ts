@@ -28,6 +28,10 @@ export type Tables = {
     observation_count: Generated<number>;
     /** The user who made it at their first run: each makes one at the most. */
     founder_id: Generated<string | null>;
+    /** A keyed digest of the founder's identity; it stays when the founder is erased. */
+    founder_digest: Generated<string | null>;
+    /** What that digest is made of, encrypted: for a digest with a new key. */
+    founder_sealed: Generated<string | null>;
   };
   /** Limits that differ from the defaults. */
   tenant_limits: { tenant_id: string; resource: string; most: number };
@@ -100,6 +104,11 @@ export type Tables = {
     time_zone: string | null;
     metadata: Json;
     last_seen_at: Time | null;
+    /**
+     * The development identity provider that let the user in; '' where its address is not known. It stays when the user is
+     * erased, until what they made is revoked.
+     */
+    development_issuer: Generated<string | null>;
   };
   identities: { issuer: string; subject: string; user_id: string; created_at: Time };
   memberships: Place &

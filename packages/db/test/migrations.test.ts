@@ -93,6 +93,7 @@ test('two that start at once do not get in each other’s way', async () => {
     { name: '0015-retention' },
     { name: '0017-unused-tenant-index' },
     { name: '0019-tenant-limits' },
+    { name: '0020-durable-marks' },
   ]);
 });
 

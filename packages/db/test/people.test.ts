@@ -2,6 +2,7 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import type { Database } from '../src/database.ts';
 import { DuplicateKeyError } from '../src/errors.ts';
 import type { Page, PageKey, PageRequest } from '../src/queries.ts';
+import { hasFoundedTenant, listFounderMarks, markFounder } from '../src/repositories/founders.ts';
 import { findAccountByIdentity, hasIdentity, insertIdentity } from '../src/repositories/identities.ts';
 import {
   acceptMembership,
@@ -13,7 +14,7 @@ import {
   listMemberships,
   listMembershipsIn,
 } from '../src/repositories/memberships.ts';
-import { findTenant, hasFoundedTenant, insertTenant, listTenants, updateTenant } from '../src/repositories/tenants.ts';
+import { findTenant, insertTenant, listTenants, updateTenant } from '../src/repositories/tenants.ts';
 import {
   deleteUnclaimedUsers,
   discardRegistration,
@@ -406,8 +407,17 @@ describe('tenants', () => {
       insertTenant(db, { id, displayName: null, settings, founderId }, NOW);
     await found('adas', ada);
     await expect(found('another', ada)).rejects.toThrow(DuplicateKeyError);
-    expect([await hasFoundedTenant(db, ada), await hasFoundedTenant(db, bob)]).toEqual([true, false]);
+    const has = (userId: string, digest = 'other') => hasFoundedTenant(db, { userId, digest });
+    expect([await has(ada), await has(bob)]).toEqual([true, false]);
+    await markFounder(db, ada, { digest: 'digest', sealed: 'sealed' });
+    expect([await has(bob, 'digest'), await has(bob)]).toEqual([true, false]);
     await found('bobs', bob);
+    // The first one keeps its mark.
+    await markFounder(db, bob, { digest: 'digest', sealed: 'other' });
+    expect(await listFounderMarks(db, { after: '', limit: 10 })).toEqual([
+      { tenantId: 'adas', founderId: ada, sealed: 'sealed' },
+    ]);
+    expect(await listFounderMarks(db, { after: 'adas', limit: 10 })).toEqual([]);
   });
 
   test('show the first thousand of their sub-tenants, each tenant its own', async () => {

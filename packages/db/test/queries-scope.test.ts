@@ -6,6 +6,7 @@ import type * as credentialExpiry from '../src/repositories/credential-expiry.ts
 import type * as credentials from '../src/repositories/credentials.ts';
 import type * as discoveredProviders from '../src/repositories/discovered-providers.ts';
 import type * as emptiedProviders from '../src/repositories/emptied-providers.ts';
+import type * as founders from '../src/repositories/founders.ts';
 import type * as gatewaySessions from '../src/repositories/gateway-sessions.ts';
 import type * as gateways from '../src/repositories/gateways.ts';
 import type * as grantedItems from '../src/repositories/granted-items.ts';
@@ -91,13 +92,9 @@ test('what touches the data of tenants takes a scope or a place, but for what is
   expectTypeOf<Unnarrowed<typeof memberships>>().toEqualTypeOf<'deleteMembershipsOf'>();
   // These name one tenant, or are asked by the service itself for all of them.
   expectTypeOf<Unnarrowed<typeof runtimeObservations>>().toEqualTypeOf<never>();
+  expectTypeOf<Unnarrowed<typeof founders>>().toEqualTypeOf<'hasFoundedTenant' | 'markFounder' | 'listFounderMarks'>();
   expectTypeOf<Unnarrowed<typeof tenants>>().toEqualTypeOf<
-    | 'insertTenant'
-    | 'hasFoundedTenant'
-    | 'findTenantSettings'
-    | 'listRetentions'
-    | 'listRecordRetentions'
-    | 'listTenantsThatAuditReads'
+    'insertTenant' | 'findTenantSettings' | 'listRetentions' | 'listRecordRetentions' | 'listTenantsThatAuditReads'
   >();
   // Users belong to no tenant; what others see of them is narrowed by findUser and listUsers.
   expectTypeOf<Exclude<Unnarrowed<typeof users>, 'findUser' | 'listUsers'>>().toEqualTypeOf<

@@ -9,7 +9,8 @@ import { type Invocation, runCommand } from './run-command.ts';
 const usage = `npm run remove-development-users
 
 Removes the users of the development identity provider (npm start) from the database that DATABASE_URL names, with their
-memberships. Revokes the API keys that they made, and ends their gateway sessions. For a database that goes into production. QM_SECRET_KEY is read as by the server.`;
+memberships. Revokes the API keys that they made, also those of users who were erased, and ends their gateway sessions. For a
+database that goes into production. QM_SECRET_KEY is read as by the server.`;
 
 /** Removes the users whom only the development identity provider let in, and prints what it ended. @returns the exit code */
 export function runRemoveDevelopmentUsers(invocation: Invocation): Promise<number> {
@@ -33,10 +34,15 @@ export function runRemoveDevelopmentUsers(invocation: Invocation): Promise<numbe
   return runCommand({ usage, options: [], run }, invocation);
 }
 
+function nameOf({ id, email, platformAdministrator, erased }: Removed['user']): string {
+  if (erased) return `removed ${id}, who was erased before`;
+  return `removed ${email ?? id}${platformAdministrator ? ', a platform administrator' : ''} (${id})`;
+}
+
 function report(removed: readonly Removed[]): string {
   if (removed.length === 0) return 'There are no users of the development identity provider.\n';
   const lines = removed.flatMap(({ user, keys, sessions }) => [
-    `removed ${user.email ?? user.id}${user.platformAdministrator ? ', a platform administrator' : ''} (${user.id})`,
+    nameOf(user),
     ...keys.map(({ id, accountId, tenantId }) => `  revoked ${id} of ${accountId} in ${tenantId}`),
     ...(sessions > 0 ? [`  ended ${sessions} gateway sessions`] : []),
   ]);

@@ -8,6 +8,7 @@ import {
 } from '@quartermaster/db/repositories/sealed-secrets.ts';
 import { renewMacs } from '../audit-events/renew-macs.ts';
 import { resealAnswers } from '../idempotency/reseal.ts';
+import { resealFounders } from '../onboarding/founder.ts';
 import { bindingOf } from '../provider-credentials/binding.ts';
 import { formerSecretIdentity, secretIdentity } from '../provider-credentials/secret.ts';
 import type { Services } from '../services.ts';
@@ -29,8 +30,9 @@ export async function resealSecrets({ db, log, secrets }: Needs): Promise<void> 
     for (const record of batch) await reseal({ db, secrets }, record, counts);
   }
   const answers = await resealAnswers({ db, secrets });
-  const resealed = counts.resealed + answers.resealed;
-  const unreadable = counts.unreadable + answers.unreadable;
+  const founders = await resealFounders({ db, secrets });
+  const resealed = counts.resealed + answers.resealed + founders.resealed;
+  const unreadable = counts.unreadable + answers.unreadable + founders.unreadable;
   await renewMacs({ db, secrets }, 'none');
   log.info({ resealed }, 'secrets of former keys were sealed with the current one');
   if (unreadable > 0) log.error({ unreadable }, 'no key that is configured opens some secrets');

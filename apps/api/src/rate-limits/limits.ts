@@ -8,7 +8,7 @@ import { type Caller, type Counted, RateLimit, type TakePoints, WINDOW_MS } from
 
 const WINDOW_SECONDS = WINDOW_MS / 1000;
 
-/** Asked for every registration, by address, or for every new organization, by user. @throws 429 with Retry-After */
+/** Asked for every registration, by address, or for every new organization, by a digest of the user's identity. @throws 429 with Retry-After */
 export type OnboardingLimit = { consume(caller: string): Promise<void> };
 
 /** The limits that every request counts against. */
@@ -49,7 +49,10 @@ export function createLimits({ rateLimits, now, takePoints }: Settings) {
   return {
     requests,
     registrations: onboardingLimit(registration, callerAt),
-    organizations: onboardingLimit(organization, (userId) => ({ tenantId: '', id: `user:${userId}` })),
+    organizations: onboardingLimit(organization, (identityDigest) => ({
+      tenantId: '',
+      id: `identity:${identityDigest}`,
+    })),
   };
 }
 

@@ -1,3 +1,4 @@
+import { markDevelopmentUser } from '@quartermaster/db/repositories/development-users.ts';
 import { deleteIdentitiesOf } from '@quartermaster/db/repositories/identities.ts';
 import { insertMembership } from '@quartermaster/db/repositories/memberships.ts';
 import { findAccountByEmail, insertUser, NO_MARKETING } from '@quartermaster/db/repositories/users.ts';
@@ -9,7 +10,7 @@ import { explainUnwritable, makeFolderOf, pathBesideDatabase } from './beside-da
 import { BOOTSTRAP_PLACE } from './bootstrap.ts';
 
 /** Who the development identity provider offers to sign in: a platform administrator. */
-export const ADMINISTRATOR = { email: 'admin@example.com', displayName: 'Development administrator' };
+const ADMINISTRATOR = { email: 'admin@example.com', displayName: 'Development administrator' };
 
 /**
  * The development identity provider for a server that listens on `publicUrl`. The secret that its sign-ins need is in a
@@ -57,6 +58,7 @@ export async function seedDevAdministrator({ db, now: clock }: Pick<Services, 'd
     const status = 'pending_identity' as const;
     const user = await insertUser(trx, { ...ADMINISTRATOR, ...values, status, platformAdministrator: true }, now);
     if (!user) throw new Error('the development administrator was there, and was not');
+    await markDevelopmentUser(trx, user.id, '');
     const { email } = ADMINISTRATOR;
     const membership = { userId: user.id, email, role: 'owner', acceptedAt: now.toISOString() } as const;
     await insertMembership(trx, BOOTSTRAP_PLACE, membership, now);

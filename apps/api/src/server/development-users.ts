@@ -3,6 +3,7 @@ import type { NewAuditEvent } from '@quartermaster/db/repositories/audit-events.
 import {
   type DevelopmentUser,
   findDevelopmentUsers,
+  markDevelopmentUser,
   type RevokedKey,
   revokeKeysMadeBy,
 } from '@quartermaster/db/repositories/development-users.ts';
@@ -15,7 +16,6 @@ import { inTransaction } from '@quartermaster/db/transaction.ts';
 import { appendAuditEvents } from '../audit-events/mac.ts';
 import { type Config, ConfigError } from '../config.ts';
 import type { Services } from '../services.ts';
-import { ADMINISTRATOR } from './dev-identity.ts';
 
 /** Users that a start counts, and that a removal looks up at a time. */
 const MOST_AT_A_TIME = 100;
@@ -27,7 +27,8 @@ export type Removed = { user: DevelopmentUser; keys: RevokedKey[]; sessions: num
 
 /**
  * Refuses a database that was used for development: the development identity provider signs in as anybody, so its users,
- * one of them a platform administrator, are not for a service with a real issuer.
+ * one of them a platform administrator, are not for a service with a real issuer. Those who were erased count as well: the
+ * keys that they made still work.
  *
  * @throws {ConfigError} where there are such users
  */
@@ -36,8 +37,7 @@ export async function refuseDevelopmentUsers(
   { oidc, mode }: Pick<Config, 'oidc' | 'mode'>,
 ): Promise<void> {
   if (oidc.issuer === null && mode !== 'production') return;
-  const by = { issuer: oidc.issuer, administrator: ADMINISTRATOR.email };
-  const users = await findDevelopmentUsers(db, by, MOST_AT_A_TIME);
+  const users = await findDevelopmentUsers(db, oidc.issuer, MOST_AT_A_TIME);
   if (users.length === 0) return;
   const count = users.length < MOST_AT_A_TIME ? `${users.length}` : `${MOST_AT_A_TIME} or more`;
   const what = `the database has users of the development identity provider (${count})`;
@@ -53,9 +53,8 @@ export async function removeDevelopmentUsers(
 ): Promise<Removed[]> {
   const { db } = services;
   const removed: Removed[] = [];
-  const by = { issuer, administrator: ADMINISTRATOR.email };
   for (;;) {
-    const users = await findDevelopmentUsers(db, by, MOST_AT_A_TIME);
+    const users = await findDevelopmentUsers(db, issuer, MOST_AT_A_TIME);
     if (users.length === 0) return removed;
     for (const user of users)
       removed.push(await inTransaction(db, (trx) => removeUser({ ...services, db: trx }, user)));
@@ -72,8 +71,13 @@ async function removeUser(
   await deleteMembershipsOf(trx, user.id);
   await deleteIdentitiesOf(trx, user.id);
   await eraseUser(trx, user.id, now);
+  await markDevelopmentUser(trx, user.id, null);
   const events = [
-    eventOf({ place: null, target: { type: 'user', id: user.id }, changedFields: ['status'] }),
+    eventOf({
+      place: null,
+      target: { type: 'user', id: user.id },
+      changedFields: user.erased ? [] : ['status'],
+    }),
     ...keys.map(({ id, tenantId, subTenantId }) =>
       eventOf({ place: { tenantId, subTenantId }, target: { type: 'api_key', id }, changedFields: ['revokedAt'] }),
     ),

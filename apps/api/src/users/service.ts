@@ -1,7 +1,7 @@
 import type { User } from '@quartermaster/contracts/users.ts';
 import type { Database } from '@quartermaster/db/database.ts';
 import { revokeSessionsOf } from '@quartermaster/db/repositories/gateway-sessions.ts';
-import { deleteIdentitiesOf, hasIdentity } from '@quartermaster/db/repositories/identities.ts';
+import { deleteIdentitiesOf, findIdentityOf, hasIdentity } from '@quartermaster/db/repositories/identities.ts';
 import {
   deleteMembershipsOf,
   findTenantOwnedAlone,
@@ -14,6 +14,7 @@ import { requirePlatformAdministrator, termsRequired } from '../access/authorise
 import { isSelf, scopesAt } from '../access/principal.ts';
 import { type Change, write } from '../audit-events/write.ts';
 import { ApiError } from '../errors.ts';
+import { rememberFounder } from '../onboarding/founder.ts';
 import type { CallerContext } from '../trpc.ts';
 
 /** What the caller sees of users: members in reach, and themselves. */
@@ -38,6 +39,9 @@ export async function deleteUser(ctx: CallerContext, id: string): Promise<User> 
     await requireNotLastOwner(trx, id);
     await revokeSessionsOf(trx, EVERYWHERE, `user:${id}`, now);
     await deleteMembershipsOf(trx, id);
+    // Tenants that were founded before founders were marked are marked now.
+    const identity = await findIdentityOf(trx, id);
+    if (identity) await rememberFounder(trx, ctx.services.secrets, { userId: id, identity });
     await deleteIdentitiesOf(trx, id);
     const erased = await eraseUser(trx, id, now);
     if (!erased) throw notFound();

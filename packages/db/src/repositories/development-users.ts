@@ -2,7 +2,7 @@ import type { Database } from '../database.ts';
 import { forgetApiKeys } from './api-keys.ts';
 
 /** A user whom the development identity provider let in, or the administrator that it comes with. */
-export type DevelopmentUser = { id: string; email: string | null; platformAdministrator: boolean };
+export type DevelopmentUser = { id: string; email: string | null; platformAdministrator: boolean; erased: boolean };
 
 /** A key that was revoked, and the account that it was for. */
 export type RevokedKey = { id: string; tenantId: string; subTenantId: string | null; accountId: string };
@@ -15,55 +15,49 @@ const OPENS_SESSIONS = ['create_gateway_session'];
 const MAKES_KEYS = ['create_service_account_key', 'rotate_service_account_key'];
 
 /**
- * Finds users of the development identity provider, the oldest link first: at most `limit`. Nobody proved who they are.
+ * The issuer of an identity where it is a development identity provider: `http://<loopback>:<port>/oidc`, with subjects that
+ * only that provider makes. Null for other identities.
+ */
+export function developmentIssuerOf({ issuer, subject }: { issuer: string; subject: string }): string | null {
+  const isDevelopment = issuer.startsWith('http://') && issuer.endsWith('/oidc') && subject.startsWith('dev-');
+  return isDevelopment ? issuer : null;
+}
+
+/**
+ * Notes with a user that a development identity provider let them in. The mark stays when the user is erased.
  *
- * They are linked to an issuer `http://<loopback>:<port>/oidc`, with subjects that only that provider makes. Its
- * administrator may have no link yet.
+ * @param issuer '' for the administrator that the provider comes with, before they sign in; null removes the mark
+ */
+export async function markDevelopmentUser(db: Database, userId: string, issuer: string | null): Promise<void> {
+  await db.updateTable('users').set({ development_issuer: issuer }).where('id', '=', userId).execute();
+}
+
+/**
+ * Finds users of the development identity provider, the oldest first: at most `limit`. Nobody proved who they are. Erased
+ * users are among them: what they made may be there still.
  *
- * @param by `issuer`: the one that is trusted now; `administrator`: the email of the provider's administrator
+ * @param trusted the issuer that is trusted now, whose users are not looked for
  */
 export async function findDevelopmentUsers(
   db: Database,
-  by: { issuer: string | null; administrator: string },
+  trusted: string | null,
   limit: number,
 ): Promise<DevelopmentUser[]> {
-  const columns = ['users.id', 'users.email', 'users.platform_administrator'] as const;
-  const administrator = await db
+  const rows = await db
     .selectFrom('users')
-    .select(columns)
-    .where('email_key', '=', by.administrator)
-    .where('source', '=', 'development')
-    .where('platform_administrator', '=', 1)
-    .where(({ not, exists, selectFrom }) =>
-      not(
-        exists(
-          selectFrom('identities')
-            .select('subject')
-            .whereRef('identities.user_id', '=', 'users.id')
-            .where('identities.issuer', '=', by.issuer ?? ''),
-        ),
-      ),
-    )
-    .execute();
-  const linked = await db
-    .selectFrom('identities')
-    .innerJoin('users', 'users.id', 'identities.user_id')
-    .select(columns)
-    // A range of the primary key: issuers that have no TLS are few.
-    .where('identities.issuer', '>=', 'http://')
-    .where('identities.issuer', '<', 'http:0')
-    .where('identities.issuer', '<>', by.issuer ?? '')
-    .where('identities.issuer', 'like', '%/oidc')
-    .where('identities.subject', 'like', 'dev-%')
-    .where('users.status', '<>', 'deleted')
-    .orderBy('identities.created_at')
-    .orderBy('users.id')
+    .select(['id', 'email', 'platform_administrator', 'status'])
+    .where('development_issuer', 'is not', null)
+    .$if(trusted !== null, (query) => query.where('development_issuer', '<>', trusted))
+    .orderBy('created_at')
+    .orderBy('id')
     .limit(limit)
     .execute();
-  const users = new Map([...administrator, ...linked].map((row) => [row.id, row]));
-  return [...users.values()]
-    .slice(0, limit)
-    .map(({ id, email, platform_administrator: flag }) => ({ id, email, platformAdministrator: flag === 1 }));
+  return rows.map(({ id, email, platform_administrator: flag, status }) => ({
+    id,
+    email,
+    platformAdministrator: flag === 1,
+    erased: status === 'deleted',
+  }));
 }
 
 /**

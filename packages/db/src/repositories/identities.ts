@@ -1,4 +1,5 @@
 import type { Database } from '../database.ts';
+import { developmentIssuerOf, markDevelopmentUser } from './development-users.ts';
 import { type Account, toAccount } from './users.ts';
 
 /** Whom an identity provider knows: the same subject of another issuer is somebody else. */
@@ -28,6 +29,13 @@ export async function insertIdentity(db: Database, identity: Identity, userId: s
     .insertInto('identities')
     .values({ ...identity, user_id: userId, created_at: now.toISOString() })
     .execute();
+  const developmentIssuer = developmentIssuerOf(identity);
+  if (developmentIssuer !== null) await markDevelopmentUser(db, userId, developmentIssuer);
+}
+
+/** The identity that a user signs in with, if there is one. */
+export async function findIdentityOf(db: Database, userId: string): Promise<Identity | undefined> {
+  return db.selectFrom('identities').select(['issuer', 'subject']).where('user_id', '=', userId).executeTakeFirst();
 }
 
 export async function deleteIdentitiesOf(db: Database, userId: string): Promise<void> {

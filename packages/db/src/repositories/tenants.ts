@@ -56,12 +56,6 @@ export async function insertTenant(db: Database, tenant: NewTenant, now: Date): 
   return toTenant(row, []);
 }
 
-/** Whether a user has made a tenant for themselves, be they still in it or not. */
-export async function hasFoundedTenant(db: Database, userId: string): Promise<boolean> {
-  const row = await db.selectFrom('tenants').select('id').where('founder_id', '=', userId).executeTakeFirst();
-  return row !== undefined;
-}
-
 /** Changes one tenant, of which something lies in `scope`. */
 export async function updateTenant(
   db: Database,
