@@ -202,6 +202,8 @@ describe('bounds', () => {
     const tenant = await newTenant(server);
     // Of the two it is SQLite whose statements take fewer.
     const length = onPostgres() ? 1000 : 12_000;
+    const limits = `/v1/tenants/${tenant.tenantId}/limits`;
+    await server.ok('PUT', limits, { as: server.admin, body: { providers: 2 * length } });
     const spans = Array.from({ length }, (_, index) => chat('m', { 'server.address': `host-${index}` }));
     await sendSpans(server, tenant.sender, spans);
     const { items } = await server.ok('GET', `/v1/providers?name=host-${length - 1}`, { as: tenant.operator });
