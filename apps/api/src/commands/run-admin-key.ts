@@ -1,10 +1,6 @@
-import { openDatabase, requireSchema } from '@quartermaster/db/database.ts';
-import { ROOT, readDatabaseUrl, readSecretKeys } from '../config.ts';
 import { recoverAdministrator } from '../server/bootstrap.ts';
-import { openSecretBox } from '../server/secret-key.ts';
-import { refuseUnfinishedMove } from '../server/unfinished-move.ts';
-import { requireFile } from './require-file.ts';
 import { type Invocation, runCommand } from './run-command.ts';
+import { withDatabase } from './with-database.ts';
 
 const usage = `npm run --silent admin-key
 
@@ -15,19 +11,9 @@ of which database, which has to be one that this version was started on. QM_SECR
 export function runAdminKey(invocation: Invocation): Promise<number> {
   const { environment, stdout } = invocation;
   const run = async () => {
-    const url = readDatabaseUrl(environment);
-    await requireFile(url);
-    const db = await openDatabase(url, ROOT);
-    try {
-      await requireSchema(db);
-      await refuseUnfinishedMove(db);
-      const now = () => new Date();
-      const secrets = await openSecretBox(db, readSecretKeys(environment), now);
-      stdout.write(`${await recoverAdministrator({ db, now, secrets })}\n`);
-      return 0;
-    } finally {
-      await db.destroy();
-    }
+    const key = await withDatabase(environment, (services) => recoverAdministrator(services));
+    stdout.write(`${key}\n`);
+    return 0;
   };
   return runCommand({ usage, options: [], run }, invocation);
 }

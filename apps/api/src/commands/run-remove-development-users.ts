@@ -1,10 +1,7 @@
-import { openDatabase, requireSchema } from '@quartermaster/db/database.ts';
-import { ROOT, readDatabaseUrl, readIssuer, readSecretKeys } from '../config.ts';
+import { readIssuer } from '../config.ts';
 import { type Removed, removeDevelopmentUsers } from '../server/development-users.ts';
-import { openSecretBox } from '../server/secret-key.ts';
-import { refuseUnfinishedMove } from '../server/unfinished-move.ts';
-import { requireFile } from './require-file.ts';
 import { type Invocation, runCommand } from './run-command.ts';
+import { withDatabase } from './with-database.ts';
 
 const usage = `npm run remove-development-users
 
@@ -16,20 +13,11 @@ database that goes into production. QM_SECRET_KEY is read as by the server.`;
 export function runRemoveDevelopmentUsers(invocation: Invocation): Promise<number> {
   const { environment, stdout } = invocation;
   const run = async () => {
-    const url = readDatabaseUrl(environment);
-    await requireFile(url);
-    const db = await openDatabase(url, ROOT);
-    try {
-      await requireSchema(db);
-      await refuseUnfinishedMove(db);
-      const issuer = readIssuer(environment);
-      const now = () => new Date();
-      const secrets = await openSecretBox(db, readSecretKeys(environment), now);
-      stdout.write(report(await removeDevelopmentUsers({ db, now, secrets }, issuer)));
-      return 0;
-    } finally {
-      await db.destroy();
-    }
+    const removed = await withDatabase(environment, (services) =>
+      removeDevelopmentUsers(services, readIssuer(environment)),
+    );
+    stdout.write(report(removed));
+    return 0;
   };
   return runCommand({ usage, options: [], run }, invocation);
 }

@@ -1,0 +1,30 @@
+import { openDatabase, requireSchema } from '@quartermaster/db/database.ts';
+import { ROOT, readDatabaseUrl, readSecretKeys } from '../config.ts';
+import { openSecretBox } from '../server/secret-key.ts';
+import { refuseUnfinishedMove } from '../server/unfinished-move.ts';
+import type { Services } from '../services.ts';
+import { requireFile } from './require-file.ts';
+import type { Invocation } from './run-command.ts';
+
+/**
+ * Opens the database that DATABASE_URL names with its secret key, runs work, and closes it.
+ *
+ * @throws {ConfigError} where there is no database, or it has the schema of another version, or a move is not finished
+ */
+export async function withDatabase<T>(
+  environment: Invocation['environment'],
+  work: (services: Pick<Services, 'db' | 'now' | 'secrets'>) => Promise<T>,
+): Promise<T> {
+  const url = readDatabaseUrl(environment);
+  await requireFile(url);
+  const db = await openDatabase(url, ROOT);
+  try {
+    await requireSchema(db);
+    await refuseUnfinishedMove(db);
+    const now = () => new Date();
+    const secrets = await openSecretBox(db, readSecretKeys(environment), now);
+    return await work({ db, now, secrets });
+  } finally {
+    await db.destroy();
+  }
+}
