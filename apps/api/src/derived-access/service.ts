@@ -1,4 +1,4 @@
-import { setImmediate as breathe } from 'node:timers/promises';
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import {
   type AccessKind,
   AccessKindSchema,
@@ -81,7 +81,7 @@ export function revokeDerivedAccess(ctx: CallerContext, body: RevokeDerivedAcces
     let done = 0;
     for (const access of found) {
       if (done === REVOKED_AT_ONCE) break;
-      if ((done + skipped) % OF_TURN === OF_TURN - 1) await breathe();
+      if ((done + skipped) % OF_TURN === OF_TURN - 1) await yieldToEventLoop();
       const isRevoked = await revokeOne(writing, access);
       if (isRevoked) {
         revoked[access.kind] += 1;

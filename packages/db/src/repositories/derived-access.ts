@@ -1,4 +1,4 @@
-import { setImmediate as breathe } from 'node:timers/promises';
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import type { AccessKind, DerivedAccess } from '@quartermaster/contracts/derived-access.ts';
 import { type Expression, type RawBuilder, type SqlBool, sql } from 'kysely';
 import type { Database } from '../database.ts';
@@ -72,7 +72,7 @@ export async function listDerivedAccess(
       order by created_at desc, sort_id desc limit ${wanted}`;
     const { rows } = await query.execute(db);
     // An embedded database answers without giving the event loop a turn.
-    await breathe();
+    await yieldToEventLoop();
     for (const row of rows) items.push(toDerivedAccess(kind, row));
     if (items.length > page.limit) {
       const shown = rows.at(-2);
@@ -134,7 +134,7 @@ async function follow(
         .where(within(scope))
         .execute();
       made.push(...rows.map(({ id }) => id));
-      await breathe();
+      await yieldToEventLoop();
     }
     makers = made.filter((id) => !keys.has(id));
     for (const id of makers) keys.add(id);
@@ -153,7 +153,7 @@ async function successorsOf(db: Database, scope: TenantScope, ids: readonly stri
       .where(within(scope, 'next'))
       .execute();
     successors.push(...rows.map(({ id }) => id));
-    await breathe();
+    await yieldToEventLoop();
   }
   return successors.toSorted();
 }

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { setImmediate as breathe } from 'node:timers/promises';
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import type { Grant } from '@quartermaster/contracts/gateway-sessions.ts';
 import { sql } from 'kysely';
 import type { Database } from '../database.ts';
@@ -96,7 +96,7 @@ async function ensureItems(db: Database, { tenantId, grant, beforeStoring }: New
   if (!inserted) return digest;
   await addStoredBytes(db, tenantId, bytes, now);
   for (let start = 0; start < grant.items.length; start += INDEX_BATCH) {
-    if (start > 0) await breathe();
+    if (start > 0) await yieldToEventLoop();
     const batch = grant.items.slice(start, start + INDEX_BATCH);
     const keys = JSON.stringify(batch.map(({ kind, name }) => itemKey(kind, nameKey(kind, name, null))));
     const each = isPostgres(db) ? sql`json_array_elements_text(${keys}::json) as value` : sql`json_each(${keys})`;
