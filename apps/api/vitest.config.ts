@@ -36,7 +36,7 @@ const ON_POSTGRES = [
   'test/{key-lineage,session-grants}.test.ts',
   'test/endpoints/{derived-access,membership-consent}.test.ts',
   // Spans: partitions, folding in batches, what does not fit into the parameters of a statement.
-  'test/traces/*.test.ts',
+  'test/telemetry/traces/*.test.ts',
   'test/governance/{cardinality,counting,manifest-names,properties,replay,renaming,statements,whole-loop}.test.ts',
   // From one database to another.
   'test/database-move.test.ts',
@@ -57,13 +57,13 @@ const ON_SQLITE_ALONE = [
   'test/durability.test.ts',
   'test/http/**/*.test.ts',
   'test/idempotency/killed.test.ts',
-  'test/instrumentations/**/*.test.ts',
+  'test/telemetry/instrumentations/**/*.test.ts',
   'test/inventory-sync/compare.test.ts',
   'test/jwks.test.ts',
   'test/logs.test.ts',
   'test/lost-secret-key.test.ts',
   'test/manifest-schemas.test.ts',
-  'test/otlp/**/*.test.ts',
+  'test/telemetry/otlp/**/*.test.ts',
   'test/outbound*.test.ts',
   'test/quickstart.test.ts',
   'test/read-only-folder.test.ts',
@@ -79,7 +79,10 @@ const ON_SQLITE_ALONE = [
 const ON_POSTGRES_ALONE = ['test/postgres/**/*.test.ts'];
 
 /** Needs modules that no other file has used: it waits for the first thread that they start. */
-const WITH_MODULES_OF_ITS_OWN = ['test/traces/reading-thread.test.ts', 'test/inventory-sync/answer-thread.test.ts'];
+const WITH_MODULES_OF_ITS_OWN = [
+  'test/telemetry/traces/reading-thread.test.ts',
+  'test/inventory-sync/answer-thread.test.ts',
+];
 
 const globalSetup = [fileURLToPath(import.meta.resolve('@quartermaster/db/testing/database-setup.ts'))];
 const everything = ['test/**/*.test.ts'];

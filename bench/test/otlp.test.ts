@@ -1,4 +1,4 @@
-import { decodeProtobuf } from '@quartermaster/api/src/otlp/protobuf.ts';
+import { decodeProtobuf } from '@quartermaster/api/src/telemetry/otlp/protobuf.ts';
 import { expect, test } from 'vitest';
 import { batchTemplate, traceOf } from '../src/otlp/batch.ts';
 import { decodeSpans } from '../src/otlp/decode.ts';

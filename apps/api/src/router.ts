@@ -17,7 +17,7 @@ import { runtimeObservationsRouter } from './runtime-observations/router.ts';
 import { serviceAccountKeysRouter } from './service-account-keys/router.ts';
 import { serviceAccountsRouter } from './service-accounts/router.ts';
 import { tenantsRouter } from './tenants/router.ts';
-import { tracesRouter } from './traces/router.ts';
+import { tracesRouter } from './telemetry/traces/router.ts';
 import { router } from './trpc.ts';
 import { usersRouter } from './users/router.ts';
 

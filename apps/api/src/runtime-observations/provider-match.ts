@@ -5,7 +5,7 @@ import { folded } from '@quartermaster/db/queries.ts';
 import { discoveredProvider } from '@quartermaster/db/repositories/discovered-providers.ts';
 import { findProvidersOfTraffic, findSoleProvidersOfTools, hostOf } from '@quartermaster/db/repositories/providers.ts';
 import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
-import type { GenAi, Subject } from '../traces/genai.ts';
+import type { GenAi, Subject } from '../telemetry/dialects/genai.ts';
 
 /** A span with what it says, as matching needs it. */
 export type SeenSpan = {

@@ -3,7 +3,7 @@ import type { Provider } from '@quartermaster/contracts/providers.ts';
 import type { RuntimeObservation } from '@quartermaster/contracts/runtime-observations.ts';
 import { nameKey, plainName } from '@quartermaster/db/name-key.ts';
 import type { ObservationSubject } from '@quartermaster/db/repositories/runtime-observations.ts';
-import type { Subject } from '../traces/genai.ts';
+import type { Subject } from '../telemetry/dialects/genai.ts';
 import type { SeenSpan } from './provider-match.ts';
 import { subjectKey } from './subject-key.ts';
 

@@ -13,7 +13,7 @@ import { answerOf } from '../http/problems.ts';
 import { restHandler } from '../http/rest.ts';
 import { callerRequestIdOf, requestIdOf, setRequestId, shownRequestIdOf } from '../http/request-id.ts';
 import { sendAnswer } from '../http/send.ts';
-import { otlpReceiver } from '../otlp/receiver.ts';
+import { otlpReceiver } from '../telemetry/ingest/receiver.ts';
 import type { Preconditions } from '../preconditions/require-match.ts';
 import { inFairTurn } from '../rate-limits/fair-turns.ts';
 import { createIdentify, type Identify } from '../rate-limits/identify.ts';

@@ -12,7 +12,7 @@ import { eraseFormer } from '../provider-credentials/service.ts';
 import { removePastWindows } from '../rate-limits/shared-points.ts';
 import type { Services } from '../services.ts';
 import { removeOldRecords } from '../tenants/record-retention.ts';
-import { makeDays, removeOldTraces } from '../traces/retention.ts';
+import { makeDays, removeOldTraces } from '../telemetry/traces/retention.ts';
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;

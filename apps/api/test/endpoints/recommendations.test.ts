@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { atOpenai, newTenant, type Tenant } from '../governance/loop-support.ts';
 import { accountWithKey } from '../support/people.ts';
 import { type Body, startTestServer, type TestServer } from '../support/server.ts';
-import { all, chat, sendSpans } from '../traces/sending.ts';
+import { all, chat, sendSpans } from '../telemetry/traces/sending.ts';
 
 let server: TestServer;
 

@@ -2,7 +2,7 @@ import { onPostgres } from '@quartermaster/db/testing/test-database.ts';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { accountWithKey } from '../support/people.ts';
 import { startTestServer, type TestServer } from '../support/server.ts';
-import { all, chat, exportRequest, newSpanId, newTraceId, sendSpans, toolRun } from '../traces/sending.ts';
+import { all, chat, exportRequest, newSpanId, newTraceId, sendSpans, toolRun } from '../telemetry/traces/sending.ts';
 import { atOpenai, newTenant } from './loop-support.ts';
 
 const SECOND = 1_000_000_000n;

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { removeOldTraces } from '../../src/traces/retention.ts';
+import { removeOldTraces } from '../../src/telemetry/traces/retention.ts';
 import { startTestServer, type TestServer } from '../support/server.ts';
-import { chat, newTraceId, sendSpans } from '../traces/sending.ts';
+import { chat, newTraceId, sendSpans } from '../telemetry/traces/sending.ts';
 import { newTenant } from './loop-support.ts';
 
 let server: TestServer;

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { accountWithKey, unique } from '../support/people.ts';
 import { OPERATIONS, pathWith } from '../support/records.ts';
 import { type Body, startTestServer, type TestServer } from '../support/server.ts';
-import { all, chat, mcpCall, type SpanInput, sendSpans, toolRun } from '../traces/sending.ts';
+import { all, chat, mcpCall, type SpanInput, sendSpans, toolRun } from '../telemetry/traces/sending.ts';
 
 let server: TestServer;
 beforeAll(async () => {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { accountWithKey } from '../support/people.ts';
 import { startTestServer, type TestServer } from '../support/server.ts';
-import { exportRequest } from '../traces/sending.ts';
+import { exportRequest } from '../telemetry/traces/sending.ts';
 import { atOpenai, newTenant } from './loop-support.ts';
 
 let server: TestServer;

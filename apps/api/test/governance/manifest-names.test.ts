@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { accountWithKey } from '../support/people.ts';
 import { type Body, startTestServer, type TestServer } from '../support/server.ts';
-import { chat, sendSpans } from '../traces/sending.ts';
+import { chat, sendSpans } from '../telemetry/traces/sending.ts';
 import { newTenant } from './loop-support.ts';
 
 let server: TestServer;

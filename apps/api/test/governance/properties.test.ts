@@ -4,7 +4,15 @@ import * as fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { accountWithKey, unique } from '../support/people.ts';
 import { type Body, startTestServer, type TestServer } from '../support/server.ts';
-import { all, chat, exportRequest, newSpanId, newTraceId, type SpanInput, toolRun } from '../traces/sending.ts';
+import {
+  all,
+  chat,
+  exportRequest,
+  newSpanId,
+  newTraceId,
+  type SpanInput,
+  toolRun,
+} from '../telemetry/traces/sending.ts';
 import { newTenant, type Tenant } from './loop-support.ts';
 
 let server: TestServer;

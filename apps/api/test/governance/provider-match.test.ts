@@ -11,7 +11,7 @@ import {
   type SpanInput,
   sendSpans,
   toolRun,
-} from '../traces/sending.ts';
+} from '../telemetry/traces/sending.ts';
 
 let server: TestServer;
 

@@ -3,7 +3,7 @@ import { expectProblem } from '../endpoints/harness.ts';
 import { LOOPBACK, startPeer } from '../inventory-sync/peers.ts';
 import { accountWithKey } from '../support/people.ts';
 import { type Body, type Credential, startTestServer, type TestServer } from '../support/server.ts';
-import { all, chat, sendSpans } from '../traces/sending.ts';
+import { all, chat, sendSpans } from '../telemetry/traces/sending.ts';
 import { newTenant, type Tenant } from './loop-support.ts';
 
 let server: TestServer;

@@ -13,7 +13,7 @@ import {
   newTraceId,
   type SpanInput,
   toolRun,
-} from '../traces/sending.ts';
+} from '../telemetry/traces/sending.ts';
 import { newTenant } from './loop-support.ts';
 
 /** Fewer on Postgres, where each statement goes over a socket. */

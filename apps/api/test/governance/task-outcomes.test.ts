@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { auditOf, expectProblem } from '../endpoints/harness.ts';
 import { accountWithKey, unique } from '../support/people.ts';
 import { type Body, type Credential, startTestServer, type TestServer } from '../support/server.ts';
-import { chat, sendSpans } from '../traces/sending.ts';
+import { chat, sendSpans } from '../telemetry/traces/sending.ts';
 import { newTenant, type Tenant } from './loop-support.ts';
 
 let server: TestServer;

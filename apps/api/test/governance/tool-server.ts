@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { startMcp } from '../inventory-sync/peers.ts';
 import { accountWithKey, unique } from '../support/people.ts';
 import type { Body, TestServer } from '../support/server.ts';
-import { all, mcpCall, sendSpans } from '../traces/sending.ts';
+import { all, mcpCall, sendSpans } from '../telemetry/traces/sending.ts';
 
 type Tool = { description: string; input: z.ZodObject };
 

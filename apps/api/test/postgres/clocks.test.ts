@@ -7,7 +7,7 @@ import { LOOPBACK, startPeer } from '../inventory-sync/peers.ts';
 import { lockTable } from '../support/locked-table.ts';
 import { accountWithKey, unique } from '../support/people.ts';
 import { type Body, startTestServer, type TestServer } from '../support/server.ts';
-import { all, chat, sendSpans } from '../traces/sending.ts';
+import { all, chat, sendSpans } from '../telemetry/traces/sending.ts';
 
 /* Two services on one database, whose clocks differ by 90 s: longer than any lease that the tests take. */
 let one: TestServer;

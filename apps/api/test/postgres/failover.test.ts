@@ -9,7 +9,7 @@ import {
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { accountWithKey } from '../support/people.ts';
 import { type Answered, startTestServer, type TestServer } from '../support/server.ts';
-import { chat, exportRequest, newTraceId } from '../traces/sending.ts';
+import { chat, exportRequest, newTraceId } from '../telemetry/traces/sending.ts';
 
 /*
  * The database goes away under a service that works, and comes back: by a server that is stopped and started again, and by

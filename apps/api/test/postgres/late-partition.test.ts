@@ -2,7 +2,7 @@ import { administer } from '@quartermaster/db/testing/postgres-server.ts';
 import { Client } from 'pg';
 import { expect, onTestFinished, test } from 'vitest';
 import { startTestServer } from '../support/server.ts';
-import { chat, sendSpans } from '../traces/sending.ts';
+import { chat, sendSpans } from '../telemetry/traces/sending.ts';
 
 test('spans that wait while the partition of their day is attached are stored in it', async () => {
   const server = await startTestServer({}, { noHousekeeping: true });

@@ -8,7 +8,7 @@ import { newBootstrapKey } from '../support/environment.ts';
 import { accountWithKey, unique } from '../support/people.ts';
 import { runProgram, startProcess } from '../support/process.ts';
 import { type Answered, type Body, SECRET_KEY, startTestServer, type TestServer } from '../support/server.ts';
-import { all, chat, exportRequest, newSpanId, newTraceId } from '../traces/sending.ts';
+import { all, chat, exportRequest, newSpanId, newTraceId } from '../telemetry/traces/sending.ts';
 
 /*
  * Two of the service on one database: whatever one does holds in the other, and what both do at once is done once. Both

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { atOpenai, newTenant, type Tenant } from '../governance/loop-support.ts';
 import { startTestServer, type TestServer } from '../support/server.ts';
-import { exportRequest } from '../traces/sending.ts';
+import { exportRequest } from '../telemetry/traces/sending.ts';
 
 /*
  * Large administrative writes beside a trickle of spans about the same provider. Of two serializable transactions that

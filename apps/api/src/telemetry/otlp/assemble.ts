@@ -1,0 +1,193 @@
+import { readNames } from '../dialects/genai.ts';
+import { type Attributes, type AttributeValue, type DecodedTraces, type OtlpSpan } from './span.ts';
+import { cutToBytes, storable } from './text.ts';
+
+/**
+ * The rules that hold for both encodings. The bounds keep one hostile span from growing without end: what lies past them
+ * is dropped, and counted in nothing.
+ */
+export const LIMITS = {
+  /**
+   * Entries read of each attribute list and of each key-value list inside a value. Of a span's own list the names that
+   * `readGenAi` reads are kept wherever they stand: instrumentations that flatten a long conversation into hundreds of
+   * attributes write the model and the token counts after it.
+   */
+  attributes: 128,
+  events: 128,
+  links: 128,
+  /** Arrays and key-value lists inside one another; a deeper one becomes `TOO_DEEP`. */
+  depth: 16,
+  /** Values inside one attribute, those of nested lists included. Room for an embedding vector. */
+  valuesPerAttribute: 8192,
+  nameBytes: 1024,
+} as const;
+
+export const TOO_DEEP = '[too deep]';
+
+/** What is left of `LIMITS.valuesPerAttribute` while one attribute is read. */
+export type Budget = { left: number };
+
+export function newBudget(): Budget {
+  return { left: LIMITS.valuesPerAttribute };
+}
+
+/** Longer names cannot be among those that `readGenAi` reads, so they need not be decoded to know it. */
+export const LONGEST_READ_NAME = Math.max(...[...readNames].map((name) => name.length));
+
+export function isReadName(name: string): boolean {
+  return readNames.has(name);
+}
+
+/** Sets an own property whatever the key: plain assignment to `__proto__` would change the prototype. */
+export function setAttribute(attributes: Attributes, key: string, value: AttributeValue): void {
+  if (key === '__proto__') {
+    Object.defineProperty(attributes, key, { value, enumerable: true, configurable: true, writable: true });
+  } else {
+    attributes[key] = value;
+  }
+}
+
+/** JSON has no NaN nor infinities: their names stand for them, as in proto3 JSON. */
+export function doubleValue(value: number): AttributeValue {
+  return Number.isFinite(value) ? value : String(value);
+}
+
+/** A span's fields as read from the wire, unchecked. Ids are hex; an id of another length may be any other text. */
+export type RawSpan = {
+  traceId: string;
+  spanId: string;
+  /** Empty for a root span. */
+  parentSpanId: string;
+  name: string;
+  kind: number;
+  /** Nanoseconds since 1970; 0 is absent. */
+  start: bigint;
+  end: bigint;
+  statusCode: number;
+  statusMessage: string;
+  traceState: string;
+  attributes: Attributes;
+  events: { name: string; time: bigint; attributes: Attributes }[];
+  links: { traceId: string; spanId: string; attributes: Attributes }[];
+};
+
+export function newRawSpan(): RawSpan {
+  return {
+    traceId: '',
+    spanId: '',
+    parentSpanId: '',
+    name: '',
+    kind: 0,
+    start: 0n,
+    end: 0n,
+    statusCode: 0,
+    statusMessage: '',
+    traceState: '',
+    attributes: {},
+    events: [],
+    links: [],
+  };
+}
+
+export type Collector<Kept> = {
+  /** Keeps what is made of the span, or counts it as rejected. Scope and resource are read by then. */
+  add(raw: RawSpan, scope: OtlpSpan['scope'], resource: Attributes): void;
+  done(): DecodedTraces<Kept>;
+};
+
+/** @param take makes what is kept of a span: at once, so that the span itself is soon garbage, and cheaply collected */
+export function collectSpans<Kept>(take: (span: OtlpSpan) => Kept): Collector<Kept> {
+  const spans: Kept[] = [];
+  const reasons = new Set<string>();
+  let rejected = 0;
+  return {
+    add(raw, scope, resource) {
+      const reason = refusalOf(raw);
+      if (reason === null) {
+        spans.push(take(assemble(raw, scope, resource)));
+      } else {
+        rejected += 1;
+        reasons.add(reason);
+      }
+    },
+    done: () => ({ spans, rejected, reasons: [...reasons] }),
+  };
+}
+
+export function scopeOf(name: string, version: string, attributes: Attributes): OtlpSpan['scope'] {
+  return { name: storable(name), version: version === '' ? null : storable(version), attributes };
+}
+
+const TRACE_ID = /^(?!0{32}$)[0-9a-f]{32}$/;
+const SPAN_ID = /^(?!0{16}$)[0-9a-f]{16}$/;
+/** Some senders write a root span's parent as zeros instead of leaving it out. */
+const NO_PARENT = /^(?:0{16})?$/;
+
+const LATEST = 2n ** 64n - 1n;
+const NANOS_PER_SECOND = 1_000_000_000n;
+
+const KINDS = ['unspecified', 'internal', 'server', 'client', 'producer', 'consumer'] as const;
+const STATUS_CODES = ['unset', 'ok', 'error'] as const;
+
+function refusalOf(raw: RawSpan): string | null {
+  if (!TRACE_ID.test(raw.traceId)) return 'A trace id must be 16 bytes, not all zero.';
+  if (!SPAN_ID.test(raw.spanId)) return 'A span id must be 8 bytes, not all zero.';
+  if (!NO_PARENT.test(raw.parentSpanId) && !SPAN_ID.test(raw.parentSpanId)) {
+    return 'A parent span id must be 8 bytes, or absent.';
+  }
+  if (!isTime(raw.start) || !isTime(raw.end) || !raw.events.every((event) => isTime(event.time))) {
+    return 'A time must be an unsigned 64-bit number of nanoseconds since 1970.';
+  }
+  if (raw.start === 0n && raw.end === 0n) return 'A span must have a start time.';
+  return null;
+}
+
+function assemble(raw: RawSpan, scope: OtlpSpan['scope'], resource: Attributes): OtlpSpan {
+  // Of a span with one of its times missing, the other says when it was.
+  const start = raw.start === 0n ? raw.end : raw.start;
+  const end = raw.end === 0n ? raw.start : raw.end;
+  const startTime = timestamp(start);
+  return {
+    traceId: raw.traceId,
+    spanId: raw.spanId,
+    parentSpanId: NO_PARENT.test(raw.parentSpanId) ? null : raw.parentSpanId,
+    name: cutToBytes(storable(raw.name), LIMITS.nameBytes),
+    kind: KINDS[raw.kind] ?? 'unspecified',
+    startTime,
+    endTime: end === start ? startTime : timestamp(end),
+    durationMs: end > start ? Number(end - start) / 1e6 : 0,
+    status: {
+      code: STATUS_CODES[raw.statusCode] ?? 'unset',
+      message: raw.statusMessage === '' ? null : storable(raw.statusMessage),
+    },
+    traceState: raw.traceState === '' ? null : storable(raw.traceState),
+    scope,
+    resource,
+    attributes: raw.attributes,
+    events: raw.events.map(({ name, time, attributes }) => ({
+      name: storable(name),
+      time: time === 0n ? startTime : timestamp(time),
+      attributes,
+    })),
+    // A link that points nowhere says nothing; it is no reason to refuse the span that carries it.
+    links: raw.links.filter((link) => TRACE_ID.test(link.traceId) && SPAN_ID.test(link.spanId)),
+  };
+}
+
+function isTime(nanos: bigint): boolean {
+  return nanos >= 0n && nanos <= LATEST;
+}
+
+/** The second that was written last: the times of a batch are close together, and to write a date takes long. */
+let lastSecond = { seconds: -1, text: '' };
+
+/** The latest is in the year 2554: four digits always suffice. */
+function timestamp(nanos: bigint): string {
+  const whole = nanos / NANOS_PER_SECOND;
+  const seconds = Number(whole);
+  const fraction = Number(nanos - whole * NANOS_PER_SECOND);
+  if (seconds !== lastSecond.seconds) {
+    lastSecond = { seconds, text: new Date(seconds * 1000).toISOString().slice(0, 19) };
+  }
+  return `${lastSecond.text}.${String(fraction).padStart(9, '0')}Z`;
+}

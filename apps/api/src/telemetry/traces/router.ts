@@ -1,0 +1,51 @@
+import * as contract from '@quartermaster/contracts/traces.ts';
+import { listSpans, listTraces } from '@quartermaster/db/repositories/traces.ts';
+import { scopeOfQuery } from '../../access/places.ts';
+import { noteReads } from '../../audit-events/reads.ts';
+import { ApiError, valueError } from '../../errors.ts';
+import { decodeJson } from '../otlp/json.ts';
+import { OtlpDecodeError } from '../otlp/span.ts';
+import { answerPage } from '../../pages.ts';
+import { endpoint, router } from '../../trpc.ts';
+import { ingestSpans } from '../ingest/ingest.ts';
+import { spanPreparer } from '../ingest/prepare.ts';
+import type { PreparedTraces } from '../ingest/prepare-body.ts';
+
+export const tracesRouter = router({
+  /** OTLP over HTTP comes in through otlp/receiver.ts, which decodes by itself; this is the way of typed callers. */
+  ingest: endpoint(contract.ingestTraces).mutation(async ({ ctx, input }) => {
+    const refused = await ingestSpans(ctx, async (options) => decoded(input.body, options));
+    if (refused === null) return {};
+    const { rejectedSpans, errorMessage } = refused;
+    return { partialSuccess: { rejectedSpans: String(rejectedSpans), errorMessage } };
+  }),
+
+  list: endpoint(contract.listTraces).query(({ ctx, input }) => {
+    const scope = scopeOfQuery(ctx, input.query);
+    const filter = { serviceName: input.query.service_name };
+    return answerPage(ctx, input, scope, async (page) => {
+      const traces = await listTraces(ctx.services.db, scope, filter, page);
+      await noteReads(ctx, traces.items, null);
+      return traces;
+    });
+  }),
+
+  spans: endpoint(contract.listTraceSpans).query(({ ctx, input }) => {
+    const scope = scopeOfQuery(ctx, input.query);
+    const traceId = input.path.trace_id.toLowerCase();
+    return answerPage(ctx, input, scope, async (page) => {
+      const spans = await listSpans(ctx.services.db, scope, traceId, page);
+      if (!spans) throw new ApiError('trace_not_found', 'No trace of this id in your reach.');
+      await noteReads(ctx, spans.items, { type: 'trace', id: traceId });
+      return spans;
+    });
+  }),
+});
+
+function decoded(body: unknown, options: { keepContent: boolean }): PreparedTraces {
+  try {
+    return decodeJson(body, spanPreparer(options));
+  } catch (error) {
+    throw error instanceof OtlpDecodeError ? valueError(['body'], error.message) : error;
+  }
+}

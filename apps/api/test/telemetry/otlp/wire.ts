@@ -1,0 +1,117 @@
+import protobuf from 'protobufjs';
+import { decodeJson } from '../../../src/telemetry/otlp/json.ts';
+import { decodeProtobuf } from '../../../src/telemetry/otlp/protobuf.ts';
+import type { DecodedTraces, OtlpSpan } from '../../../src/telemetry/otlp/span.ts';
+
+/** Requests as tests write them: OTLP's JSON form. */
+export type Json = { [key: string]: unknown };
+
+// Written from opentelemetry-proto 1.11, apart from the decoder's own descriptors, so that each checks the other.
+const { root } = protobuf.parse(`
+  syntax = "proto3";
+  message Request { repeated ResourceSpans resource_spans = 1; }
+  message ResourceSpans { Resource resource = 1; repeated ScopeSpans scope_spans = 2; string schema_url = 3; }
+  message Resource { repeated KeyValue attributes = 1; uint32 dropped_attributes_count = 2; }
+  message ScopeSpans { Scope scope = 1; repeated Span spans = 2; string schema_url = 3; }
+  message Scope { string name = 1; string version = 2; repeated KeyValue attributes = 3; }
+  message Span {
+    bytes trace_id = 1; bytes span_id = 2; string trace_state = 3; bytes parent_span_id = 4; fixed32 flags = 16;
+    string name = 5; int32 kind = 6; fixed64 start_time_unix_nano = 7; fixed64 end_time_unix_nano = 8;
+    repeated KeyValue attributes = 9; uint32 dropped_attributes_count = 10; repeated Event events = 11;
+    uint32 dropped_events_count = 12; repeated Link links = 13; uint32 dropped_links_count = 14; Status status = 15;
+  }
+  message Event { fixed64 time_unix_nano = 1; string name = 2; repeated KeyValue attributes = 3; }
+  message Link { bytes trace_id = 1; bytes span_id = 2; string trace_state = 3; repeated KeyValue attributes = 4; }
+  message Status { string message = 2; int32 code = 3; }
+  message KeyValue { string key = 1; AnyValue value = 2; }
+  message AnyValue { oneof value {
+    string string_value = 1; bool bool_value = 2; int64 int_value = 3; double double_value = 4;
+    ArrayValue array_value = 5; KeyValueList kvlist_value = 6; bytes bytes_value = 7;
+  } }
+  message ArrayValue { repeated AnyValue values = 1; }
+  message KeyValueList { repeated KeyValue values = 1; }
+  message Response { PartialSuccess partial_success = 1; }
+  message PartialSuccess { int64 rejected_spans = 1; string error_message = 2; }
+  message RpcStatus { int32 code = 1; string message = 2; }
+`);
+
+export function toProtobuf(request: Json): Uint8Array {
+  const type = root.lookupType('Request');
+  return type.encode(type.fromObject(withBytes(request) as Json)).finish();
+}
+
+export function fromProtobuf(type: 'Response' | 'RpcStatus', bytes: Uint8Array): Json {
+  const message = root.lookupType(type);
+  return message.toObject(message.decode(bytes), { longs: String });
+}
+
+/** Tests of the rules that hold for both encodings loop over these. */
+export const encodings: [string, (request: Json) => DecodedTraces][] = [
+  ['protobuf', (request) => decodeProtobuf(toProtobuf(request))],
+  ['json', (request) => decodeJson(JSON.parse(JSON.stringify(request)))],
+];
+
+export const TRACE_ID = '5b8efff798038103d269b633813fc60c';
+export const SPAN_ID = 'eee19b7ec3c1b174';
+
+export function request(...spans: Json[]): Json {
+  return { resourceSpans: [{ scopeSpans: [{ spans }] }] };
+}
+
+export function wireSpan(fields: Json = {}): Json {
+  return {
+    traceId: TRACE_ID,
+    spanId: SPAN_ID,
+    name: 'chat gpt-4o',
+    startTimeUnixNano: '1700000000000000001',
+    endTimeUnixNano: '1700000000250000001',
+    ...fields,
+  };
+}
+
+export function attribute(key: string, value: Json): Json {
+  return { key, value };
+}
+
+/** A decoded span, for the tests of what reads one. */
+export function span(fields: Partial<OtlpSpan> = {}): OtlpSpan {
+  return {
+    traceId: TRACE_ID,
+    spanId: SPAN_ID,
+    parentSpanId: null,
+    name: 'a span',
+    kind: 'client',
+    startTime: '2023-11-14T22:13:20.000000001Z',
+    endTime: '2023-11-14T22:13:20.250000001Z',
+    durationMs: 250,
+    status: { code: 'unset', message: null },
+    traceState: null,
+    scope: { name: 'a scope', version: null, attributes: {} },
+    resource: {},
+    attributes: {},
+    events: [],
+    links: [],
+    ...fields,
+  };
+}
+
+const BYTES_FIELDS = new Map<string, BufferEncoding>([
+  ['traceId', 'hex'],
+  ['spanId', 'hex'],
+  ['parentSpanId', 'hex'],
+  ['bytesValue', 'base64'],
+]);
+
+function withBytes(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withBytes);
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([key, field]) => {
+      const encoding = BYTES_FIELDS.get(key);
+      return [
+        key,
+        encoding !== undefined && typeof field === 'string' ? Buffer.from(field, encoding) : withBytes(field),
+      ];
+    }),
+  );
+}

@@ -1,0 +1,48 @@
+import { scaled } from '@quartermaster/db/testing/scale.ts';
+import { onPostgres } from '@quartermaster/db/testing/test-database.ts';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { removeOldTraces } from '../../../src/telemetry/traces/retention.ts';
+import { newTenant } from '../../governance/loop-support.ts';
+import { startTestServer, type TestServer } from '../../support/server.ts';
+import { all, chat, exportRequest, newTraceId, sendSpans } from './sending.ts';
+
+let server: TestServer;
+beforeAll(async () => {
+  server = await startTestServer();
+});
+afterAll(() => server.stop());
+
+const SPANS = onPostgres() ? scaled({ usual: 5_000, full: 20_000 }) : 20_000;
+const DAY_MS = 24 * 3600 * 1000;
+
+/** Rounds of a write and a read in between: 20,000 spans go in 80 batches on SQLite, and with their day on Postgres. */
+const ROUNDS = onPostgres() ? 1 : 5;
+
+test(`a trace of ${SPANS} spans is removed while reads and writes go on`, { timeout: 120_000 }, async () => {
+  const { sender, operator, tenantId } = await newTenant(server);
+  const traceId = newTraceId();
+  const spans = Array.from({ length: SPANS }, (_, index) => ({
+    ...chat('gpt-5', { 'gen_ai.provider.name': 'openai' }),
+    ...{ traceId, spanId: (index + 1).toString(16).padStart(16, '0') },
+  }));
+  const answer = await server.call('POST', '/v1/traces', { as: sender, body: exportRequest(spans) });
+  expect(answer.status).toBe(200);
+  const settings = { settings: { spanRetentionDays: 30 } };
+  await server.ok('PUT', `/v1/tenants/${tenantId}`, { as: server.admin, body: settings });
+  server.travel(31 * DAY_MS);
+  const over = new AbortController();
+  const removed = removeOldTraces(server.services).finally(() => over.abort());
+  const fresh: string[] = [];
+  while (!over.signal.aborted) {
+    fresh.push(newTraceId());
+    await sendSpans(server, sender, [{ ...chat('gpt-5', {}), traceId: fresh.at(-1) ?? '' }]);
+    await server.ok('GET', '/v1/traces?limit=1', { as: operator });
+  }
+  expect(await removed).toBe(1);
+  // Requests were answered between the batches, not after the last one.
+  expect(fresh.length).toBeGreaterThanOrEqual(ROUNDS);
+  const left = await all(server, '/v1/traces', operator);
+  expect(left.map((trace) => trace.traceId as string).toSorted()).toEqual(fresh.toSorted());
+  const gone = await server.call('GET', `/v1/traces/${traceId}/spans`, { as: operator });
+  expect(gone.status).toBe(404);
+});
