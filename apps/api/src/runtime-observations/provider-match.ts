@@ -5,7 +5,7 @@ import { folded } from '@quartermaster/db/queries.ts';
 import { discoveredProvider } from '@quartermaster/db/repositories/discovered-providers.ts';
 import { findProvidersOfTraffic, findSoleProvidersOfTools, hostOf } from '@quartermaster/db/repositories/providers.ts';
 import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
-import type { GenAi, Subject } from '../telemetry/dialects/genai.ts';
+import type { Facts, Use } from '../telemetry/dialects/facts.ts';
 
 /** A span with what it says, as matching needs it. */
 export type SeenSpan = {
@@ -13,8 +13,8 @@ export type SeenSpan = {
   spanId: string;
   parentSpanId: string | null;
   serviceName: string | null;
-  genAi: GenAi;
-  subjects: Subject[];
+  facts: Facts;
+  uses: Use[];
 };
 
 const UNNAMED_SERVICE = 'unknown_service';
@@ -49,11 +49,11 @@ export async function providerMatcher(
   place: TenantPlace,
   batch: readonly SeenSpan[],
   now: Date,
-): Promise<{ match: (span: SeenSpan, subject: Subject) => Provider; made: ReadonlySet<Provider> }> {
+): Promise<{ match: (span: SeenSpan, use: Use) => Provider; made: ReadonlySet<Provider> }> {
   const byHosts = new Map<string, Provider[]>();
   const byNames = new Map<string, Provider[]>();
   for (const provider of await providersOf(db, place, batch)) learn(provider);
-  const ofMcp = batch.filter(({ genAi }) => genAi.mcpMethod !== null);
+  const ofMcp = batch.filter(({ facts }) => facts.mcpMethod !== null);
   const mcpSpansOf = Map.groupBy(ofMcp, ({ traceId, parentSpanId }) => `${traceId} ${parentSpanId}`);
   const toolOwners = await ownersOfTools(db, place, batch);
   const made = new Set<Provider>();
@@ -62,23 +62,23 @@ export async function providerMatcher(
 
   return { match, made };
 
-  function match(span: SeenSpan, subject: Subject): Provider {
-    const { serverAddress, provider } = span.genAi;
-    if (serverAddress === null && provider === null && subject.kind === 'tool') {
-      return ofMcpChild(span, subject) ?? toolOwners.get(toolKey(subject.name)) ?? discovered(span, subject);
+  function match(span: SeenSpan, use: Use): Provider {
+    const { serverAddress, vendor } = span.facts;
+    if (serverAddress === null && vendor === null && use.kind === 'tool') {
+      return ofMcpChild(span, use) ?? toolOwners.get(toolKey(use.name)) ?? discovered(span, use);
     }
     const said = saidOf(span);
     let owner = matched.get(said);
     if (!owner) {
-      owner = declaredOf(span) ?? discovered(span, subject);
+      owner = declaredOf(span) ?? discovered(span, use);
       matched.set(said, owner);
     }
     return owner;
   }
 
-  function declaredOf({ genAi: { serverAddress, serverPort, provider } }: SeenSpan): Provider | undefined {
+  function declaredOf({ facts: { serverAddress, serverPort, vendor } }: SeenSpan): Provider | undefined {
     if (serverAddress !== null) return byHost(serverAddress, serverPort);
-    return provider === null ? undefined : byName(provider);
+    return vendor === null ? undefined : byName(vendor);
   }
 
   function learn(provider: Provider): void {
@@ -106,24 +106,24 @@ export async function providerMatcher(
     return providers.toSorted((a, b) => distance(a) - distance(b) || (a.id < b.id ? -1 : 1))[0];
   }
 
-  function ofMcpChild(span: SeenSpan, subject: Subject): Provider | undefined {
+  function ofMcpChild(span: SeenSpan, use: Use): Provider | undefined {
     const child = mcpSpansOf
       .get(`${span.traceId} ${span.spanId}`)
-      ?.find(({ subjects }) => subjects.some((own) => own.name === subject.name));
+      ?.find(({ uses }) => uses.some((own) => own.name === use.name));
     if (!child || child.spanId === span.spanId) return undefined;
-    if (child.genAi.serverAddress === null && child.genAi.provider === null) return undefined;
-    return match(child, subject);
+    if (child.facts.serverAddress === null && child.facts.vendor === null) return undefined;
+    return match(child, use);
   }
 
-  function discovered(span: SeenSpan, subject: Subject): Provider {
+  function discovered(span: SeenSpan, use: Use): Provider {
     const names = namesOf(span);
     for (const [index, name] of names.entries()) {
       const holder = byName(name);
       const isLast = index === names.length - 1;
-      const isAdopted = holder?.baseUrl === null && name !== span.genAi.provider;
+      const isAdopted = holder?.baseUrl === null && name !== span.facts.vendor;
       if (holder && (holder.status === 'discovered' || isAdopted || isLast)) return holder;
       if (holder) continue;
-      const provider = discoveredProvider(place, { name, kind: kindOf(span.genAi, subject) }, now);
+      const provider = discoveredProvider(place, { name, kind: kindOf(span.facts, use) }, now);
       made.add(provider);
       learn(provider);
       return provider;
@@ -133,26 +133,26 @@ export async function providerMatcher(
 }
 
 /** What a discovered provider may be called; a name that a declared one has is passed over. */
-function namesOf({ genAi, serviceName }: SeenSpan): string[] {
-  const { provider, serverAddress } = genAi;
-  const base = serverAddress ?? provider ?? serviceName ?? UNNAMED_SERVICE;
+function namesOf({ facts, serviceName }: SeenSpan): string[] {
+  const { vendor, serverAddress } = facts;
+  const base = serverAddress ?? vendor ?? serviceName ?? UNNAMED_SERVICE;
   const fitting = (name: string, length: number) => name.slice(0, length).toWellFormed();
   return [
-    ...(provider === null ? [] : [fitting(provider, NAME_LENGTH)]),
+    ...(vendor === null ? [] : [fitting(vendor, NAME_LENGTH)]),
     fitting(base, NAME_LENGTH),
     fitting(base, NAME_LENGTH - DISCOVERED_SUFFIX.length) + DISCOVERED_SUFFIX,
   ];
 }
 
 /** What a span says of its provider. No text of a span has a NUL in it. */
-function saidOf({ genAi: { serverAddress, serverPort, provider }, serviceName }: SeenSpan): string {
-  return `${serverAddress ?? ''}\0${serverPort ?? ''}\0${provider ?? ''}\0${serviceName ?? ''}`;
+function saidOf({ facts: { serverAddress, serverPort, vendor }, serviceName }: SeenSpan): string {
+  return `${serverAddress ?? ''}\0${serverPort ?? ''}\0${vendor ?? ''}\0${serviceName ?? ''}`;
 }
 
 /** The providers that the hosts and names of a batch may mean. */
 async function providersOf(db: Database, place: TenantPlace, batch: readonly SeenSpan[]): Promise<Provider[]> {
   const said = [...new Map(batch.map((span) => [saidOf(span), span])).values()];
-  const hosts = distinct(said.map(({ genAi }) => genAi.serverAddress));
+  const hosts = distinct(said.map(({ facts }) => facts.serverAddress));
   const names = distinct(said.flatMap(namesOf));
   const found = new Map<string, Provider>();
   for (let start = 0; start < Math.max(hosts.length, names.length); start += NAMES_OF_LOOKUP) {
@@ -169,8 +169,8 @@ async function ownersOfTools(
   place: TenantPlace,
   batch: readonly SeenSpan[],
 ): Promise<Map<string, Provider>> {
-  const unnamed = batch.filter(({ genAi }) => genAi.serverAddress === null && genAi.provider === null);
-  const tools = unnamed.flatMap(({ subjects }) => subjects.filter(({ kind }) => kind === 'tool'));
+  const unnamed = batch.filter(({ facts }) => facts.serverAddress === null && facts.vendor === null);
+  const tools = unnamed.flatMap(({ uses }) => uses.filter(({ kind }) => kind === 'tool'));
   const keys = [...new Set(tools.map(({ name }) => toolKey(name)))];
   const owners = new Map<string, Provider>();
   for (let start = 0; start < keys.length; start += NAMES_OF_LOOKUP) {
@@ -184,9 +184,9 @@ function toolKey(name: string): string {
   return nameKey('tool', name, null);
 }
 
-function kindOf(genAi: GenAi, subject: Subject): ProviderKind {
-  if (genAi.mcpMethod !== null) return 'mcp';
-  if (subject.kind === 'model') return 'llm';
+function kindOf(facts: Facts, use: Use): ProviderKind {
+  if (facts.mcpMethod !== null) return 'mcp';
+  if (use.kind === 'model') return 'llm';
   return 'agent_runtime';
 }
 

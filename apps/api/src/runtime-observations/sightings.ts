@@ -3,7 +3,7 @@ import type { Provider } from '@quartermaster/contracts/providers.ts';
 import type { RuntimeObservation } from '@quartermaster/contracts/runtime-observations.ts';
 import { nameKey, plainName } from '@quartermaster/db/name-key.ts';
 import type { ObservationSubject } from '@quartermaster/db/repositories/runtime-observations.ts';
-import type { Subject } from '../telemetry/dialects/genai.ts';
+import type { Use } from '../telemetry/dialects/facts.ts';
 import type { SeenSpan } from './provider-match.ts';
 import { subjectKey } from './subject-key.ts';
 
@@ -45,7 +45,7 @@ const OF_TURN = 2000;
 /** Puts together what spans say of one subject; the subjects in the order in which they come first. */
 export async function gatherSightings(
   spans: readonly FoldedSpan[],
-  match: (span: SeenSpan, subject: Subject) => Provider,
+  match: (span: SeenSpan, use: Use) => Provider,
   now: Date,
 ): Promise<Sighting[]> {
   const sightings = new Map<string, Sighting>();
@@ -54,7 +54,7 @@ export async function gatherSightings(
   const latest = now.toISOString();
   for (const [index, span] of spans.entries()) {
     if (index % OF_TURN === OF_TURN - 1) await breathe();
-    for (const seen of span.subjects) {
+    for (const seen of span.uses) {
       const provider = match(span, seen);
       const said = subjectKey({ providerId: provider.id, kind: seen.kind, nameKey: seen.name });
       let sighting = written.get(said);
@@ -70,7 +70,7 @@ export async function gatherSightings(
   return [...sightings.values()];
 }
 
-function sightingOf(provider: Provider, seen: Subject): Sighting {
+function sightingOf(provider: Provider, seen: Use): Sighting {
   const name = plainName(seen.kind, seen.name, provider.name);
   return {
     ...{ provider, providerId: provider.id, kind: seen.kind, nameKey: nameKey(seen.kind, name, provider.name), name },
@@ -81,7 +81,7 @@ function sightingOf(provider: Provider, seen: Subject): Sighting {
 
 /** @param latest no span was seen later, whatever time it claims */
 function count(sighting: Sighting, { span, name, latest }: { span: FoldedSpan; name: string; latest: string }): void {
-  const { genAi, startedAt, serviceName } = span;
+  const { facts, startedAt, serviceName } = span;
   const time = startedAt > latest ? latest : startedAt;
   sighting.count += 1;
   if (span.failed) sighting.errors += 1;
@@ -93,8 +93,8 @@ function count(sighting: Sighting, { span, name, latest }: { span: FoldedSpan; n
     sighting.lastSpanId = span.spanId;
   }
   sample(sighting.serviceNames, serviceName);
-  sample(sighting.serverAddresses, genAi.serverAddress);
-  sample(sighting.operations, genAi.operation ?? genAi.mcpMethod);
+  sample(sighting.serverAddresses, facts.serverAddress);
+  sample(sighting.operations, facts.operation ?? facts.mcpMethod);
   sample(sighting.names, name);
 }
 

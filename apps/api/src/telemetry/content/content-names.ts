@@ -159,7 +159,7 @@ const URLS = new Set(['url.full', 'url.original', 'http.url', 'http.target']);
  */
 export type Handling = 'kept' | 'content' | 'text content' | 'secret' | 'url';
 
-/** By the dotted name alone; what `readGenAi` reads is kept, unless a convention says that it is content. */
+/** By the dotted name alone; what `readSpan` reads is kept, unless a convention says that it is content. */
 export function handlingOf(name: string): Handling {
   if (readNames.has(name)) return CONTENT_NAME.test(name) && !NOT_CONTENT.has(name) ? 'content' : 'kept';
   // Before content: where that is stored, passwords are still not.

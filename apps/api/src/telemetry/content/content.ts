@@ -28,11 +28,13 @@ const REMOVED = Symbol('removed');
  * like secrets go in any case, and so do the user and password of URLs. What is no content is cut at 1 KiB of UTF-8, names
  * included; content that is kept is kept whole.
  *
- * It reads nothing but the span: call `readGenAi` first, on the unfiltered span, since some of what it reads
+ * It reads nothing but the span: call `readSpan` first, on the unfiltered span, since some of what it reads
  * (`traceloop.entity.name`) is removed here. What is unchanged is returned as it is, and the resource and scope that spans
  * share stay shared.
  */
-export function contentFilter(options: { keepContent: boolean }): (span: OtlpSpan) => OtlpSpan {
+export function contentFilter(options: {
+  keepContent: boolean;
+}): (span: OtlpSpan, dialect?: string | null) => OtlpSpan {
   const { keepContent } = options;
   const handlings = new Map<string, Handling>();
   const resources = new WeakMap<Attributes, Attributes>();
@@ -89,7 +91,7 @@ export function contentFilter(options: { keepContent: boolean }): (span: OtlpSpa
     return changedOnly(event, { name: cut(event.name), attributes: filterEntries(named, '') });
   }
 
-  return (span) => {
+  return (span, _dialect) => {
     const { status, traceState } = span;
     return changedOnly(span, {
       name: cut(span.name),

@@ -1,37 +1,7 @@
 import type { Attributes, OtlpSpan } from '../otlp/span.ts';
+import type { Facts, Use } from './facts.ts';
 import { readLangChainMetadata } from './langchain-metadata.ts';
 import { visibleName } from './visible-name.ts';
-
-/**
- * What a span says of models, tools and agents, whichever convention it follows. Absent is null. What hides in a name is
- * written visibly.
- */
-export type GenAi = {
-  /** A value of `gen_ai.operation.name`: chat, execute_tool, invoke_agent, ...; custom ones are kept. */
-  operation: string | null;
-  /** A value of `gen_ai.provider.name`, older names mapped. */
-  provider: string | null;
-  /** What the caller requested; the response's where no request model is known. */
-  model: string | null;
-  responseModel: string | null;
-  agent: string | null;
-  agentId: string | null;
-  tool: string | null;
-  prompt: string | null;
-  workflow: string | null;
-  mcpResource: string | null;
-  mcpMethod: string | null;
-  conversationId: string | null;
-  inputTokens: number | null;
-  outputTokens: number | null;
-  /** Lower-cased, an IPv6 address without brackets. */
-  serverAddress: string | null;
-  serverPort: number | null;
-  errorType: string | null;
-};
-
-/** What governance counts. */
-export type Subject = { kind: 'model' | 'tool' | 'agent' | 'prompt' | 'resource'; name: string };
 
 /**
  * Reads the OpenTelemetry GenAI and MCP conventions (github.com/open-telemetry/semantic-conventions-genai) with their
@@ -39,7 +9,7 @@ export type Subject = { kind: 'model' | 'tool' | 'agent' | 'prompt' | 'resource'
  * this order where a span carries several. Null for a span that says nothing of the kind. What the instrumentations in use
  * emit of it, and what they do not, is in docs/instrumentations.md.
  */
-export function readGenAi(span: OtlpSpan): GenAi | null {
+export function readGenAi(span: OtlpSpan): Facts | null {
   const { attributes } = span;
   const openInference = text(attributes, ['openinference.span.kind'])?.toUpperCase() ?? null;
   const traceloop = text(attributes, ['traceloop.span.kind'])?.toLowerCase() ?? null;
@@ -55,7 +25,7 @@ export function readGenAi(span: OtlpSpan): GenAi | null {
 
   const said = {
     operation: isLangChainAgent ? 'invoke_agent' : operationOf(attributes, { openInference, traceloop, mcpMethod }),
-    provider: providerOf(attributes, langChain.provider),
+    vendor: providerOf(attributes, langChain.provider),
     model: text(attributes, NAMES.requestModel) ?? responseModel ?? text(attributes, NAMES.eitherModel),
     responseModel,
     agent:
@@ -68,6 +38,9 @@ export function readGenAi(span: OtlpSpan): GenAi | null {
       text(attributes, NAMES.tool) ??
       (openInference === 'TOOL' ? text(attributes, ['tool.name']) : null) ??
       entity('tool'),
+    toolServer: null,
+    toolRunsAt: null,
+    callId: null,
     prompt: text(attributes, NAMES.prompt),
     // OpenLLMetry makes a workflow of every conversation: one name each, and no name of anything that could be declared.
     workflow: workflow === `conversation.${conversationId}` ? null : workflow,
@@ -96,8 +69,8 @@ export function readGenAi(span: OtlpSpan): GenAi | null {
  * agent. A span that stands for work inside this process (an agent's, a chain's) may repeat the model that is called in it:
  * that call has a span of its own, and only a remote agent (a client's span) has nobody else to name its model.
  */
-export function subjectsOf(span: OtlpSpan, genAi: GenAi): Subject[] {
-  const { operation, tool, prompt, mcpMethod, mcpResource } = genAi;
+export function usesOf(span: OtlpSpan, facts: Facts): Use[] {
+  const { operation, tool, prompt, mcpMethod, mcpResource } = facts;
   if (mcpMethod !== null) {
     if (span.kind === 'server') return [];
     if (mcpMethod === 'tools/call') return named('tool', tool);
@@ -106,11 +79,11 @@ export function subjectsOf(span: OtlpSpan, genAi: GenAi): Subject[] {
     return [];
   }
   if (operation === 'execute_tool') return named('tool', tool);
-  const model = isEnclosing(span, operation) ? null : genAi.model;
+  const model = isEnclosing(span, operation) ? null : facts.model;
   if (operation === 'invoke_agent' || operation === 'create_agent') {
-    return [...named('agent', genAi.agent ?? genAi.agentId), ...named('model', model), ...named('prompt', prompt)];
+    return [...named('agent', facts.agent ?? facts.agentId), ...named('model', model), ...named('prompt', prompt)];
   }
-  if (operation === 'invoke_workflow') return [...named('agent', genAi.workflow), ...named('prompt', prompt)];
+  if (operation === 'invoke_workflow') return [...named('agent', facts.workflow), ...named('prompt', prompt)];
   // Instrumentations of before `gen_ai.operation.name` are known by what they name.
   const unnamedTool = operation === null && model === null ? named('tool', tool) : [];
   return [...named('model', model), ...unnamedTool, ...named('prompt', prompt)];
@@ -252,7 +225,7 @@ function isEnclosing(span: OtlpSpan, operation: string | null): boolean {
   return ENCLOSING_OPERATIONS.has(operation ?? '') && span.kind !== 'client';
 }
 
-function named(kind: Subject['kind'], name: string | null): Subject[] {
+function named(kind: Use['kind'], name: string | null): Use[] {
   return name === null ? [] : [{ kind, name }];
 }
 

@@ -66,7 +66,7 @@ function* inTransactions(spans: readonly PreparedSpan[]): Generator<PreparedSpan
   let start = 0;
   let namesBefore = 0;
   for (const [index, { folded }] of spans.entries()) {
-    for (const { kind, name } of folded?.subjects ?? []) names.add(`${kind} ${name}`);
+    for (const { kind, name } of folded?.uses ?? []) names.add(`${kind} ${name}`);
     const isFull = index + 1 - start === SPANS_OF_TRANSACTION || names.size - namesBefore >= NAMES_OF_TRANSACTION;
     if (!isFull && index + 1 < spans.length) continue;
     yield spans.slice(start, index + 1);

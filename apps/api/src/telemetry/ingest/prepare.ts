@@ -3,7 +3,8 @@ import { type SpanDocument, type SpanRow, spanWriter } from '@quartermaster/db/s
 import type { OtlpSpan } from '../otlp/span.ts';
 import type { FoldedSpan } from '../../runtime-observations/sightings.ts';
 import { contentFilter } from '../content/content.ts';
-import { type GenAi, readGenAi, subjectsOf } from '../dialects/genai.ts';
+import type { Facts } from '../dialects/facts.ts';
+import { readSpan } from '../dialects/read.ts';
 import { visibleName } from '../dialects/visible-name.ts';
 
 /** A span as it is stored, with what it adds to its trace and to observations. Plain data: it may cross threads. */
@@ -33,15 +34,15 @@ export function spanPreparer({ keepContent }: { keepContent: boolean }): (span: 
 
   return (span) => {
     // The reader sees the whole span: some names stand in attributes that are content otherwise.
-    const genAi = readGenAi(span);
+    const { dialect, facts, uses } = readSpan(span);
     const serviceName = serviceNameOf(span);
-    const kept = filter(span);
+    const kept = filter(span, dialect);
     const { traceId, spanId, parentSpanId, name, startTime, endTime } = kept;
     const failed = kept.status.code === 'error';
-    const document = write(kept, { serviceName, genAi: genAi && shownOf(genAi) });
-    const folded = genAi && {
-      ...{ traceId, spanId, parentSpanId, serviceName: visibleOf(serviceName), genAi, failed },
-      subjects: subjectsOf(span, genAi),
+    const document = write(kept, { serviceName, genAi: facts && shownOf(facts) });
+    const folded = facts && {
+      ...{ traceId, spanId, parentSpanId, serviceName: visibleOf(serviceName), facts, failed },
+      uses,
       startedAt: `${startTime.slice(0, 23)}Z`,
     };
     return {
@@ -87,9 +88,9 @@ export function additionsOf(spans: readonly PreparedSpan[]): TraceAddition[] {
   return [...additions.values()];
 }
 
-function shownOf(genAi: GenAi): SpanDocument['genAi'] {
-  const { operation, provider, model, agent, tool, conversationId, inputTokens, outputTokens } = genAi;
-  return { operation, provider, model, agent, tool, conversationId, inputTokens, outputTokens };
+function shownOf(facts: Facts): SpanDocument['genAi'] {
+  const { operation, vendor, model, agent, tool, conversationId, inputTokens, outputTokens } = facts;
+  return { operation, provider: vendor, model, agent, tool, conversationId, inputTokens, outputTokens };
 }
 
 function serviceNameOf(span: OtlpSpan): string | null {

@@ -9,7 +9,7 @@ import { cutToBytes, storable } from './text.ts';
 export const LIMITS = {
   /**
    * Entries read of each attribute list and of each key-value list inside a value. Of a span's own list the names that
-   * `readGenAi` reads are kept wherever they stand: instrumentations that flatten a long conversation into hundreds of
+   * `readSpan` reads are kept wherever they stand: instrumentations that flatten a long conversation into hundreds of
    * attributes write the model and the token counts after it.
    */
   attributes: 128,
@@ -31,7 +31,7 @@ export function newBudget(): Budget {
   return { left: LIMITS.valuesPerAttribute };
 }
 
-/** Longer names cannot be among those that `readGenAi` reads, so they need not be decoded to know it. */
+/** Longer names cannot be among those that `readSpan` reads, so they need not be decoded to know it. */
 export const LONGEST_READ_NAME = Math.max(...[...readNames].map((name) => name.length));
 
 export function isReadName(name: string): boolean {

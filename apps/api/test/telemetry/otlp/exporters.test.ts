@@ -104,7 +104,7 @@ test.each([
   expect(agent).toMatchObject({ parentSpanId: null, kind: 'internal', status: { code: 'unset', message: null } });
   expect(readGenAi(chat)).toMatchObject({
     operation: 'chat',
-    provider: 'openai',
+    vendor: 'openai',
     model: 'gpt-4o',
     inputTokens: 12,
     serverAddress: 'api.openai.com',

@@ -14,35 +14,35 @@ const rows: { [name: string]: Row } = {
       'llm.token_count.completion': 15,
       'session.id': 'sess',
     },
-    genAi: {
+    facts: {
       operation: 'chat',
-      provider: 'azure.ai.openai',
+      vendor: 'azure.ai.openai',
       model: 'gpt-4o',
       inputTokens: 10,
       outputTokens: 15,
       conversationId: 'sess',
     },
-    subjects: [{ kind: 'model', name: 'gpt-4o' }],
+    uses: [{ kind: 'model', name: 'gpt-4o' }],
   },
   'OpenInference: an embedding': {
     attributes: { 'openinference.span.kind': 'EMBEDDING', 'embedding.model_name': 'ada' },
-    genAi: { operation: 'embeddings', model: 'ada' },
-    subjects: [{ kind: 'model', name: 'ada' }],
+    facts: { operation: 'embeddings', model: 'ada' },
+    uses: [{ kind: 'model', name: 'ada' }],
   },
   'OpenInference: a tool': {
     attributes: { 'openinference.span.kind': 'TOOL', 'tool.name': 'WeatherAPI', 'tool.parameters': '{}' },
-    genAi: { operation: 'execute_tool', tool: 'WeatherAPI' },
-    subjects: [{ kind: 'tool', name: 'WeatherAPI' }],
+    facts: { operation: 'execute_tool', tool: 'WeatherAPI' },
+    uses: [{ kind: 'tool', name: 'WeatherAPI' }],
   },
   'OpenInference: an agent': {
     attributes: { 'openinference.span.kind': 'AGENT', 'agent.name': 'researcher' },
-    genAi: { operation: 'invoke_agent', agent: 'researcher' },
-    subjects: [{ kind: 'agent', name: 'researcher' }],
+    facts: { operation: 'invoke_agent', agent: 'researcher' },
+    uses: [{ kind: 'agent', name: 'researcher' }],
   },
   'OpenInference: a chain or an agent repeats the model that is called in it': {
     attributes: { 'openinference.span.kind': 'CHAIN', 'llm.model_name': 'gpt-4o' },
-    genAi: { model: 'gpt-4o' },
-    subjects: [],
+    facts: { model: 'gpt-4o' },
+    uses: [],
   },
   "OpenInference of LangChain: a model call has its vendor and its agent in the run's metadata": {
     name: 'ChatGoogleGenerativeAI',
@@ -52,22 +52,22 @@ const rows: { [name: string]: Row } = {
       'llm.model_name': 'gemini-3-pro',
       metadata: '{"ls_provider":"google_genai","lc_agent_name":"planner","langgraph_node":"model_request"}',
     },
-    genAi: { operation: 'chat', provider: 'gcp.gen_ai', model: 'gemini-3-pro', agent: 'planner' },
-    subjects: [{ kind: 'model', name: 'gemini-3-pro' }],
+    facts: { operation: 'chat', vendor: 'gcp.gen_ai', model: 'gemini-3-pro', agent: 'planner' },
+    uses: [{ kind: 'model', name: 'gemini-3-pro' }],
   },
   "OpenInference of LangChain: an agent's own span is the chain that is called like it": {
     name: 'planner',
     kind: 'internal',
     attributes: { 'openinference.span.kind': 'CHAIN', metadata: '{"lc_agent_name":"planner"}', 'session.id': 's' },
-    genAi: { operation: 'invoke_agent', agent: 'planner', conversationId: 's' },
-    subjects: [{ kind: 'agent', name: 'planner' }],
+    facts: { operation: 'invoke_agent', agent: 'planner', conversationId: 's' },
+    uses: [{ kind: 'agent', name: 'planner' }],
   },
   'OpenInference of LangChain: the steps of an agent count as nothing': {
     name: 'model_request',
     kind: 'internal',
     attributes: { 'openinference.span.kind': 'CHAIN', metadata: '{"lc_agent_name":"planner"}' },
-    genAi: { agent: 'planner' },
-    subjects: [],
+    facts: { agent: 'planner' },
+    uses: [],
   },
   'OpenLLMetry: a model call': {
     attributes: {
@@ -78,29 +78,29 @@ const rows: { [name: string]: Row } = {
       'gen_ai.usage.completion_tokens': 4,
       'traceloop.entity.name': 'not_a_name_of_this_span',
     },
-    genAi: {
+    facts: {
       operation: 'text_completion',
-      provider: 'anthropic',
+      vendor: 'anthropic',
       model: 'claude-2',
       inputTokens: 3,
       outputTokens: 4,
     },
-    subjects: [{ kind: 'model', name: 'claude-2' }],
+    uses: [{ kind: 'model', name: 'claude-2' }],
   },
   'OpenLLMetry: a tool': {
     attributes: { 'traceloop.span.kind': 'tool', 'traceloop.entity.name': 'search' },
-    genAi: { operation: 'execute_tool', tool: 'search' },
-    subjects: [{ kind: 'tool', name: 'search' }],
+    facts: { operation: 'execute_tool', tool: 'search' },
+    uses: [{ kind: 'tool', name: 'search' }],
   },
   'OpenLLMetry: an agent': {
     attributes: { 'traceloop.span.kind': 'agent', 'traceloop.entity.name': 'planner' },
-    genAi: { operation: 'invoke_agent', agent: 'planner' },
-    subjects: [{ kind: 'agent', name: 'planner' }],
+    facts: { operation: 'invoke_agent', agent: 'planner' },
+    uses: [{ kind: 'agent', name: 'planner' }],
   },
   'OpenLLMetry: a workflow': {
     attributes: { 'traceloop.span.kind': 'workflow', 'traceloop.entity.name': 'joke' },
-    genAi: { operation: 'invoke_workflow', workflow: 'joke' },
-    subjects: [{ kind: 'agent', name: 'joke' }],
+    facts: { operation: 'invoke_workflow', workflow: 'joke' },
+    uses: [{ kind: 'agent', name: 'joke' }],
   },
   'OpenLLMetry: a conversation, which it calls a workflow, is no agent': {
     attributes: {
@@ -108,8 +108,8 @@ const rows: { [name: string]: Row } = {
       'traceloop.entity.name': 'conversation.c-1',
       'gen_ai.conversation.id': 'c-1',
     },
-    genAi: { operation: 'invoke_workflow', conversationId: 'c-1' },
-    subjects: [],
+    facts: { operation: 'invoke_workflow', conversationId: 'c-1' },
+    uses: [],
   },
   'OpenLLMetry: a tool in the name of an agent': {
     attributes: {
@@ -117,8 +117,8 @@ const rows: { [name: string]: Row } = {
       'traceloop.entity.name': 'search',
       'gen_ai.agent.name': 'planner',
     },
-    genAi: { operation: 'execute_tool', tool: 'search', agent: 'planner' },
-    subjects: [{ kind: 'tool', name: 'search' }],
+    facts: { operation: 'execute_tool', tool: 'search', agent: 'planner' },
+    uses: [{ kind: 'tool', name: 'search' }],
   },
 };
 

@@ -1,6 +1,7 @@
 import { expect } from 'vitest';
 import type { Attributes, OtlpSpan } from '../../../src/telemetry/otlp/span.ts';
-import { type GenAi, readGenAi, type Subject, subjectsOf } from '../../../src/telemetry/dialects/genai.ts';
+import type { Facts, Use } from '../../../src/telemetry/dialects/facts.ts';
+import { readSpan } from '../../../src/telemetry/dialects/read.ts';
 import { span } from './wire.ts';
 
 /** A span, and what is read of it. */
@@ -9,18 +10,21 @@ export type Row = {
   attributes: Attributes;
   kind?: OtlpSpan['kind'];
   /** Fields that are not null; every other one must be. */
-  genAi: Partial<GenAi>;
-  subjects: Subject[];
+  facts: Partial<Facts>;
+  uses: Use[];
 };
 
-const NOTHING: GenAi = {
+const NOTHING: Facts = {
   operation: null,
-  provider: null,
+  vendor: null,
   model: null,
   responseModel: null,
   agent: null,
   agentId: null,
   tool: null,
+  toolServer: null,
+  toolRunsAt: null,
+  callId: null,
   prompt: null,
   workflow: null,
   mcpResource: null,
@@ -33,9 +37,9 @@ const NOTHING: GenAi = {
   errorType: null,
 };
 
-export function expectRead({ name = 'a span', attributes, kind = 'client', genAi, subjects }: Row): void {
+export function expectRead({ name = 'a span', attributes, kind = 'client', facts, uses }: Row): void {
   const read = span({ name, attributes, kind });
-  const actual = readGenAi(read);
-  expect(actual).toEqual({ ...NOTHING, ...genAi });
-  expect(actual && subjectsOf(read, actual)).toEqual(subjects);
+  const actual = readSpan(read);
+  expect(actual.facts).toEqual({ ...NOTHING, ...facts });
+  expect(actual.uses).toEqual(uses);
 }

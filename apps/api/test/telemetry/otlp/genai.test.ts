@@ -18,9 +18,9 @@ const rows: { [name: string]: Row } = {
       'server.port': 443,
       'error.type': 'timeout',
     },
-    genAi: {
+    facts: {
       operation: 'chat',
-      provider: 'openai',
+      vendor: 'openai',
       model: 'gpt-4o',
       responseModel: 'gpt-4o-2024-08-06',
       conversationId: 'conv_1',
@@ -30,17 +30,17 @@ const rows: { [name: string]: Row } = {
       serverPort: 443,
       errorType: 'timeout',
     },
-    subjects: [{ kind: 'model', name: 'gpt-4o' }],
+    uses: [{ kind: 'model', name: 'gpt-4o' }],
   },
   "the response's model stands in for a request model that is absent": {
     attributes: { 'gen_ai.operation.name': 'embeddings', 'gen_ai.response.model': 'text-embedding-3-small' },
-    genAi: { operation: 'embeddings', model: 'text-embedding-3-small', responseModel: 'text-embedding-3-small' },
-    subjects: [{ kind: 'model', name: 'text-embedding-3-small' }],
+    facts: { operation: 'embeddings', model: 'text-embedding-3-small', responseModel: 'text-embedding-3-small' },
+    uses: [{ kind: 'model', name: 'text-embedding-3-small' }],
   },
   'a chat in the name of an agent counts its model alone': {
     attributes: { 'gen_ai.operation.name': 'chat', 'gen_ai.request.model': 'm', 'gen_ai.agent.name': 'planner' },
-    genAi: { operation: 'chat', model: 'm', agent: 'planner' },
-    subjects: [{ kind: 'model', name: 'm' }],
+    facts: { operation: 'chat', model: 'm', agent: 'planner' },
+    uses: [{ kind: 'model', name: 'm' }],
   },
   "a remote agent's invocation names its agent and its model": {
     kind: 'client',
@@ -50,8 +50,8 @@ const rows: { [name: string]: Row } = {
       'gen_ai.agent.id': 'asst_1',
       'gen_ai.request.model': 'm',
     },
-    genAi: { operation: 'invoke_agent', agent: 'planner', agentId: 'asst_1', model: 'm' },
-    subjects: [
+    facts: { operation: 'invoke_agent', agent: 'planner', agentId: 'asst_1', model: 'm' },
+    uses: [
       { kind: 'agent', name: 'planner' },
       { kind: 'model', name: 'm' },
     ],
@@ -63,13 +63,13 @@ const rows: { [name: string]: Row } = {
       'gen_ai.agent.name': 'planner',
       'gen_ai.request.model': 'm',
     },
-    genAi: { operation: 'invoke_agent', agent: 'planner', model: 'm' },
-    subjects: [{ kind: 'agent', name: 'planner' }],
+    facts: { operation: 'invoke_agent', agent: 'planner', model: 'm' },
+    uses: [{ kind: 'agent', name: 'planner' }],
   },
   'an agent without a name counts by its id': {
     attributes: { 'gen_ai.operation.name': 'create_agent', 'gen_ai.agent.id': 'asst_1' },
-    genAi: { operation: 'create_agent', agentId: 'asst_1' },
-    subjects: [{ kind: 'agent', name: 'asst_1' }],
+    facts: { operation: 'create_agent', agentId: 'asst_1' },
+    uses: [{ kind: 'agent', name: 'asst_1' }],
   },
   'a tool execution names its tool, not the model that asked for it': {
     kind: 'internal',
@@ -79,8 +79,8 @@ const rows: { [name: string]: Row } = {
       'gen_ai.tool.type': 'function',
       'gen_ai.request.model': 'm',
     },
-    genAi: { operation: 'execute_tool', tool: 'get_weather', model: 'm' },
-    subjects: [{ kind: 'tool', name: 'get_weather' }],
+    facts: { operation: 'execute_tool', tool: 'get_weather', model: 'm' },
+    uses: [{ kind: 'tool', name: 'get_weather' }],
   },
   'a workflow counts as an agent, and not the model that it repeats': {
     kind: 'internal',
@@ -89,13 +89,13 @@ const rows: { [name: string]: Row } = {
       'gen_ai.workflow.name': 'support',
       'gen_ai.request.model': 'm',
     },
-    genAi: { operation: 'invoke_workflow', workflow: 'support', model: 'm' },
-    subjects: [{ kind: 'agent', name: 'support' }],
+    facts: { operation: 'invoke_workflow', workflow: 'support', model: 'm' },
+    uses: [{ kind: 'agent', name: 'support' }],
   },
   'a chat in the name of a workflow counts its model alone': {
     attributes: { 'gen_ai.operation.name': 'chat', 'gen_ai.request.model': 'm', 'gen_ai.workflow.name': 'support' },
-    genAi: { operation: 'chat', model: 'm', workflow: 'support' },
-    subjects: [{ kind: 'model', name: 'm' }],
+    facts: { operation: 'chat', model: 'm', workflow: 'support' },
+    uses: [{ kind: 'model', name: 'm' }],
   },
   'a managed prompt counts beside the model': {
     attributes: {
@@ -103,21 +103,21 @@ const rows: { [name: string]: Row } = {
       'gen_ai.request.model': 'm',
       'gen_ai.prompt.name': 'analyze-code',
     },
-    genAi: { operation: 'chat', model: 'm', prompt: 'analyze-code' },
-    subjects: [
+    facts: { operation: 'chat', model: 'm', prompt: 'analyze-code' },
+    uses: [
       { kind: 'model', name: 'm' },
       { kind: 'prompt', name: 'analyze-code' },
     ],
   },
   'an operation of another name is kept, and its model counts': {
     attributes: { 'gen_ai.operation.name': 'rerank', 'gen_ai.request.model': 'm' },
-    genAi: { operation: 'rerank', model: 'm' },
-    subjects: [{ kind: 'model', name: 'm' }],
+    facts: { operation: 'rerank', model: 'm' },
+    uses: [{ kind: 'model', name: 'm' }],
   },
   'a span from before operation names counts by what it names': {
     attributes: { 'gen_ai.system': 'openai', 'gen_ai.request.model': 'gpt-4', 'gen_ai.usage.prompt_tokens': 5 },
-    genAi: { provider: 'openai', model: 'gpt-4', inputTokens: 5 },
-    subjects: [{ kind: 'model', name: 'gpt-4' }],
+    facts: { vendor: 'openai', model: 'gpt-4', inputTokens: 5 },
+    uses: [{ kind: 'model', name: 'gpt-4' }],
   },
   'an MCP tool call of a client names its tool': {
     attributes: {
@@ -126,13 +126,13 @@ const rows: { [name: string]: Row } = {
       'mcp.session.id': 's',
       'server.address': 'mcp.example.com',
     },
-    genAi: {
+    facts: {
       operation: 'execute_tool',
       mcpMethod: 'tools/call',
       tool: 'get-weather',
       serverAddress: 'mcp.example.com',
     },
-    subjects: [{ kind: 'tool', name: 'get-weather' }],
+    uses: [{ kind: 'tool', name: 'get-weather' }],
   },
   'a tool execution that carries the MCP attributes counts once': {
     kind: 'internal',
@@ -141,29 +141,29 @@ const rows: { [name: string]: Row } = {
       'mcp.method.name': 'tools/call',
       'gen_ai.tool.name': 'get-weather',
     },
-    genAi: { operation: 'execute_tool', mcpMethod: 'tools/call', tool: 'get-weather' },
-    subjects: [{ kind: 'tool', name: 'get-weather' }],
+    facts: { operation: 'execute_tool', mcpMethod: 'tools/call', tool: 'get-weather' },
+    uses: [{ kind: 'tool', name: 'get-weather' }],
   },
   "an MCP server's span is read and counts as nothing": {
     kind: 'server',
     attributes: { 'mcp.method.name': 'tools/call', 'gen_ai.tool.name': 'get-weather' },
-    genAi: { operation: 'execute_tool', mcpMethod: 'tools/call', tool: 'get-weather' },
-    subjects: [],
+    facts: { operation: 'execute_tool', mcpMethod: 'tools/call', tool: 'get-weather' },
+    uses: [],
   },
   'an MCP prompt is a prompt': {
     attributes: { 'mcp.method.name': 'prompts/get', 'gen_ai.prompt.name': 'analyze-code' },
-    genAi: { mcpMethod: 'prompts/get', prompt: 'analyze-code' },
-    subjects: [{ kind: 'prompt', name: 'analyze-code' }],
+    facts: { mcpMethod: 'prompts/get', prompt: 'analyze-code' },
+    uses: [{ kind: 'prompt', name: 'analyze-code' }],
   },
   'an MCP resource is a resource': {
     attributes: { 'mcp.method.name': 'resources/read', 'mcp.resource.uri': 'postgres://database/customers/schema' },
-    genAi: { mcpMethod: 'resources/read', mcpResource: 'postgres://database/customers/schema' },
-    subjects: [{ kind: 'resource', name: 'postgres://database/customers/schema' }],
+    facts: { mcpMethod: 'resources/read', mcpResource: 'postgres://database/customers/schema' },
+    uses: [{ kind: 'resource', name: 'postgres://database/customers/schema' }],
   },
   'an MCP listing uses nothing': {
     attributes: { 'mcp.method.name': 'tools/list' },
-    genAi: { mcpMethod: 'tools/list' },
-    subjects: [],
+    facts: { mcpMethod: 'tools/list' },
+    uses: [],
   },
 };
 
@@ -208,18 +208,18 @@ describe('the provider', () => {
     ['aws.bedrock', 'aws.bedrock'],
     ['Our Own Gateway', 'Our Own Gateway'],
   ])('%s of gen_ai.system is %s', (older, provider) => {
-    expect(readGenAi(span({ attributes: { 'gen_ai.system': older } }))?.provider).toBe(provider);
+    expect(readGenAi(span({ attributes: { 'gen_ai.system': older } }))?.vendor).toBe(provider);
   });
 
   test('gen_ai.provider.name is taken as it is, before the older names', () => {
     const attributes = { 'gen_ai.provider.name': 'gemini', 'gen_ai.system': 'openai', 'llm.system': 'cohere' };
-    expect(readGenAi(span({ attributes }))?.provider).toBe('gemini');
+    expect(readGenAi(span({ attributes }))?.vendor).toBe('gemini');
   });
 
   test('_OTHER is no name: the next attribute decides', () => {
     const attributes: Attributes = { 'gen_ai.system': '_OTHER', 'gen_ai.request.model': 'm' };
-    expect(readGenAi(span({ attributes }))?.provider).toBeNull();
-    expect(readGenAi(span({ attributes: { ...attributes, 'llm.system': 'cohere' } }))?.provider).toBe('cohere');
+    expect(readGenAi(span({ attributes }))?.vendor).toBeNull();
+    expect(readGenAi(span({ attributes: { ...attributes, 'llm.system': 'cohere' } }))?.vendor).toBe('cohere');
   });
 });
 
@@ -248,15 +248,15 @@ test.each([
   const attributes = { 'gen_ai.operation.name': 'chat', 'gen_ai.request.model': said, 'gen_ai.provider.name': said };
   expectRead({
     attributes,
-    genAi: { operation: 'chat', model: name, provider: name },
-    subjects: [{ kind: 'model', name }],
+    facts: { operation: 'chat', model: name, vendor: name },
+    uses: [{ kind: 'model', name }],
   });
 });
 
 test('a name that is longer once it is visible is cut again, with no space at its end', () => {
   const attributes = { 'gen_ai.request.model': `${'\u200b'.repeat(31)}${'x'.repeat(7)} y` };
   const name = `${'\\u{200b}'.repeat(31)}${'x'.repeat(7)}`;
-  expectRead({ attributes, genAi: { model: name }, subjects: [{ kind: 'model', name }] });
+  expectRead({ attributes, facts: { model: name }, uses: [{ kind: 'model', name }] });
 });
 
 test.each([[-1], [1.5], ['12'], [Number.MAX_VALUE], [true]])('%j is no token count and no port', (value) => {
