@@ -300,6 +300,28 @@ describe('a tool that vanished', () => {
     expect(kindsOf(await at.recommendations())).toEqual(['retire_item']);
   });
 
+  test('and was blocked meanwhile gets back the very retirement that the block replaced, once the block is undone', async () => {
+    const at = await toolServer();
+    await at.use('search');
+    await at.review('rejected');
+    await at.use('search');
+    delete at.tools['search'];
+    await at.sync();
+    const open = (await at.recommendations()).map(untimed);
+    expect(kindsOf(open).toSorted()).toEqual(['block_item', 'retire_item']);
+    const retirement = open.find(({ kind }) => kind === 'retire_item');
+    const block = open.find(({ kind }) => kind === 'block_item');
+    await at.apply({ recommendationIds: [block?.id] });
+    expect(await at.recommendations()).toEqual([]);
+    const idsOf = (recommendations: Body[]) => recommendations.map(({ id }) => id);
+    expect(idsOf(await at.recommendations('superseded'))).toContain(retirement?.id);
+
+    expect((await at.undo(block?.id)).status).toBe(200);
+    const again = (await at.recommendations()).map(untimed);
+    expect(again.toSorted((a, b) => (a.kind < b.kind ? -1 : 1))).toEqual([block, retirement]);
+    expect(idsOf(await at.recommendations('superseded'))).not.toContain(retirement?.id);
+  });
+
   test('and comes back as something else is available, and drifted', async () => {
     const at = await toolServer();
     const accepted = await at.item();
