@@ -204,6 +204,8 @@ export type Tables = {
       undone_at: Generated<Time | null>;
       /** The ids of the items that the provider had when one that adopts it was applied; null for others. */
       items_before: Generated<Json | null>;
+      /** Whether `apply` without ids may take it: it widens nothing, or an approved observation stands behind it. */
+      is_applicable: Generated<Flag>;
     };
   /** Since when an account is known to use a provider. */
   provider_uses: { tenant_id: string; provider_id: string; account: string; first_used_at: Time };

@@ -18,6 +18,7 @@ import { deleteEndedSessions, deleteFinishedTasks } from '../src/repositories/re
 import {
   findOpenOfSubject,
   findOpenOfSubjects,
+  findOpenRecommendations,
   findRecommendation,
   listRecommendations,
 } from '../src/repositories/recommendations.ts';
@@ -126,7 +127,7 @@ test.each<[string, (db: Database) => Promise<unknown>, string[]]>([
   [
     'the open recommendations of a provider',
     (db) => supersedeRecommendationsOf(db, [ACME], 'prov_1', NOW),
-    ['recommendations_open_by_subject (tenant_id=? AND provider_id=?)'],
+    ['recommendations_to_apply (tenant_id=? AND provider_id=?)'],
   ],
   [
     'the open recommendations of a subject, and of several',
@@ -150,12 +151,24 @@ test.each<[string, (db: Database) => Promise<unknown>, string[]]>([
     ],
   ],
   [
+    'the recommendations that an apply without ids takes, in the order of an index',
+    (db) => findOpenRecommendations(db, [ACME], { providerId: 'prov_1' }, 100),
+    Array(2).fill('recommendations_to_apply (tenant_id=? AND provider_id=? AND is_applicable=?)') as string[],
+  ],
+  [
     'the observations that a recommendation rests on',
     async (db) => {
       const fields = { displayName: null, description: null, baseUrl: null, metadata: {} };
       const { id } = await insertProvider(db, ACME, { name: 'x', kind: 'llm', status: 'active', ...fields }, NOW);
       const change = { target: { type: 'provider', id }, before: null, after: null } as const;
-      const made = { providerId: id, kind: 'adopt_provider', subject: 'provider', reason: 'seen', change } as const;
+      const made = {
+        providerId: id,
+        kind: 'adopt_provider',
+        subject: 'provider',
+        reason: 'seen',
+        isApplicable: false,
+        change,
+      } as const;
       await findRecommendation(db, [ACME], await insertRecommendation(db, ACME, made, NOW));
     },
     ['recommendations (tenant_id=? AND id=?)', 'recommendation_observations (tenant_id=? AND recommendation_id=?)'],

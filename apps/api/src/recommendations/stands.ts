@@ -1,5 +1,5 @@
 import type { Provider } from '@quartermaster/contracts/providers.ts';
-import type { RecommendationKind } from '@quartermaster/contracts/recommendations.ts';
+import { type RecommendationKind, WIDENING_KINDS } from '@quartermaster/contracts/recommendations.ts';
 import type { Database } from '@quartermaster/db/database.ts';
 import type { StandingRecommendation, Subject } from '@quartermaster/db/repositories/recommendations.ts';
 import {
@@ -10,6 +10,7 @@ import {
   insertLinks,
   insertRecommendations,
   type Link,
+  updateApplicable,
   updateReason,
 } from '@quartermaster/db/repositories/standing-recommendations.ts';
 import { scopeOf, type TenantPlace } from '@quartermaster/db/tenancy.ts';
@@ -75,6 +76,15 @@ async function keep(
   for (const { standing, wanted } of kept) {
     if (standing.reason !== wanted.reason) await updateReason(db, scopeOf(standing), standing.id, wanted.reason, now);
   }
+  for (const isApplicable of [true, false]) {
+    const ids = kept.filter(({ standing, wanted }) => isApplicable === canBeApplied(standing.kind, wanted));
+    await updateApplicable(
+      db,
+      tenant,
+      ids.map(({ standing }) => standing.id),
+      isApplicable,
+    );
+  }
   const found = await findLinks(
     db,
     tenant,
@@ -108,13 +118,27 @@ async function open<Missing extends Stand & { wanted: Wanted }>(
     missing.map(({ about }) => about),
   );
   const opened = missing.filter(({ about, wanted }) => dismissedCauseOf(about) !== wanted.cause);
-  const made = opened.map(({ provider: { subTenantId }, about, wanted: { reason, change } }) => ({
-    ...{ ...about, subTenantId, reason, change },
+  const made = opened.map(({ provider: { subTenantId }, about, wanted }) => ({
+    ...about,
+    subTenantId,
+    reason: wanted.reason,
+    change: wanted.change,
+    isApplicable: canBeApplied(about.kind, wanted),
   }));
   const ids = await insertRecommendations(db, tenant, made, now);
   const links = opened.flatMap(({ wanted: { rests } }, index) => linksOf(ids[index] ?? '', rests));
   await insertLinks(db, tenant, links);
   return opened;
+}
+
+/**
+ * Whether `apply` without ids looks at it first. It may still skip it, for who approved it. A provider has at most one
+ * recommendation to adopt it, so that one is always among them.
+ */
+function canBeApplied(kind: RecommendationKind, { rests }: Wanted): boolean {
+  return (
+    !WIDENING_KINDS.includes(kind) || kind === 'adopt_provider' || rests.some(({ status }) => status === 'approved')
+  );
 }
 
 function linksOf(recommendationId: string, rests: Wanted['rests']): Link[] {

@@ -1,12 +1,8 @@
-import {
-  type Recommendation,
-  type RecommendationKind,
-  WIDENING_KINDS,
-} from '@quartermaster/contracts/recommendations.ts';
+import type { Recommendation, RecommendationKind } from '@quartermaster/contracts/recommendations.ts';
 import { type Selectable, type SqlBool, sql } from 'kysely';
 import type { Database } from '../database.ts';
 import { inStretch, listRows, type Stretch } from '../listing.ts';
-import { type Page, type PageRequest, placeOf, timesOf, within } from '../queries.ts';
+import { flag, type Page, type PageRequest, placeOf, timesOf, within } from '../queries.ts';
 import { among, rowStatement } from '../row-statement.ts';
 import type { Tables } from '../tables.ts';
 import type { TenantPlace, TenantScope } from '../tenancy.ts';
@@ -23,7 +19,11 @@ const OBSERVATIONS_SHOWN = 100;
 /** What recommendations are about: something of a provider, such as `model:gpt-5`. */
 export type Subject = { providerId: string; subject: string };
 
-export type NewRecommendation = Subject & Pick<Recommendation, 'kind' | 'reason' | 'change'>;
+export type NewRecommendation = Subject &
+  Pick<Recommendation, 'kind' | 'reason' | 'change'> & {
+    /** Whether `apply` without ids may take it: it widens nothing, or an approved observation stands behind it. */
+    isApplicable: boolean;
+  };
 
 type RecommendationFilter = {
   providerId: string;
@@ -84,50 +84,43 @@ export async function findRecommendations(
 }
 
 /**
- * The open ones of a provider: first those that widen nothing, or that an approved observation stands behind, so that a
- * flood of others never hides them past the limit; oldest first among each.
+ * The open ones of a provider. First come those that widen nothing or that an approved observation stands behind, so that
+ * a flood of others cannot push them past the limit. The oldest come first in each group.
  */
 export async function findOpenRecommendations(
   db: Database,
   scope: TenantScope,
-  filter: { providerId: string; kinds?: readonly RecommendationKind[] | null | undefined },
+  filter: OpenFilter,
   limit: number,
 ): Promise<Recommendation[]> {
   // Postgres takes no empty list.
   if (filter.kinds?.length === 0) return [];
+  const rows: Row[] = [];
+  for (const isApplicable of [true, false]) {
+    const left = limit - rows.length;
+    if (left > 0) rows.push(...(await openRows(db, scope, { ...filter, isApplicable }, left)));
+  }
+  return withObservations(db, rows);
+}
+
+type OpenFilter = { providerId: string; kinds?: readonly RecommendationKind[] | null | undefined };
+
+/** The oldest open ones, in the order of an index: sorting all that are open would stop everything else meanwhile. */
+function openRows(
+  db: Database,
+  scope: TenantScope,
+  { providerId, kinds, isApplicable }: OpenFilter & { isApplicable: boolean },
+  limit: number,
+): Promise<Row[]> {
   let query = db
     .selectFrom('recommendations')
     .selectAll()
-    .where('provider_id', '=', filter.providerId)
+    .where('provider_id', '=', providerId)
     .where(OPEN)
+    .where('is_applicable', '=', flag(isApplicable))
     .where(within(scope));
-  if (filter.kinds != null) query = query.where('kind', 'in', filter.kinds);
-  const rows = await query
-    .orderBy(
-      (eb) =>
-        eb.or([
-          eb('kind', 'not in', WIDENING_KINDS),
-          eb.exists(
-            eb
-              .selectFrom('recommendation_observations as link')
-              .innerJoin('runtime_observations as observation', (join) =>
-                join
-                  .onRef('observation.tenant_id', '=', 'link.tenant_id')
-                  .onRef('observation.id', '=', 'link.observation_id'),
-              )
-              .select('link.observation_id')
-              .whereRef('link.tenant_id', '=', 'recommendations.tenant_id')
-              .whereRef('link.recommendation_id', '=', 'recommendations.id')
-              .where('observation.status', '=', 'approved'),
-          ),
-        ]),
-      'desc',
-    )
-    .orderBy('created_at')
-    .orderBy('id')
-    .limit(limit)
-    .execute();
-  return withObservations(db, rows);
+  if (kinds != null) query = query.where('kind', 'in', kinds);
+  return query.orderBy('created_at').orderBy('id').limit(limit).execute();
 }
 
 /**

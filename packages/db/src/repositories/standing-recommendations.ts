@@ -1,8 +1,9 @@
 import type { RecommendationKind } from '@quartermaster/contracts/recommendations.ts';
 import type { Database } from '../database.ts';
 import { newId } from '../ids.ts';
-import { within } from '../queries.ts';
+import { flag, within } from '../queries.ts';
 import { among, rowStatement } from '../row-statement.ts';
+import type { Flag } from '../tables.ts';
 import type { TenantPlace, TenantScope } from '../tenancy.ts';
 import { type NewRecommendation, OPEN, type StoredDismissal, type Subject } from './recommendations.ts';
 
@@ -74,20 +75,20 @@ export async function insertRecommendations(
   recommendations: readonly (NewRecommendation & Pick<TenantPlace, 'subTenantId'>)[],
   now: Date,
 ): Promise<string[]> {
-  const rows = recommendations.map(({ providerId, kind, subject, reason, change, subTenantId }) => ({
-    ...{ id: newId('rec', now), providerId, kind, subject, reason },
+  const rows = recommendations.map(({ providerId, kind, subject, reason, change, isApplicable, subTenantId }) => ({
+    ...{ id: newId('rec', now), providerId, kind, subject, reason, isApplicable: flag(isApplicable) },
     ...{ change: JSON.stringify(change), subTenant: subTenantId ?? '' },
   }));
   await insertRows(db, rows, { tenantId, now: now.toISOString() });
   return rows.map(({ id }) => id);
 }
 
-type InsertedRow = About & { id: string; reason: string; change: string; subTenant: string };
+type InsertedRow = About & { id: string; reason: string; change: string; isApplicable: Flag; subTenant: string };
 
 const insertRows = rowStatement(
   (db, rows: readonly InsertedRow[], { tenantId, now }: { tenantId: string; now: string }) =>
     db.insertInto('recommendations').values(
-      rows.map(({ id, providerId, kind, subject, reason, change, subTenant }) => ({
+      rows.map(({ id, providerId, kind, subject, reason, change, isApplicable, subTenant }) => ({
         ...{
           tenant_id: tenantId,
           sub_tenant_id: subTenant,
@@ -96,6 +97,7 @@ const insertRows = rowStatement(
           kind,
           status: 'open' as const,
         },
+        is_applicable: isApplicable,
         ...{ subject, reason, change, applied_by: null, applied_at: null, created_at: now, updated_at: now },
       })),
     ),
@@ -117,6 +119,32 @@ export async function updateReason(
     .where(within(scope))
     .execute();
 }
+
+/** Sets whether `apply` without ids may take some open recommendations of a tenant. */
+export async function updateApplicable(
+  db: Database,
+  { tenantId }: InTenant,
+  ids: readonly string[],
+  isApplicable: boolean,
+): Promise<void> {
+  const rows = ids.map((id) => ({ id }));
+  await updateApplicableRows(db, rows, { tenantId, isApplicable: flag(isApplicable) });
+}
+
+const updateApplicableRows = rowStatement(
+  (db, rows: readonly { id: string }[], { tenantId, isApplicable }: { tenantId: string; isApplicable: Flag }) =>
+    db
+      .updateTable('recommendations')
+      .set({ is_applicable: isApplicable })
+      .where('tenant_id', '=', tenantId)
+      .where(
+        'id',
+        'in',
+        rows.map(({ id }) => id),
+      )
+      .where(OPEN)
+      .where('is_applicable', '<>', isApplicable),
+);
 
 /** Ends open recommendations, by what changed around them or by what somebody decided about their observations. */
 export async function closeRecommendations(
