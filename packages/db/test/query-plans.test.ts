@@ -20,6 +20,7 @@ import {
   findOpenOfSubjects,
   findOpenRecommendations,
   findRecommendation,
+  findUnapproved,
   listRecommendations,
 } from '../src/repositories/recommendations.ts';
 import { type ObservationState, updateObservationStates } from '../src/repositories/seen-observations.ts';
@@ -152,7 +153,10 @@ test.each<[string, (db: Database) => Promise<unknown>, string[]]>([
   ],
   [
     'the recommendations that an apply without ids takes, in the order of an index',
-    (db) => findOpenRecommendations(db, [ACME], { providerId: 'prov_1' }, 100),
+    async (db) => {
+      await findOpenRecommendations(db, [ACME], { providerId: 'prov_1' }, 100);
+      await findUnapproved(db, [ACME], { providerId: 'prov_1' }, 100);
+    },
     Array(2).fill('recommendations_to_apply (tenant_id=? AND provider_id=? AND is_applicable=?)') as string[],
   ],
   [

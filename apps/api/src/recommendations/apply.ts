@@ -21,6 +21,7 @@ import {
   findOpenRecommendations,
   findRecommendation,
   findRecommendations,
+  findUnapproved,
 } from '@quartermaster/db/repositories/recommendations.ts';
 import { covers, scopeOf, type TenantScope } from '@quartermaster/db/tenancy.ts';
 import { staysWithin } from '@quartermaster/db/transaction.ts';
@@ -202,6 +203,12 @@ async function choose(
   const skipped: Skipped[] = (named ?? [])
     .filter((id) => !found.some((recommendation) => recommendation.id === id))
     .map((id) => ({ id, reason: 'not_found' }));
+  if (named === null && found.length < MOST_AT_ONCE) {
+    const left = MOST_AT_ONCE - found.length;
+    for (const { id, isUndone } of await findUnapproved(db, scope, { providerId: provider.id, kinds }, left)) {
+      skipped.push({ id, reason: isUndone ? 'undone' : 'needs_review' });
+    }
+  }
   const chosen: Recommendation[] = [];
   for (const recommendation of found) {
     const { id, kind, status } = recommendation;

@@ -84,8 +84,8 @@ export async function findRecommendations(
 }
 
 /**
- * The open ones of a provider. First come those that widen nothing or that an approved observation stands behind, so that
- * a flood of others cannot push them past the limit. The oldest come first in each group.
+ * The open ones of a provider that widen nothing or that an approved observation stands behind, the oldest first. A flood
+ * of others cannot push them past the limit.
  */
 export async function findOpenRecommendations(
   db: Database,
@@ -93,34 +93,45 @@ export async function findOpenRecommendations(
   filter: OpenFilter,
   limit: number,
 ): Promise<Recommendation[]> {
-  // Postgres takes no empty list.
-  if (filter.kinds?.length === 0) return [];
-  const rows: Row[] = [];
-  for (const isApplicable of [true, false]) {
-    const left = limit - rows.length;
-    if (left > 0) rows.push(...(await openRows(db, scope, { ...filter, isApplicable }, left)));
-  }
-  return withObservations(db, rows);
+  return withObservations(
+    db,
+    await openOnes(db, scope, { ...filter, isApplicable: true }, limit)
+      .selectAll()
+      .execute(),
+  );
+}
+
+/** The others: they widen what agents may use, and no approved observation stands behind them. The oldest come first. */
+export async function findUnapproved(
+  db: Database,
+  scope: TenantScope,
+  filter: OpenFilter,
+  limit: number,
+): Promise<{ id: string; isUndone: boolean }[]> {
+  const rows = await openOnes(db, scope, { ...filter, isApplicable: false }, limit)
+    .select(['id', 'undone_at'])
+    .execute();
+  return rows.map((row) => ({ id: row.id, isUndone: row.undone_at !== null }));
 }
 
 type OpenFilter = { providerId: string; kinds?: readonly RecommendationKind[] | null | undefined };
 
 /** The oldest open ones, in the order of an index: sorting all that are open would stop everything else meanwhile. */
-function openRows(
+function openOnes(
   db: Database,
   scope: TenantScope,
   { providerId, kinds, isApplicable }: OpenFilter & { isApplicable: boolean },
   limit: number,
-): Promise<Row[]> {
+) {
   let query = db
     .selectFrom('recommendations')
-    .selectAll()
     .where('provider_id', '=', providerId)
     .where(OPEN)
     .where('is_applicable', '=', flag(isApplicable))
     .where(within(scope));
-  if (kinds != null) query = query.where('kind', 'in', kinds);
-  return query.orderBy('created_at').orderBy('id').limit(limit).execute();
+  // Postgres takes no empty list.
+  if (kinds != null) query = query.where('kind', 'in', ['', ...kinds] as RecommendationKind[]);
+  return query.orderBy('created_at').orderBy('id').limit(limit);
 }
 
 /**
