@@ -1,4 +1,4 @@
-import { readNames } from '../dialects/genai.ts';
+import { readNames } from '../dialects/read.ts';
 
 /**
  * Message bodies and tool arguments: content, not governance. A name stands for itself and for everything flattened below

@@ -1,9 +1,5 @@
-import type { OtlpSpan } from '../otlp/span.ts';
-import type { Reading } from './facts.ts';
-import { readGenAi, usesOf } from './genai.ts';
+import { dialectReader } from './reader.ts';
+import { DIALECTS } from './table.ts';
 
-/** Reads a span in the dialect that it is written in. */
-export function readSpan(span: OtlpSpan): Reading {
-  const facts = readGenAi(span);
-  return { dialect: facts && 'genai', facts, uses: facts ? usesOf(span, facts) : [] };
-}
+/** Reads spans and log records in all dialects that are known. */
+export const { readSpan, readLogRecord, readNames } = dialectReader(DIALECTS);

@@ -22,3 +22,16 @@ export function visibleName(name: string): string {
 function escaped(text: string): string {
   return Array.from(text, (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`).join('');
 }
+
+const MAX_NAME_CHARACTERS = 256;
+
+/** A name from a sender: at most 256 characters, hidden ones written visibly. */
+export function boundedName(text: string): string {
+  // Cut before and after, since what is written visibly is longer.
+  return cutName(visibleName(cutName(text))).trimEnd();
+}
+
+function cutName(name: string): string {
+  // toWellFormed: the cut may have split a surrogate pair.
+  return name.length <= MAX_NAME_CHARACTERS ? name : name.slice(0, MAX_NAME_CHARACTERS).toWellFormed();
+}

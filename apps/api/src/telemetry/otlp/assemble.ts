@@ -1,4 +1,4 @@
-import { readNames } from '../dialects/genai.ts';
+import { readNames } from '../dialects/read.ts';
 import { type Attributes, type AttributeValue, type DecodedTraces, type OtlpSpan } from './span.ts';
 import { cutToBytes, storable } from './text.ts';
 

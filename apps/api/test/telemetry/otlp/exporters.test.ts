@@ -9,7 +9,7 @@ import { InMemorySpanExporter, SimpleSpanProcessor, TracerProvider } from '@open
 import { expect, test } from 'vitest';
 import { decodeJson } from '../../../src/telemetry/otlp/json.ts';
 import { decodeProtobuf } from '../../../src/telemetry/otlp/protobuf.ts';
-import { readGenAi } from '../../../src/telemetry/dialects/genai.ts';
+import { readSpan } from '../../../src/telemetry/dialects/read.ts';
 
 /** What an SDK records of one agent's turn. */
 async function recordedSpans() {
@@ -102,7 +102,7 @@ test.each([
   expect(chat.durationMs).toBeCloseTo(1876.543211, 6);
   expect(chat.resource).toMatchObject({ 'service.name': 'travel-agent', 'process.pid': 42 });
   expect(agent).toMatchObject({ parentSpanId: null, kind: 'internal', status: { code: 'unset', message: null } });
-  expect(readGenAi(chat)).toMatchObject({
+  expect(readSpan(chat).facts).toMatchObject({
     operation: 'chat',
     vendor: 'openai',
     model: 'gpt-4o',

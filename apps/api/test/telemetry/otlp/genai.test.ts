@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { Attributes } from '../../../src/telemetry/otlp/span.ts';
-import { readGenAi } from '../../../src/telemetry/dialects/genai.ts';
+import { readSpan } from '../../../src/telemetry/dialects/read.ts';
 import { expectRead, type Row } from './genai-row.ts';
 import { span } from './wire.ts';
 
@@ -193,7 +193,7 @@ test.each<[string, Attributes]>([
   ['with names that are blank', { 'gen_ai.request.model': '', 'gen_ai.tool.name': ' ', 'gen_ai.provider.name': '' }],
   ['without attributes', {}],
 ])('a span %s is no GenAI span', (_name, attributes) => {
-  expect(readGenAi(span({ attributes }))).toBeNull();
+  expect(readSpan(span({ attributes })).facts).toBeNull();
 });
 
 describe('the provider', () => {
@@ -208,24 +208,24 @@ describe('the provider', () => {
     ['aws.bedrock', 'aws.bedrock'],
     ['Our Own Gateway', 'Our Own Gateway'],
   ])('%s of gen_ai.system is %s', (older, provider) => {
-    expect(readGenAi(span({ attributes: { 'gen_ai.system': older } }))?.vendor).toBe(provider);
+    expect(readSpan(span({ attributes: { 'gen_ai.system': older } })).facts?.vendor).toBe(provider);
   });
 
-  test('gen_ai.provider.name is taken as it is, before the older names', () => {
+  test('gen_ai.provider.name decides before the older names, by its canonical name', () => {
     const attributes = { 'gen_ai.provider.name': 'gemini', 'gen_ai.system': 'openai', 'llm.system': 'cohere' };
-    expect(readGenAi(span({ attributes }))?.vendor).toBe('gemini');
+    expect(readSpan(span({ attributes })).facts?.vendor).toBe('gcp.gemini');
   });
 
   test('_OTHER is no name: the next attribute decides', () => {
     const attributes: Attributes = { 'gen_ai.system': '_OTHER', 'gen_ai.request.model': 'm' };
-    expect(readGenAi(span({ attributes }))?.vendor).toBeNull();
-    expect(readGenAi(span({ attributes: { ...attributes, 'llm.system': 'cohere' } }))?.vendor).toBe('cohere');
+    expect(readSpan(span({ attributes })).facts?.vendor).toBeNull();
+    expect(readSpan(span({ attributes: { ...attributes, 'llm.system': 'cohere' } })).facts?.vendor).toBe('cohere');
   });
 });
 
 test('names are cut at 256 characters, never inside a character', () => {
   const attributes = { 'gen_ai.request.model': 'x'.repeat(300), 'gen_ai.tool.name': `${'x'.repeat(255)}😀` };
-  const genAi = readGenAi(span({ attributes }));
+  const genAi = readSpan(span({ attributes })).facts;
   expect(genAi?.model).toBe('x'.repeat(256));
   expect(genAi?.tool).toHaveLength(256);
   expect(genAi?.tool?.isWellFormed()).toBe(true);
@@ -261,9 +261,11 @@ test('a name that is longer once it is visible is cut again, with no space at it
 
 test.each([[-1], [1.5], ['12'], [Number.MAX_VALUE], [true]])('%j is no token count and no port', (value) => {
   const attributes = { 'gen_ai.request.model': 'm', 'gen_ai.usage.input_tokens': value, 'server.port': value };
-  expect(readGenAi(span({ attributes }))).toMatchObject({ inputTokens: null, serverPort: null });
+  expect(readSpan(span({ attributes })).facts).toMatchObject({ inputTokens: null, serverPort: null });
 });
 
 test.each([0, 65_536])('%i is no port', (port) => {
-  expect(readGenAi(span({ attributes: { 'gen_ai.request.model': 'm', 'server.port': port } }))?.serverPort).toBeNull();
+  expect(
+    readSpan(span({ attributes: { 'gen_ai.request.model': 'm', 'server.port': port } })).facts?.serverPort,
+  ).toBeNull();
 });

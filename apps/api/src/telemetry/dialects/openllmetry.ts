@@ -1,0 +1,51 @@
+import type { Dialect } from './dialect.ts';
+
+/** OpenLLMetry (github.com/traceloop/openllmetry, opentelemetry-semantic-conventions-ai), which adds to GenAI. */
+export const openllmetry: Dialect = {
+  name: 'openllmetry',
+  scopes: [/^@traceloop\//, 'traceloop.tracer'],
+  signature: ['traceloop.*', 'llm.request.type'],
+  attributes: {
+    operation: ['gen_ai.operation.name', 'traceloop.span.kind', 'llm.request.type'],
+    model: ['gen_ai.request.model', 'llm.request.model'],
+    responseModel: ['gen_ai.response.model', 'llm.response.model'],
+  },
+  operations: {
+    tool: 'execute_tool',
+    agent: 'invoke_agent',
+    workflow: 'invoke_workflow',
+    task: null,
+    completion: 'text_completion',
+    embedding: 'embeddings',
+    rerank: null,
+    unknown: null,
+  },
+  content: [
+    'traceloop.entity.input',
+    'traceloop.entity.output',
+    'traceloop.prompt.template',
+    'traceloop.prompt.template_variables',
+    'traceloop.association.properties',
+    'llm.prompts',
+    'llm.completions',
+    'llm.request.functions',
+    'llm.content.completion.chunk',
+    'llm.headers',
+    'db.query.result.document',
+    'db.query.result.metadata',
+    'db.search.result.entity',
+  ],
+  safe: ['traceloop.span.kind', 'traceloop.entity.name', 'traceloop.entity.path', 'traceloop.workflow.name'],
+  alsoReads: ['traceloop.entity.name'],
+  refine({ attributes }, facts) {
+    const kind = String(attributes['traceloop.span.kind']).toLowerCase();
+    const entity = attributes['traceloop.entity.name'];
+    if (typeof entity === 'string') {
+      if (kind === 'tool') facts.tool ??= entity;
+      if (kind === 'agent') facts.agent ??= entity;
+      if (kind === 'workflow') facts.workflow ??= entity;
+    }
+    // Every conversation is a workflow here: its name is an id, not the name of anything that could be declared.
+    if (facts.workflow === `conversation.${facts.conversationId}`) facts.workflow = null;
+  },
+};

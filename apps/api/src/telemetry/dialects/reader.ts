@@ -1,0 +1,66 @@
+import type { Dialect, LogSource, ReadSource } from './dialect.ts';
+import { attributesOf, compileSources, type FactReader, factReader, type Sources, sourcesOf } from './fact-reader.ts';
+import type { Reading } from './facts.ts';
+import { recogniser } from './recognise.ts';
+import { usesOf } from './uses.ts';
+
+/** What reads the spans and log records of some dialects. */
+type Reader = {
+  /** Reads a span in the dialect that it is written in. */
+  readSpan: (span: ReadSource) => Reading;
+  /** Reads a log record. Events that no dialect lists say nothing, in no dialect. */
+  readLogRecord: (record: LogSource) => Reading;
+  /**
+   * Every attribute name that is read. Decoders keep these however many others a span has: instrumentations that flatten a
+   * long conversation into hundreds of attributes write the model and the token counts after it.
+   */
+  readNames: ReadonlySet<string>;
+};
+
+type Compiled = { dialect: Dialect; read: FactReader };
+type CompiledEvent = Compiled & { operation: string; sources: Sources; counts: (record: LogSource) => boolean };
+
+export function dialectReader(dialects: readonly Dialect[]): Reader {
+  const recognise = recogniser(dialects);
+  const compiled = new Map(dialects.map((dialect) => [dialect, { dialect, read: factReader(dialect) }]));
+  const events = new Map([...compiled.values()].flatMap(compileEvents));
+  return {
+    readSpan(span) {
+      const dialect = recognise(span.scope, span.attributes);
+      const found = dialect && compiled.get(dialect);
+      return found ? readingOf(found.dialect, span, found.read(span)) : emptyReading(null);
+    },
+    readLogRecord(record) {
+      const event = events.get(record.eventName ?? '');
+      if (!event) return emptyReading(null);
+      const { dialect, read, counts } = event;
+      if (!counts(record)) return emptyReading(dialect);
+      const source: ReadSource = { ...record, name: record.eventName ?? '', kind: 'internal' };
+      return readingOf(dialect, source, read(source, event));
+    },
+    readNames: new Set(dialects.flatMap(namesOf)),
+  };
+}
+
+function readingOf(dialect: Dialect, source: ReadSource, read: ReturnType<FactReader>): Reading {
+  if (read === null) return emptyReading(dialect);
+  const usual = usesOf(source, read.facts, read.isWrapper);
+  const uses = dialect.uses?.(source, read.facts, usual) ?? usual;
+  return { dialect: dialect.name, facts: read.facts, uses };
+}
+
+function emptyReading(dialect: Dialect | null): Reading {
+  return { dialect: dialect?.name ?? null, facts: null, uses: [] };
+}
+
+function compileEvents({ dialect, read }: Compiled): [string, CompiledEvent][] {
+  return Object.entries(dialect.logs ?? {}).map(([name, { operation, attributes = {}, counts = () => true }]) => {
+    return [name, { dialect, read, operation, sources: compileSources(attributes), counts }];
+  });
+}
+
+function namesOf(dialect: Dialect): string[] {
+  const signature = (dialect.signature ?? []).filter((name) => !name.endsWith('.*'));
+  const ofEvents = Object.values(dialect.logs ?? {}).flatMap(({ attributes = {} }) => attributesOf(attributes));
+  return [...attributesOf(sourcesOf(dialect)), ...ofEvents, ...signature, ...(dialect.alsoReads ?? [])];
+}

@@ -1,0 +1,52 @@
+import type { Attributes, OtlpSpan } from '../otlp/span.ts';
+import type { Dialect } from './dialect.ts';
+
+/** Names remembered of senders. Beyond it, all are forgotten and learned again. */
+const MAX_REMEMBERED = 10_000;
+
+/** Finds the dialect of a span: by its instrumentation scope, else by its attributes, in the order of the table. */
+export function recogniser(
+  dialects: readonly Dialect[],
+): (scope: OtlpSpan['scope'], attributes: Attributes) => Dialect | null {
+  const exactNames = new Map<string, number>();
+  const prefixes: [string, number][] = [];
+  for (const [index, { signature = [] }] of dialects.entries()) {
+    for (const name of signature) {
+      if (name.endsWith('.*')) prefixes.push([name.slice(0, -1), index]);
+      else if (!exactNames.has(name)) exactNames.set(name, index);
+    }
+  }
+  const byScope = remembering((scope: string) => {
+    return dialects.find(({ scopes = [] }) => scopes.some((one) => isName(one, scope))) ?? null;
+  });
+  /** The index of the first dialect whose signature has the name; all dialects have smaller indexes than the last value. */
+  const byAttribute = remembering((name: string) => {
+    const indexes = prefixes.filter(([prefix]) => name.startsWith(prefix)).map(([, index]) => index);
+    return Math.min(exactNames.get(name) ?? dialects.length, ...indexes);
+  });
+
+  return (scope, attributes) => {
+    const known = byScope(scope.name);
+    if (known !== null) return known;
+    let first = dialects.length;
+    for (const name in attributes) first = Math.min(first, byAttribute(name));
+    return dialects[first] ?? null;
+  };
+}
+
+function isName(pattern: string | RegExp, name: string): boolean {
+  return typeof pattern === 'string' ? pattern === name : pattern.test(name);
+}
+
+function remembering<T>(find: (name: string) => T): (name: string) => T {
+  const known = new Map<string, T>();
+  return (name) => {
+    let found = known.get(name);
+    if (found === undefined) {
+      if (known.size >= MAX_REMEMBERED) known.clear();
+      found = find(name);
+      known.set(name, found);
+    }
+    return found;
+  };
+}

@@ -1,0 +1,18 @@
+import { isIP } from 'node:net';
+
+const LABEL = /^[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?$/;
+const MAX_HOST_CHARACTERS = 253;
+
+/** A host in lower case, an IPv6 address without brackets. Of a URL or `host:port`, the host. */
+export function hostIn(text: string): string {
+  const authority = /^[a-z][a-z0-9+.-]*:\/\/(?:[^/@]*@)?([^/?#]*)/i.exec(text)?.[1] ?? text;
+  const plain = /^\[(.*)\](?::\d+)?$/.exec(authority)?.[1] ?? authority.replace(/^([^:]+):\d+$/, '$1');
+  return plain.toLowerCase();
+}
+
+/** Whether the text can only be a host: an IP address, `localhost`, or a name with a dot. */
+export function isHost(text: string): boolean {
+  if (text === 'localhost' || isIP(text) !== 0) return true;
+  const labels = text.replace(/\.$/, '').split('.');
+  return text.length <= MAX_HOST_CHARACTERS && labels.length > 1 && labels.every((label) => LABEL.test(label));
+}

@@ -1,0 +1,150 @@
+import { expect, test } from 'vitest';
+import type { Dialect } from '../../../src/telemetry/dialects/dialect.ts';
+import { genai } from '../../../src/telemetry/dialects/genai.ts';
+import { dialectReader } from '../../../src/telemetry/dialects/reader.ts';
+import type { Attributes } from '../../../src/telemetry/otlp/span.ts';
+import { span } from '../otlp/wire.ts';
+
+const acme: Dialect = {
+  name: 'acme',
+  scopes: ['acme', /^@acme\//],
+  signature: ['acme.kind', 'x-acme.*'],
+  attributes: {
+    operation: ['acme.kind'],
+    vendor: ['acme.vendor'],
+    model: ['acme.model', 'acme.settings#model.id'],
+    toolServer: ['acme.server'],
+    agent: ['acme.agent'],
+  },
+  ignores: ['gen_ai.prompt.name'],
+  operations: { llm: 'chat', run: 'invoke_agent', outer: 'chat', step: null },
+  spanNames: [{ pattern: /^tool (?<tool>.+)$/, operation: 'execute_tool' }],
+  wrappers: ['outer'],
+  vendors: { acme: null, oai: 'openai' },
+  defaults: { vendor: 'anthropic' },
+  agentTools: ['Bash', 'Edit*'],
+  vendorTools: ['web_search'],
+  logs: {
+    'acme.request': {
+      operation: 'chat',
+      attributes: { model: ['model'], inputTokens: ['input_tokens'], errorType: ['error'] },
+      counts: ({ attributes }) => attributes['cached'] !== true,
+    },
+  },
+};
+
+const { readSpan, readLogRecord, readNames } = dialectReader([acme, genai]);
+
+const scope = (name: string) => ({ name, version: null, attributes: {} });
+const inScope = (attributes: Attributes, name = 'a span') => readSpan(span({ name, attributes, scope: scope('acme') }));
+
+test.each<[string, string, Attributes, string | null]>([
+  ['its scope', 'acme', {}, 'acme'],
+  ['a pattern of its scope', '@acme/sdk', {}, 'acme'],
+  ['its scope, before another signature', 'acme', { 'gen_ai.request.model': 'm' }, 'acme'],
+  ['an attribute of its signature', 'other', { 'acme.kind': 'llm' }, 'acme'],
+  ['a prefix of its signature', 'other', { 'x-acme.any': 1 }, 'acme'],
+  ['the first signature of the table', 'other', { 'gen_ai.request.model': 'm', 'acme.kind': 'llm' }, 'acme'],
+  ['the generic conventions', 'other', { 'gen_ai.request.model': 'm' }, 'genai'],
+  ['nothing', 'other', { 'acme.kindness': 'llm', __proto__: 1 }, null],
+])('a dialect is recognised by %s', (_what, name, attributes, dialect) => {
+  expect(readSpan(span({ attributes, scope: scope(name) })).dialect).toBe(dialect);
+});
+
+test('a recognised span that says nothing has a dialect and no facts', () => {
+  expect(inScope({ other: 1 })).toEqual({ dialect: 'acme', facts: null, uses: [] });
+});
+
+test.each<[string, Attributes, object]>([
+  ['an operation by its own name', { 'acme.kind': 'LLM' }, { operation: 'chat' }],
+  [
+    'the next operation where the first says nothing',
+    { 'acme.kind': 'step', 'gen_ai.operation.name': 'x' },
+    { operation: 'x' },
+  ],
+  ['its own names before the generic ones', { 'acme.model': 'a', 'gen_ai.request.model': 'b' }, { model: 'a' }],
+  ['the generic names too', { 'gen_ai.request.model': 'b' }, { model: 'b' }],
+  ['inside a JSON attribute', { 'acme.settings': '{"model":{"id":"m"}}' }, { model: 'm' }],
+  ['not a name that it ignores', { 'acme.model': 'm', 'gen_ai.prompt.name': 'a session' }, { prompt: null }],
+  ['its own spelling of a vendor', { 'acme.vendor': 'OAI' }, { vendor: 'openai' }],
+  [
+    'the default where the vendor is a framework',
+    { 'acme.vendor': 'acme', 'acme.model': 'm' },
+    { vendor: 'anthropic' },
+  ],
+  ["a vendor without an API's suffix", { 'acme.vendor': 'openai.responses' }, { vendor: 'openai' }],
+  ['a tool that the agent runs', { 'gen_ai.tool.name': 'EditFile' }, { toolRunsAt: 'agent' }],
+  ['a tool that the vendor runs', { 'gen_ai.tool.name': 'web_search' }, { toolRunsAt: 'vendor' }],
+  [
+    'a tool of a server',
+    { 'gen_ai.tool.name': 'Bash', 'acme.server': 'everything' },
+    { toolRunsAt: null, toolServer: 'everything' },
+  ],
+])('facts: %s', (_what, attributes, facts) => {
+  expect(inScope(attributes).facts).toMatchObject(facts);
+});
+
+test('a span name tells what attributes do not', () => {
+  expect(inScope({ 'acme.agent': 'planner' }, 'tool search').facts).toMatchObject({
+    operation: 'execute_tool',
+    tool: 'search',
+    agent: 'planner',
+  });
+  expect(inScope({ 'gen_ai.tool.name': 'find' }, 'tool search').facts?.tool).toBe('find');
+});
+
+test('a wrapper shows its model and does not count it', () => {
+  const { facts, uses } = inScope({ 'acme.kind': 'outer', 'acme.model': 'm' });
+  expect(facts).toMatchObject({ operation: 'chat', model: 'm' });
+  expect(uses).toEqual([]);
+});
+
+test.each<[string, Attributes, object]>([
+  [
+    'a single word is the name of a server',
+    { 'server.address': 'Everything' },
+    { toolServer: 'everything', serverAddress: null },
+  ],
+  [
+    'a single word with a port is a host',
+    { 'server.address': 'tools', 'server.port': 80 },
+    { toolServer: null, serverAddress: 'tools' },
+  ],
+  [
+    'a name with a dot is a host',
+    { 'server.address': 'mcp.example.com' },
+    { toolServer: null, serverAddress: 'mcp.example.com' },
+  ],
+  ['localhost is a host', { 'server.address': 'localhost' }, { serverAddress: 'localhost' }],
+  ['an IP address is a host', { 'server.address': '[::1]' }, { serverAddress: '::1' }],
+  [
+    'a URL has a host',
+    { 'server.address': 'https://user@Mcp.example.com:8080/mcp' },
+    { serverAddress: 'mcp.example.com' },
+  ],
+])('the address of a tool: %s', (_what, attributes, facts) => {
+  expect(
+    inScope({ 'gen_ai.operation.name': 'execute_tool', 'gen_ai.tool.name': 't', ...attributes }).facts,
+  ).toMatchObject(facts);
+});
+
+test('a single word is the address of a model all the same', () => {
+  expect(inScope({ 'acme.model': 'm', 'server.address': 'ollama' }).facts).toMatchObject({ serverAddress: 'ollama' });
+});
+
+test('a log event is read where a dialect lists it', () => {
+  const record = (eventName: string | null, attributes: Attributes) =>
+    readLogRecord({ eventName, body: null, attributes, scope: scope('any'), resource: {} });
+  const read = record('acme.request', { model: 'm', input_tokens: '12', error: 'timeout' });
+  expect(read).toMatchObject({ dialect: 'acme', uses: [{ kind: 'model', name: 'm' }] });
+  expect(read.facts).toMatchObject({ operation: 'chat', vendor: 'anthropic', inputTokens: 12, errorType: 'timeout' });
+  expect(record('acme.request', { model: 'm', cached: true })).toEqual({ dialect: 'acme', facts: null, uses: [] });
+  expect(record('acme.other', { model: 'm' })).toEqual({ dialect: null, facts: null, uses: [] });
+  expect(record(null, { model: 'm' }).dialect).toBeNull();
+});
+
+test('decoders keep every name that is read', () => {
+  for (const name of ['acme.kind', 'acme.settings', 'input_tokens', 'gen_ai.request.model'])
+    expect(readNames).toContain(name);
+  expect(readNames).not.toContain('gen_ai.*');
+});
