@@ -118,6 +118,14 @@ export function scopeOf(name: string, version: string, attributes: Attributes): 
   return { name: storable(name), version: version === '' ? null : storable(version), attributes };
 }
 
+export function isTraceId(text: string): boolean {
+  return TRACE_ID.test(text);
+}
+
+export function isSpanId(text: string): boolean {
+  return SPAN_ID.test(text);
+}
+
 const TRACE_ID = /^(?!0{32}$)[0-9a-f]{32}$/;
 const SPAN_ID = /^(?!0{16}$)[0-9a-f]{16}$/;
 /** Some senders write a root span's parent as zeros instead of leaving it out. */
@@ -130,9 +138,9 @@ const KINDS = ['unspecified', 'internal', 'server', 'client', 'producer', 'consu
 const STATUS_CODES = ['unset', 'ok', 'error'] as const;
 
 function refusalOf(raw: RawSpan): string | null {
-  if (!TRACE_ID.test(raw.traceId)) return 'A trace id must be 16 bytes, not all zero.';
-  if (!SPAN_ID.test(raw.spanId)) return 'A span id must be 8 bytes, not all zero.';
-  if (!NO_PARENT.test(raw.parentSpanId) && !SPAN_ID.test(raw.parentSpanId)) {
+  if (!isTraceId(raw.traceId)) return 'A trace id must be 16 bytes, not all zero.';
+  if (!isSpanId(raw.spanId)) return 'A span id must be 8 bytes, not all zero.';
+  if (!NO_PARENT.test(raw.parentSpanId) && !isSpanId(raw.parentSpanId)) {
     return 'A parent span id must be 8 bytes, or absent.';
   }
   if (!isTime(raw.start) || !isTime(raw.end) || !raw.events.every((event) => isTime(event.time))) {
@@ -170,19 +178,19 @@ function assemble(raw: RawSpan, scope: OtlpSpan['scope'], resource: Attributes):
       attributes,
     })),
     // A link that points nowhere says nothing; it is no reason to refuse the span that carries it.
-    links: raw.links.filter((link) => TRACE_ID.test(link.traceId) && SPAN_ID.test(link.spanId)),
+    links: raw.links.filter((link) => isTraceId(link.traceId) && isSpanId(link.spanId)),
   };
 }
 
-function isTime(nanos: bigint): boolean {
+export function isTime(nanos: bigint): boolean {
   return nanos >= 0n && nanos <= LATEST;
 }
 
 /** The second that was written last: the times of a batch are close together, and to write a date takes long. */
 let lastSecond = { seconds: -1, text: '' };
 
-/** The latest is in the year 2554: four digits always suffice. */
-function timestamp(nanos: bigint): string {
+/** RFC 3339 with 9 fractional digits. The latest is in the year 2554: four digits always suffice. */
+export function timestamp(nanos: bigint): string {
   const whole = nanos / NANOS_PER_SECOND;
   const seconds = Number(whole);
   const fraction = Number(nanos - whole * NANOS_PER_SECOND);

@@ -129,13 +129,30 @@ export class Entries {
 }
 
 /** The bytes of a field, as text. */
-export function readBytes(reader: Reader, encoding: 'hex' | 'base64' | 'utf8', longest: number): string | null {
+function readBytes(reader: Reader, encoding: 'hex' | 'base64' | 'utf8', longest: number): string | null {
   const size = reader.size();
   const start = reader.pos;
   if (start + size > reader.len) throw new RangeError('bytes run past the message that holds them');
   reader.pos = start + size;
   if (size > longest) return null;
   return Buffer.from(reader.buf.buffer, reader.buf.byteOffset + start, size).toString(encoding);
+}
+
+/** An id in hex. The longest id has 16 bytes; a longer one is refused later, whatever it says. */
+export function readId(reader: Reader): string {
+  return readBytes(reader, 'hex', 16) ?? 'too long';
+}
+
+/** Nanoseconds since 1970, of a fixed64. */
+export function readTime(reader: Reader): bigint {
+  const low = reader.fixed32();
+  const high = reader.fixed32();
+  return (BigInt(high) << 32n) | BigInt(low);
+}
+
+/** The AnyValue that the reader stands before, which is not inside an attribute. */
+export function readAnyValue(source: Source): AttributeValue {
+  return readValue(source, 0, newBudget());
 }
 
 // common.proto

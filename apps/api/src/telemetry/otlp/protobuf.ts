@@ -1,31 +1,23 @@
 import protobuf from 'protobufjs/minimal.js';
-import { type Collector, collectSpans, isReadName, LIMITS, newRawSpan, type RawSpan, scopeOf } from './assemble.ts';
+import { collectSpans, isReadName, LIMITS, newRawSpan, type RawSpan } from './assemble.ts';
+import { walkProtobufRequest } from './protobuf-request.ts';
 import {
   bytes,
   Entries,
   fixed64,
-  isWithin,
   message,
-  type Reader,
-  readBytes,
+  readId,
   readMessage,
+  readTime,
   type Source,
-  skip,
-  Texts,
   text,
   varint,
 } from './protobuf-values.ts';
-import { type Attributes, type DecodedTraces, OtlpDecodeError, type OtlpSpan, type PartialSuccess } from './span.ts';
+import type { DecodedTraces, OtlpSpan, PartialSuccess } from './span.ts';
 
 /**
- * Decodes an ExportTraceServiceRequest (opentelemetry-proto 1.11).
- *
- * It walks the wire with protobufjs' reader instead of its generated decoders: those build every element of a request
- * before anything can be bounded, so that a few kilobytes of gzip, unpacked to millions of two-byte elements, would take
- * gigabytes; and they refuse the whole request where one attribute is nested too deep. Unknown fields, and known ones of
- * another wire type, are skipped, as every protobuf parser does.
- *
- * Throws OtlpDecodeError where the bytes are no such message.
+ * Decodes an ExportTraceServiceRequest (opentelemetry-proto 1.11). Throws OtlpDecodeError where the bytes are no such
+ * message.
  *
  * @param take makes what is kept of a span; all of it, if there is none
  */
@@ -36,21 +28,9 @@ export function decodeProtobuf(
   take: (span: OtlpSpan) => unknown = (span) => span,
 ): DecodedTraces<unknown> {
   const collector = collectSpans(take);
-  const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  const source = { reader: protobuf.Reader.create(buffer), texts: new Texts(buffer) };
-  const { reader } = source;
-  try {
-    while (isWithin(reader)) {
-      const tag = reader.tag();
-      if (tag === REQUEST.resourceSpans) readResourceSpans(source, collector);
-      else skip(reader, tag);
-    }
-    if (reader.pos !== reader.len) throw new RangeError('a field runs past the request');
-  } catch (error) {
-    // The reader throws Error and RangeError alone; a TypeError is a bug of ours.
-    if (error instanceof TypeError) throw error;
-    throw new OtlpDecodeError('The body is not a valid protobuf ExportTraceServiceRequest.', { cause: error });
-  }
+  walkProtobufRequest(bytes, 'ExportTraceServiceRequest', (source, scope, resource) =>
+    collector.add(readSpan(source), scope, resource),
+  );
   return collector.done();
 }
 
@@ -75,11 +55,6 @@ export function encodeProtobufStatus(status: { code: number; message: string }):
 }
 
 // Message descriptors: each field by the tag it has on the wire. Fields not read are not here.
-const REQUEST = { resourceSpans: message(1) };
-const RESOURCE_SPANS = { resource: message(1), scopeSpans: message(2) };
-const RESOURCE = { attributes: message(1) };
-const SCOPE_SPANS = { scope: message(1), spans: message(2) };
-const SCOPE = { name: text(1), version: text(2), attributes: message(3) };
 const SPAN = {
   traceId: bytes(1),
   spanId: bytes(2),
@@ -97,62 +72,6 @@ const SPAN = {
 const EVENT = { timeUnixNano: fixed64(1), name: text(2), attributes: message(3) };
 const LINK = { traceId: bytes(1), spanId: bytes(2), attributes: message(4) };
 const STATUS = { message: text(2), code: varint(3) };
-
-// The wire allows spans to stand before their resource and scope. What is made of a span says both: they are read first,
-// and the message then once more.
-
-function readResourceSpans(source: Source, collector: Collector<unknown>): void {
-  const resource: Attributes = {};
-  const attributes = new Entries(resource);
-  const { reader } = source;
-  const start = reader.pos;
-  readMessage(reader, (tag) => {
-    if (tag !== RESOURCE_SPANS.resource) return false;
-    readMessage(reader, (inner) => inner === RESOURCE.attributes && attributes.read(source));
-    return true;
-  });
-  reader.pos = start;
-  readMessage(reader, (tag) => {
-    if (tag !== RESOURCE_SPANS.scopeSpans) return false;
-    readScopeSpans(source, resource, collector);
-    return true;
-  });
-}
-
-function readScopeSpans(source: Source, resource: Attributes, collector: Collector<unknown>): void {
-  const scope = scopeOf('', '', {});
-  const attributes = new Entries(scope.attributes);
-  const { reader } = source;
-  const start = reader.pos;
-  readMessage(reader, (tag) => {
-    if (tag !== SCOPE_SPANS.scope) return false;
-    readScope(source, scope, attributes);
-    return true;
-  });
-  reader.pos = start;
-  readMessage(reader, (tag) => {
-    if (tag !== SCOPE_SPANS.spans) return false;
-    collector.add(readSpan(source), scope, resource);
-    return true;
-  });
-}
-
-function readScope(source: Source, scope: OtlpSpan['scope'], attributes: Entries): void {
-  readMessage(source.reader, (tag) => {
-    switch (tag) {
-      case SCOPE.name:
-        scope.name = source.texts.read(source.reader);
-        return true;
-      case SCOPE.version:
-        scope.version = source.texts.read(source.reader) || null;
-        return true;
-      case SCOPE.attributes:
-        return attributes.read(source);
-      default:
-        return false;
-    }
-  });
-}
 
 function readSpan(source: Source): RawSpan {
   const span = newRawSpan();
@@ -256,15 +175,4 @@ function readStatus(source: Source, span: RawSpan): void {
         return false;
     }
   });
-}
-
-/** Hex. The longest id has 16 bytes; a longer one is refused later, whatever it says. */
-function readId(reader: Reader): string {
-  return readBytes(reader, 'hex', 16) ?? 'too long';
-}
-
-function readTime(reader: Reader): bigint {
-  const low = reader.fixed32();
-  const high = reader.fixed32();
-  return (BigInt(high) << 32n) | BigInt(low);
 }

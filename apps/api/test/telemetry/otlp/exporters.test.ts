@@ -1,6 +1,3 @@
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { gunzipSync } from 'node:zlib';
 import { context, SpanKind, SpanStatusCode, TraceFlags, trace } from '@opentelemetry/api';
 import { OTLPTraceExporter as JsonExporter } from '@opentelemetry/exporter-trace-otlp-http';
 import { OTLPTraceExporter as ProtobufExporter } from '@opentelemetry/exporter-trace-otlp-proto';
@@ -10,6 +7,7 @@ import { expect, test } from 'vitest';
 import { decodeJson } from '../../../src/telemetry/otlp/json.ts';
 import { decodeProtobuf } from '../../../src/telemetry/otlp/protobuf.ts';
 import { readSpan } from '../../../src/telemetry/dialects/read.ts';
+import { bodySentTo } from './receiving.ts';
 
 /** What an SDK records of one agent's turn. */
 async function recordedSpans() {
@@ -55,22 +53,13 @@ async function recordedSpans() {
 }
 
 /** The body that an exporter sends. */
-async function sent(exporterFor: (url: string) => JsonExporter | ProtobufExporter) {
-  const chunks: Buffer[] = [];
-  let encoding: string | undefined;
-  const server = createServer((incoming, answer) => {
-    encoding = incoming.headers['content-encoding'];
-    incoming.on('data', (chunk: Buffer) => chunks.push(chunk));
-    incoming.on('end', () => answer.end());
+function sent(exporterFor: (url: string) => JsonExporter | ProtobufExporter): Promise<Buffer> {
+  return bodySentTo('/v1/traces', async (url) => {
+    const exporter = exporterFor(url);
+    const spans = await recordedSpans();
+    await new Promise((resolve) => exporter.export(spans, resolve));
+    await exporter.shutdown();
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const exporter = exporterFor(`http://127.0.0.1:${(server.address() as AddressInfo).port}/v1/traces`);
-  const spans = await recordedSpans();
-  await new Promise((resolve) => exporter.export(spans, resolve));
-  await exporter.shutdown();
-  await new Promise((resolve) => server.close(resolve));
-  const body = Buffer.concat(chunks);
-  return encoding === 'gzip' ? gunzipSync(body) : body;
 }
 
 test.each([

@@ -1,5 +1,8 @@
 import protobuf from 'protobufjs';
 import { decodeJson } from '../../../src/telemetry/otlp/json.ts';
+import type { DecodedLogs } from '../../../src/telemetry/otlp/log.ts';
+import { decodeLogsJson } from '../../../src/telemetry/otlp/logs-json.ts';
+import { decodeLogsProtobuf } from '../../../src/telemetry/otlp/logs-protobuf.ts';
 import { decodeProtobuf } from '../../../src/telemetry/otlp/protobuf.ts';
 import type { DecodedTraces, OtlpSpan } from '../../../src/telemetry/otlp/span.ts';
 
@@ -30,13 +33,21 @@ const { root } = protobuf.parse(`
   } }
   message ArrayValue { repeated AnyValue values = 1; }
   message KeyValueList { repeated KeyValue values = 1; }
+  message LogsRequest { repeated ResourceLogs resource_logs = 1; }
+  message ResourceLogs { Resource resource = 1; repeated ScopeLogs scope_logs = 2; string schema_url = 3; }
+  message ScopeLogs { Scope scope = 1; repeated LogRecord log_records = 2; string schema_url = 3; }
+  message LogRecord {
+    fixed64 time_unix_nano = 1; fixed64 observed_time_unix_nano = 11; int32 severity_number = 2; string severity_text = 3;
+    AnyValue body = 5; repeated KeyValue attributes = 6; uint32 dropped_attributes_count = 7; fixed32 flags = 8;
+    bytes trace_id = 9; bytes span_id = 10; string event_name = 12;
+  }
   message Response { PartialSuccess partial_success = 1; }
   message PartialSuccess { int64 rejected_spans = 1; string error_message = 2; }
   message RpcStatus { int32 code = 1; string message = 2; }
 `);
 
-export function toProtobuf(request: Json): Uint8Array {
-  const type = root.lookupType('Request');
+export function toProtobuf(request: Json, name: 'Request' | 'LogsRequest' = 'Request'): Uint8Array {
+  const type = root.lookupType(name);
   return type.encode(type.fromObject(withBytes(request) as Json)).finish();
 }
 
@@ -49,6 +60,13 @@ export function fromProtobuf(type: 'Response' | 'RpcStatus', bytes: Uint8Array):
 export const encodings: [string, (request: Json) => DecodedTraces][] = [
   ['protobuf', (request) => decodeProtobuf(toProtobuf(request))],
   ['json', (request) => decodeJson(JSON.parse(JSON.stringify(request)))],
+];
+
+export const RECEIVED_AT = new Date('2026-01-02T03:04:05.678Z');
+
+export const logEncodings: [string, (request: Json) => DecodedLogs][] = [
+  ['protobuf', (request) => decodeLogsProtobuf(toProtobuf(request, 'LogsRequest'), RECEIVED_AT, (record) => record)],
+  ['json', (request) => decodeLogsJson(JSON.parse(JSON.stringify(request)), RECEIVED_AT, (record) => record)],
 ];
 
 export const TRACE_ID = '5b8efff798038103d269b633813fc60c';
@@ -67,6 +85,10 @@ export function wireSpan(fields: Json = {}): Json {
     endTimeUnixNano: '1700000000250000001',
     ...fields,
   };
+}
+
+export function logRequest(...logRecords: Json[]): Json {
+  return { resourceLogs: [{ scopeLogs: [{ logRecords }] }] };
 }
 
 export function attribute(key: string, value: Json): Json {

@@ -1,0 +1,44 @@
+import { isReadName } from './assemble.ts';
+import { attributesOf, enumeration, id, integer, type Json, readAnyValue, string } from './json-values.ts';
+import { walkJsonRequest } from './json-request.ts';
+import { collectLogs, type DecodedLogs, type OtlpLogRecord, type RawLogRecord } from './log.ts';
+
+/**
+ * Decodes an ExportLogsServiceRequest in OTLP's JSON form. `body` is what JSON.parse made of the request. Throws
+ * OtlpDecodeError, naming the place, where a known field has another shape than it should.
+ *
+ * @param receivedAt the time of a record that has none
+ * @param take makes what is kept of a log record
+ */
+export function decodeLogsJson<Kept>(
+  body: unknown,
+  receivedAt: Date,
+  take: (record: OtlpLogRecord) => Kept,
+): DecodedLogs<Kept> {
+  const collector = collectLogs(receivedAt, take);
+  walkJsonRequest(body, { resources: 'resourceLogs', scopes: 'scopeLogs', records: 'logRecords' }, (json, place) =>
+    collector.add(readLogRecord(json, place.path), place.scope, place.resource),
+  );
+  return collector.done();
+}
+
+const SEVERITY_NUMBERS = [
+  'SEVERITY_NUMBER_UNSPECIFIED',
+  ...['TRACE', 'DEBUG', 'INFO', 'WARN', 'ERROR', 'FATAL'].flatMap((name) =>
+    ['', '2', '3', '4'].map((step) => `SEVERITY_NUMBER_${name}${step}`),
+  ),
+];
+
+function readLogRecord(record: Json, path: string): RawLogRecord {
+  return {
+    time: integer(record.timeUnixNano, `${path}.timeUnixNano`),
+    observedTime: integer(record.observedTimeUnixNano, `${path}.observedTimeUnixNano`),
+    severityNumber: enumeration(record.severityNumber, SEVERITY_NUMBERS, `${path}.severityNumber`),
+    severityText: string(record.severityText, `${path}.severityText`),
+    eventName: string(record.eventName, `${path}.eventName`),
+    traceId: id(record.traceId, `${path}.traceId`),
+    spanId: id(record.spanId, `${path}.spanId`),
+    body: readAnyValue(record.body, `${path}.body`),
+    attributes: attributesOf(record.attributes, `${path}.attributes`, isReadName),
+  };
+}

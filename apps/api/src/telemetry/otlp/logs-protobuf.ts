@@ -1,0 +1,87 @@
+import { isReadName } from './assemble.ts';
+import { collectLogs, type DecodedLogs, newRawLogRecord, type OtlpLogRecord, type RawLogRecord } from './log.ts';
+import { walkProtobufRequest } from './protobuf-request.ts';
+import {
+  bytes,
+  Entries,
+  fixed64,
+  message,
+  readAnyValue,
+  readId,
+  readMessage,
+  readTime,
+  type Source,
+  text,
+  varint,
+} from './protobuf-values.ts';
+
+/**
+ * Decodes an ExportLogsServiceRequest (opentelemetry-proto 1.11). Throws OtlpDecodeError where the bytes are no such
+ * message.
+ *
+ * @param receivedAt the time of a record that has none
+ * @param take makes what is kept of a log record
+ */
+export function decodeLogsProtobuf<Kept>(
+  bytes: Uint8Array,
+  receivedAt: Date,
+  take: (record: OtlpLogRecord) => Kept,
+): DecodedLogs<Kept> {
+  const collector = collectLogs(receivedAt, take);
+  walkProtobufRequest(bytes, 'ExportLogsServiceRequest', (source, scope, resource) =>
+    collector.add(readLogRecord(source), scope, resource),
+  );
+  return collector.done();
+}
+
+// Each field by the tag it has on the wire. Fields not read are not here.
+const LOG_RECORD = {
+  timeUnixNano: fixed64(1),
+  severityNumber: varint(2),
+  severityText: text(3),
+  body: message(5),
+  attributes: message(6),
+  traceId: bytes(9),
+  spanId: bytes(10),
+  observedTimeUnixNano: fixed64(11),
+  eventName: text(12),
+};
+
+function readLogRecord(source: Source): RawLogRecord {
+  const record = newRawLogRecord();
+  const attributes = new Entries(record.attributes, isReadName);
+  const { reader, texts } = source;
+  readMessage(reader, (tag) => {
+    switch (tag) {
+      case LOG_RECORD.timeUnixNano:
+        record.time = readTime(reader);
+        return true;
+      case LOG_RECORD.severityNumber:
+        record.severityNumber = reader.int32();
+        return true;
+      case LOG_RECORD.severityText:
+        record.severityText = texts.read(reader);
+        return true;
+      case LOG_RECORD.body:
+        record.body = readAnyValue(source);
+        return true;
+      case LOG_RECORD.attributes:
+        return attributes.read(source);
+      case LOG_RECORD.traceId:
+        record.traceId = readId(reader);
+        return true;
+      case LOG_RECORD.spanId:
+        record.spanId = readId(reader);
+        return true;
+      case LOG_RECORD.observedTimeUnixNano:
+        record.observedTime = readTime(reader);
+        return true;
+      case LOG_RECORD.eventName:
+        record.eventName = texts.read(reader);
+        return true;
+      default:
+        return false;
+    }
+  });
+  return record;
+}
