@@ -14,6 +14,11 @@ export function isTenantKey(caller: string): boolean {
   return caller.startsWith('tenant:');
 }
 
+/** The tenant that a {@link tenantKey} stands for; null for the name of a caller who is of no single tenant. */
+export function tenantOfKey(caller: string | null): string | null {
+  return caller !== null && isTenantKey(caller) ? caller.slice(tenantKey('').length) : null;
+}
+
 /**
  * Runs work on behalf of a tenant: what it asks of the database takes turns with the work of other tenants, and holds no
  * more connections than one tenant may. The work of the service itself runs outside, and is not limited.

@@ -2,8 +2,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { IsolationLevel } from 'kysely';
 import type { Database } from './database.ts';
 import { isPostgres } from './dialects/postgres.ts';
+import { withTenantTurn } from './dialects/postgres-tenant-turn.ts';
 import { withGateClosed } from './dialects/postgres-write-gate.ts';
 import { DuplicateKeyError, SerializationFailureError, WriteGateClosedError } from './errors.ts';
+import { oneAtATime } from './one-at-a-time.ts';
+import { currentTenant, tenantOfKey } from './tenant-context.ts';
 
 /** How often work is tried, and for how long, in milliseconds, a further try is begun. */
 const ATTEMPTS = 12;
@@ -36,10 +39,19 @@ const GATE_LOOK_MS = 50;
  * to be repeatable: it changes nothing but the database, and lets errors of the database pass. Work that always loses is
  * done with the write gate of its tenant closed, where it is of one: see {@link staysWithin}.
  *
- * @throws {DatabaseUnavailableError} where others came in between each time
+ * Transactions of one tenant that get in each other's way take turns, across processes: a second try waits for the tenant's
+ * turn, see {@link withTenantTurn}.
+ *
+ * @param options.turnOf the tenant whose turn the first try waits for as well: for work that would almost always fail beside
+ *   other work of the same kind
+ * @throws {DatabaseUnavailableError} where others came in between each time, or the turn did not come in time
  * @throws {CommitOutcomeUnknownError} where the connection was lost at the end: never tried again here
  */
-export async function inTransaction<T>(db: Database, work: (trx: Database) => Promise<T>): Promise<T> {
+export async function inTransaction<T>(
+  db: Database,
+  work: (trx: Database) => Promise<T>,
+  { turnOf = null }: { turnOf?: string | null } = {},
+): Promise<T> {
   if (db.isTransaction) return work(db);
   const lastStart = performance.now() + RETRYING_MS;
   const state = { tenantId: null as string | null };
@@ -48,7 +60,8 @@ export async function inTransaction<T>(db: Database, work: (trx: Database) => Pr
   for (let attempt = 1; ; attempt += 1) {
     const started = performance.now();
     try {
-      return await attempted(db, work, state);
+      const turn = turnOf ?? (attempt === 1 ? null : (state.tenantId ?? tenantOfKey(currentTenant())));
+      return await inTenantTurn(db, turn, (connection) => attempted(connection, work, state));
     } catch (error) {
       if (error instanceof DuplicateKeyError) duplicates += 1;
       // A key may be taken by who came in between, where the work looked before and found it free. It looks again, once.
@@ -61,6 +74,12 @@ export async function inTransaction<T>(db: Database, work: (trx: Database) => Pr
       await sleep(Math.random() * Math.min(FIRST_PAUSE_MS * 2 ** (attempt - 1), LONGEST_PAUSE_MS));
     }
   }
+}
+
+/** Within one process waiting takes no connection; between processes it takes one. */
+function inTenantTurn<T>(db: Database, tenantId: string | null, work: (db: Database) => Promise<T>): Promise<T> {
+  if (tenantId === null || !isPostgres(db)) return work(db);
+  return oneAtATime(db, `turn of ${tenantId}`, () => withTenantTurn(db, tenantId, work));
 }
 
 /** The tenant whose records alone a transaction reads and changes, where it said so. */

@@ -1,6 +1,6 @@
 import { setImmediate as breathe } from 'node:timers/promises';
 import type { AuditFault, AuditVerification } from '@quartermaster/contracts/audit-events.ts';
-import { oneAtATime } from '@quartermaster/db/in-turn.ts';
+import { oneAtATime } from '@quartermaster/db/one-at-a-time.ts';
 import {
   countUnsealed,
   findChainEnd,

@@ -1,4 +1,4 @@
-import { oneAtATime } from '@quartermaster/db/in-turn.ts';
+import { oneAtATime } from '@quartermaster/db/one-at-a-time.ts';
 import { onPostgres } from '@quartermaster/db/testing/test-database.ts';
 import { decodeJwt, decodeProtectedHeader, exportJWK, generateKeyPair, SignJWT } from 'jose';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';

@@ -1,6 +1,5 @@
 import { holdsScopes } from '@quartermaster/contracts/scopes.ts';
 import type { Database } from '@quartermaster/db/database.ts';
-import { inTurn } from '@quartermaster/db/in-turn.ts';
 import { addStoredBytes } from '@quartermaster/db/repositories/tenant-usage.ts';
 import { findTenantSettings } from '@quartermaster/db/repositories/tenants.ts';
 import { addToTraces, insertSpans } from '@quartermaster/db/repositories/traces.ts';
@@ -46,9 +45,9 @@ export async function ingestSpans(
   let unobserved = 0;
   for (const batch of inTransactions(spans)) {
     // Batches of one tenant fold into the same observations.
-    const done = await inTurn(db, `ingest ${place.tenantId}`, () =>
-      inTransaction(db, (trx) => store(trx, { place, sender, batch, limits }, clock())),
-    );
+    const done = await inTransaction(db, (trx) => store(trx, { place, sender, batch, limits }, clock()), {
+      turnOf: place.tenantId,
+    });
     stored += done.stored;
     unobserved += done.unobserved;
   }

@@ -1,28 +1,17 @@
 import type { Database } from './database.ts';
-import { isPostgres } from './dialects/postgres.ts';
 import { DatabaseUnavailableError } from './errors.ts';
 
-/** How long work waits for its turn before it is refused, in milliseconds: as long as writes on SQLite do. */
+/** How long work waits for its turn before it is refused, in milliseconds. */
 const WAIT_MS = 5000;
 
-/** Who had the last turn, by database and key. */
+/** The end of the last work of each key, by database. */
 const lastTurns = new WeakMap<Database, Map<string, Promise<void>>>();
 
 /**
- * Runs work of one key one after the other within this process. Only so that transactions that would always get in each
- * other's way are not all done several times: other processes may run the same work meanwhile. On SQLite writes come one
- * after the other anyway.
+ * Runs work of one key one after the other within this process: a mutex for each key. Other processes may run the same work
+ * meanwhile.
  *
- * @throws {DatabaseUnavailableError} where its turn does not come in time
- */
-export async function inTurn<T>(db: Database, key: string, work: () => Promise<T>): Promise<T> {
-  return isPostgres(db) ? oneAtATime(db, key, work) : work();
-}
-
-/**
- * The same on any database: for work that is dear to the process itself.
- *
- * @throws {DatabaseUnavailableError} where its turn does not come in time
+ * @throws {DatabaseUnavailableError} if its turn does not come in time
  */
 export async function oneAtATime<T>(db: Database, key: string, work: () => Promise<T>): Promise<T> {
   const turns = lastTurns.get(db) ?? new Map<string, Promise<void>>();

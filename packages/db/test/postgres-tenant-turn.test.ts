@@ -1,0 +1,62 @@
+import { sql } from 'kysely';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type Database, openDatabase } from '../src/database.ts';
+import { withTenantTurn } from '../src/dialects/postgres-tenant-turn.ts';
+import { inTransaction } from '../src/transaction.ts';
+import { newTestDatabase } from '../testing/test-database.ts';
+
+/** Two connection pools on one server, as two processes have them. */
+let one: Database;
+let two: Database;
+let remove: () => Promise<void>;
+
+beforeAll(async () => {
+  const database = await newTestDatabase('empty');
+  ({ remove } = database);
+  one = await openDatabase(database.url, '/');
+  two = await openDatabase(database.url, '/');
+  await sql`create table counters (tenant text primary key, value integer not null)`.execute(one);
+  await sql`insert into counters values ('acme', 0), ('other', 0)`.execute(one);
+});
+afterAll(async () => {
+  await one.destroy();
+  await two.destroy();
+  await remove();
+});
+
+/** Adds one to a counter, as a read and a write: two at once conflict. @returns how often it was tried */
+async function count(db: Database, tenant: string, options: { turnOf?: string }): Promise<number> {
+  let tries = 0;
+  await inTransaction(
+    db,
+    async (trx) => {
+      tries += 1;
+      const { rows } = await sql<{ value: number }>`select value from counters where tenant = ${tenant}`.execute(trx);
+      await sql`update counters set value = ${(rows[0]?.value ?? 0) + 1} where tenant = ${tenant}`.execute(trx);
+    },
+    options,
+  );
+  return tries;
+}
+
+test('transactions that take the turn of a tenant never conflict, whichever process they run in', async () => {
+  const counting = Array.from({ length: 60 }, (_, index) =>
+    count(index % 2 === 0 ? one : two, 'acme', { turnOf: 'acme' }),
+  );
+  const tries = await Promise.all(counting);
+  expect(tries.filter((each) => each > 1)).toEqual([]);
+  const { rows } = await sql`select value from counters where tenant = 'acme'`.execute(one);
+  expect(rows).toEqual([{ value: 60 }]);
+});
+
+test('another tenant does not wait for the turn', async () => {
+  await withTenantTurn(one, 'acme', async () => {
+    expect(await count(two, 'other', { turnOf: 'other' })).toBe(1);
+  });
+});
+
+test('a turn ends when its work fails', async () => {
+  const failing = withTenantTurn(one, 'acme', () => Promise.reject(new Error('on purpose')));
+  await expect(failing).rejects.toThrow('on purpose');
+  expect(await count(two, 'acme', { turnOf: 'acme' })).toBe(1);
+});
