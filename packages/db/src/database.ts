@@ -24,6 +24,7 @@ import { retention } from './migrations/0015-retention.ts';
 import { unusedTenantIndex } from './migrations/0017-unused-tenant-index.ts';
 import { tenantLimits } from './migrations/0019-tenant-limits.ts';
 import { durableMarks } from './migrations/0020-durable-marks.ts';
+import { spanBlocks } from './migrations/0021-span-blocks.ts';
 import { hasTable, migrationsOf } from './stored-migrations.ts';
 import { TABLE_NAMES } from './stored-tables.ts';
 import type { Tables } from './tables.ts';
@@ -50,6 +51,7 @@ const MIGRATIONS = {
   '0017-unused-tenant-index': unusedTenantIndex,
   '0019-tenant-limits': tenantLimits,
   '0020-durable-marks': durableMarks,
+  '0021-span-blocks': spanBlocks,
 };
 
 /** Connections to Postgres that a process holds, unless told otherwise. */

@@ -3,10 +3,10 @@ import { sql } from 'kysely';
 import type { Database } from './database.ts';
 import { TABLE_KEYS, type TableName } from './stored-tables.ts';
 
-/** A row as any dialect has it: texts, numbers and nulls. */
-export type Row = Record<string, string | number | null>;
+/** A row as any dialect has it: texts, numbers, bytes and nulls. */
+export type Row = Record<string, string | number | Buffer | null>;
 
-/** A row's primary key, in the order of its columns. */
+/** A row's primary key, in the order of its columns. No key has bytes. */
 export type RowKey = readonly (string | number | null)[];
 
 /** How many rows a table has, and the SHA-256 of all of them in the order of their keys, hex. */
@@ -28,7 +28,11 @@ export async function rowsBehind(
 }
 
 export function keyOf(table: TableName, row: Row): RowKey {
-  return TABLE_KEYS[table].map((column) => row[column] ?? null);
+  return TABLE_KEYS[table].map((column) => {
+    const value = row[column] ?? null;
+    if (Buffer.isBuffer(value)) throw new TypeError('a key has no bytes');
+    return value;
+  });
 }
 
 /**
@@ -52,5 +56,10 @@ export async function contentsOf(db: Database, table: TableName): Promise<Conten
 
 function canonical(row: Row): string {
   const columns = Object.keys(row).toSorted();
-  return JSON.stringify(columns.map((column) => [column, row[column] === null ? null : String(row[column])]));
+  return JSON.stringify(columns.map((column) => [column, textOf(row[column] ?? null)]));
+}
+
+function textOf(value: Row[string] | null): string | null {
+  if (value === null || value === undefined) return null;
+  return Buffer.isBuffer(value) ? value.toString('base64') : String(value);
 }
