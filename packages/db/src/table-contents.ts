@@ -12,8 +12,15 @@ export type RowKey = readonly (string | number | null)[];
 /** How many rows a table has, and the SHA-256 of all of them in the order of their keys, hex. */
 export type Contents = { rows: number; checksum: string };
 
-/** Rows read at once. */
+/** Rows that are read, or copied in one transaction, at once. */
 const ROWS_OF_BATCH = 500;
+
+/** Blocks of spans have up to some megabytes each. */
+const BLOCKS_OF_BATCH = 16;
+
+export function rowsOfBatch(table: TableName): number {
+  return table === 'span_blocks' ? BLOCKS_OF_BATCH : ROWS_OF_BATCH;
+}
 
 /** The rows behind a key in the order of their keys: bytewise, on every dialect. */
 export async function rowsBehind(
@@ -44,13 +51,14 @@ export async function contentsOf(db: Database, table: TableName): Promise<Conten
   let rows = 0;
   let batch: Row[] = [];
   let after: RowKey | null = null;
+  const limit = rowsOfBatch(table);
   do {
-    batch = await rowsBehind(db, table, { after, limit: ROWS_OF_BATCH });
+    batch = await rowsBehind(db, table, { after, limit });
     for (const row of batch) hash.update(`${canonical(row)}\n`);
     const last = batch.at(-1);
     if (last) after = keyOf(table, last);
     rows += batch.length;
-  } while (batch.length === ROWS_OF_BATCH);
+  } while (batch.length === limit);
   return { rows, checksum: hash.digest('hex') };
 }
 

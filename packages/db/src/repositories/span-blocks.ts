@@ -18,7 +18,7 @@ const MAX_UNMERGED = { rows: 64, spans: 4096 };
 /** Index rows inserted before the event loop gets a turn. */
 const ROWS_OF_TURN = 256;
 
-export type NewBlocks<Span> = {
+type NewBlocks<Span> = {
   /** `user:<id>` or `service_account:<tenant>/<id>`. */
   sender: string;
   blocks: readonly SpanBlock<Span>[];
@@ -46,38 +46,60 @@ export async function insertSpanBlocks<Span extends BlockSpan>(
   { sender, blocks, additions, known, variants, calls }: NewBlocks<Span>,
   now: Date,
 ): Promise<number> {
+  const { parts, bytesOf } = await insertBlocks(trx, place, { sender, blocks, variants, calls }, now);
+  const added = additions.map((addition) => ({ ...addition, storedBytes: bytesOf.get(addition.traceId) ?? 0 }));
+  await addToTraces(trx, place, added, (traceId) => known.get(traceId)?.row, now);
+  for (const [traceId, ofTrace] of parts) {
+    const trace = known.get(traceId);
+    if (trace && isLong(trace.unmerged, ofTrace)) await mergeParts(trx, trace.row);
+  }
+  const storedBytes = added.reduce((sum, addition) => sum + addition.storedBytes, 0);
+  await addStoredBytes(trx, place.tenantId, storedBytes, now);
+  return storedBytes;
+}
+
+/** A trace that grows by large batches is merged by its spans, others by their number. */
+function isLong({ rows, spans }: KnownTrace['unmerged'], added: number): boolean {
+  return rows + added > MAX_UNMERGED.rows || spans > MAX_UNMERGED.spans;
+}
+
+/**
+ * Stores blocks with the index of their traces, and nothing else.
+ *
+ * @returns for each trace, how many rows of index were added, and the bytes that its spans take
+ */
+export async function insertBlocks<Span extends BlockSpan>(
+  trx: Database,
+  place: TenantPlace,
+  { sender, blocks, variants, calls }: Pick<NewBlocks<Span>, 'sender' | 'blocks' | 'variants' | 'calls'>,
+  now: Date,
+): Promise<{ parts: ReadonlyMap<string, number>; bytesOf: ReadonlyMap<string, number> }> {
   const columns = placeColumns(place);
-  const parts: PartRow[] = [];
+  const rows: PartRow[] = [];
+  const parts = new Map<string, number>();
   const bytesOf = new Map<string, number>();
   const callsLeft = new Map(calls);
   for (const block of blocks) {
     const id = newBlockId(now);
-    await insertBlocks(trx, [{ id, spanCount: block.spans, bytes: block.bytes, body: block.body }], {
-      ...columns,
-      createdAt: now.toISOString(),
-      sender,
-    });
+    const shared = { ...columns, createdAt: now.toISOString(), sender };
+    await insertBlockRows(trx, [{ id, spanCount: block.spans, bytes: block.bytes, body: block.body }], shared);
     for (const [traceId, spans] of block.traces) {
       const part = partOf({ traceId, spans, block: { id, sender }, variants, calls: callsLeft.get(traceId) });
       // A trace in several blocks has its calls in the first one.
       callsLeft.delete(traceId);
-      parts.push(part);
+      rows.push(part);
+      parts.set(traceId, (parts.get(traceId) ?? 0) + 1);
       const share = Math.floor((block.body.length * linesOf(spans)) / block.bytes);
       const bytes = share + part.spans.length + (part.calls?.length ?? 0);
       bytesOf.set(traceId, (bytesOf.get(traceId) ?? 0) + bytes);
     }
   }
-  for (let start = 0; start < parts.length; start += ROWS_OF_TURN) {
+  for (let start = 0; start < rows.length; start += ROWS_OF_TURN) {
     // An embedded database answers without giving the event loop a turn.
     if (start > 0) await yieldToEventLoop();
-    await insertParts(trx, parts.slice(start, start + ROWS_OF_TURN), columns);
+    await insertParts(trx, rows.slice(start, start + ROWS_OF_TURN), columns);
   }
-  const added = additions.map((addition) => ({ ...addition, storedBytes: bytesOf.get(addition.traceId) ?? 0 }));
-  await addToTraces(trx, place, added, (traceId) => known.get(traceId)?.row, now);
-  await mergeLongIndexes(trx, parts, known);
-  const storedBytes = added.reduce((sum, addition) => sum + addition.storedBytes, 0);
-  await addStoredBytes(trx, place.tenantId, storedBytes, now);
-  return storedBytes;
+  return { parts, bytesOf };
 }
 
 type NewPart<Span> = {
@@ -111,23 +133,9 @@ function linesOf(spans: readonly { length: number }[]): number {
   return spans.reduce((sum, { length }) => sum + length, 0);
 }
 
-async function mergeLongIndexes(
-  trx: Database,
-  parts: readonly PartRow[],
-  known: ReadonlyMap<string, KnownTrace>,
-): Promise<void> {
-  for (const [traceId, added] of Map.groupBy(parts, (part) => part.traceId)) {
-    const trace = known.get(traceId);
-    if (!trace) continue;
-    const rows = trace.unmerged.rows + added.length;
-    // A trace that grows by large batches is merged by its spans.
-    if (rows > MAX_UNMERGED.rows || trace.unmerged.spans > MAX_UNMERGED.spans) await mergeParts(trx, trace.row);
-  }
-}
-
 type BlockRow = { id: string; spanCount: number; bytes: number; body: Buffer };
 
-const insertBlocks = rowStatement(
+const insertBlockRows = rowStatement(
   (db, rows: readonly BlockRow[], shared: PlaceColumns & { createdAt: string; sender: string }) =>
     db.insertInto('span_blocks').values(
       rows.map(({ id, spanCount, bytes, body }) => ({
