@@ -13,8 +13,10 @@ import { ingest, ingestMany } from './workloads/ingest.ts';
 import { list } from './workloads/list.ts';
 import { observationPages, pages } from './workloads/pages.ts';
 import { session } from './workloads/session.ts';
+import { spanSize } from './workloads/span-size.ts';
 import { spans } from './workloads/spans.ts';
 import { start } from './workloads/start.ts';
+import { traceInBlocks } from './workloads/trace-in-blocks.ts';
 import { twoProcesses } from './workloads/two-processes.ts';
 import type { Bench, Workload } from './workloads/workload.ts';
 import { makeWorld, type WorldSize } from './world/world.ts';
@@ -26,6 +28,8 @@ export const WORKLOADS: Record<string, Workload> = {
   ingest,
   'ingest-many': ingestMany,
   spans,
+  'trace-in-blocks': traceInBlocks,
+  'span-size': spanSize,
   pages,
   'observation-pages': observationPages,
   start,

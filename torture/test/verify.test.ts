@@ -41,7 +41,11 @@ test.each([
   ],
   ['an older version', `update providers set display_name = 'version 0'`, /provider-of-shown version 0 instead of/],
   ['a lost session', `delete from gateway_sessions where revoked_at is not null`, /session.* and is null/],
-  ['a lost span', `delete from spans where span_id = '0000000000000001'`, /was acknowledged as \d+, and is/],
+  [
+    'a lost block',
+    `delete from trace_blocks where part = (select min(part) from trace_blocks)`,
+    /was acknowledged as \d+, and is/,
+  ],
   [
     'a use counted twice',
     `update runtime_observations set occurrences = occurrences + 1 where name = 'model-1'`,

@@ -261,7 +261,7 @@ test('what was written to the source between two runs is found: the target is no
 }, async () => {
   const { url } = await deployment();
   const target = await newUrl('migrated');
-  const interrupted = await moveUpTo('spans', [url, target]);
+  const interrupted = await moveUpTo('trace_blocks', [url, target]);
   expect([interrupted.code, interrupted.stdout]).toEqual([130, '']);
   expect(interrupted.stderr).toMatch(/\ninterrupted: the same command goes on from here\n$/);
   await (await opened(url)).updateTable('providers').set({ display_name: 'changed meanwhile' }).execute();

@@ -1,4 +1,4 @@
-import type SqliteDatabase from 'better-sqlite3';
+import SqliteDatabase from 'better-sqlite3';
 import { decodeSpans } from '../otlp/decode.ts';
 import { keyLookup } from './access.ts';
 import type { FloorSettings, Work } from './floor.ts';
@@ -14,6 +14,30 @@ const LIST = `
 const COLUMNS = 'tenant_id, sub_tenant_id, trace_id, span_id, start_time, document, created_at, received_from';
 
 type Row = Record<'trace_id' | 'span_id' | 'tenant_id' | 'document' | 'created_at' | 'received_from', string>;
+
+/** A row for each span, with all that it says in it: what the floors store and read. */
+const TABLE = `
+  create table if not exists spans (
+    tenant_id text not null, sub_tenant_id text not null, trace_id text not null, span_id text not null,
+    start_time text not null, document text not null, created_at text not null, received_from text not null,
+    primary key (tenant_id, sub_tenant_id, trace_id, span_id));
+  create index if not exists spans_by_trace on spans (trace_id, start_time, span_id);`;
+
+/** Makes the floors' table, with the spans of an answer of this API in it. */
+export function fillSpanRows(file: string, answer: { items: Record<string, unknown>[] }): void {
+  const db = new SqliteDatabase(file);
+  try {
+    db.exec(TABLE);
+    const insert = db.prepare(`insert into spans (${COLUMNS}) values (?, ?, ?, ?, ?, ?, ?, ?)`);
+    for (const span of answer.items) {
+      const { traceId, spanId, tenantId, subTenantId, createdAt, updatedAt, receivedFrom, ...document } = span;
+      const text = JSON.stringify(document);
+      insert.run(tenantId, subTenantId ?? '', traceId, spanId, document['startTime'], text, createdAt, receivedFrom);
+    }
+  } finally {
+    db.close();
+  }
+}
 
 /** GET /v1/traces/{trace_id}/spans (#15). */
 export function spansFloor(db: SqliteDatabase.Database, { path }: FloorSettings): Work {
@@ -31,6 +55,7 @@ export function spansFloor(db: SqliteDatabase.Database, { path }: FloorSettings)
 /** POST /v1/traces: spans are decoded and inserted, in one transaction. Nothing is read of what they mean. */
 export function ingestFloor(db: SqliteDatabase.Database, _settings: FloorSettings): Work {
   const callerOf = keyLookup(db, 'traces:write');
+  db.exec(TABLE);
   const begin = db.prepare('begin immediate');
   const commit = db.prepare('commit');
   const inserts = new Map<number, SqliteDatabase.Statement>();

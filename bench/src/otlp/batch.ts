@@ -50,6 +50,19 @@ export function traceOf(spans: number): { traceId: string; bytes: Buffer } {
   return { traceId: traceId.toString('hex'), bytes: encodeBatch({ resource: RESOURCE, scope: SCOPE, spans: sent }) };
 }
 
+/** One trace of so many spans, in so many requests of equal size. */
+export function traceInRequests(spans: number, requests: number): { traceId: string; requests: Buffer[] } {
+  const traceId = randomBytes(TRACE_ID_BYTES);
+  const turns = Array.from({ length: Math.ceil(spans / SPANS_OF_TURN) }, (_, turn) => spansOfTurn(turn)).flat();
+  const sent = turns.slice(0, spans).map((span) => Object.assign(span, { traceId }));
+  const size = Math.ceil(spans / requests);
+  const encoded = Array.from({ length: requests }, (_, index) => {
+    const part = sent.slice(index * size, (index + 1) * size);
+    return encodeBatch({ resource: RESOURCE, scope: SCOPE, spans: part });
+  });
+  return { traceId: traceId.toString('hex'), requests: encoded };
+}
+
 /** Two model calls, each with its HTTP call, and five tools. */
 function spansOfTurn(turn: number): SentSpan[] {
   const traceId = randomBytes(TRACE_ID_BYTES);

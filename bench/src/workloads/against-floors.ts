@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { type Answer, type Asked, ask, differences, ownHeaders } from '../answers.ts';
 import type { FloorSettings } from '../floors/floor.ts';
+import { fillSpanRows } from '../floors/spans.ts';
 import type { LoadPlan } from '../load/plan.ts';
 import { requestBytes } from '../load/plan.ts';
 import { type Finding, number, type Table } from '../report.ts';
@@ -9,7 +10,7 @@ import { startFloor } from '../servers/floor.ts';
 import type { MeasuredServer } from '../servers/measured-server.ts';
 import { PUBLIC_URL, startQuartermaster } from '../servers/quartermaster.ts';
 import { cursorKeyOf } from '../world/cursors.ts';
-import { countRows } from '../world/rows.ts';
+import { countRows, countSpans } from '../world/rows.ts';
 import { copyOf, fileOfWorld, removeCopy, type World } from '../world/world.ts';
 import type { Bench } from './workload.ts';
 
@@ -57,7 +58,11 @@ export async function compareWithFloors(bench: Bench, comparison: Comparison): P
     const answer = await ask(ours.port, asked);
     if (answer.status !== 200) throw new Error(`${asked.path}: ${answer.status} ${answer.body.toString('utf8')}`);
     for (const name of floors) {
-      const floor = await startFloor(name, cores.server, settingsOf(bench, comparison, answer, fileOf(name)));
+      const file = fileOf(name);
+      if (comparison.work === 'spans') {
+        fillSpanRows(file, JSON.parse(answer.body.toString('utf8')) as { items: Record<string, unknown>[] });
+      }
+      const floor = await startFloor(name, cores.server, settingsOf(bench, comparison, answer, file));
       servers.unshift(floor);
       const found = differences(answer, await ask(floor.port, asked));
       if (found.length > 0) throw new Error(`${name} does not answer like this API: ${found.join('; ')}`);
@@ -78,8 +83,9 @@ export async function compareWithFloors(bench: Bench, comparison: Comparison): P
 
 /** An answer alone does not show that anything was written. */
 function expectSameRows(world: World, table: string, files: readonly string[]): void {
-  const before = countRows(fileOfWorld(world), table);
-  const counts = files.map((file) => countRows(file, table));
+  const count = table === 'spans' ? countSpans : (file: string) => countRows(file, table);
+  const before = count(fileOfWorld(world));
+  const counts = files.map(count);
   if (counts.some((count) => count === before || count !== counts[0])) {
     throw new Error(`${table}: ${counts.join(', ')} rows after the same request, ${before} before it`);
   }

@@ -6,7 +6,8 @@ import { cpuTimeOf } from '../machine.ts';
 import { batchTemplate } from '../otlp/batch.ts';
 import { type Figure, type Finding, number } from '../report.ts';
 import { type Quartermaster, startQuartermaster } from '../servers/quartermaster.ts';
-import { addOldTraces, addServiceAccounts, countRows } from '../world/rows.ts';
+import { addOldTraces } from '../world/old-traces.ts';
+import { addServiceAccounts, countRows } from '../world/rows.ts';
 import { copyOf, removeCopy, type World } from '../world/world.ts';
 import type { Workload } from './workload.ts';
 

@@ -1,6 +1,7 @@
 /** Calls the API with one key, one request after the other. */
 export type Caller = {
   get: (path: string) => Promise<Record<string, unknown>>;
+  getText: (path: string) => Promise<string>;
   post: (path: string, body: unknown) => Promise<Record<string, unknown>>;
   sendSpans: (bytes: Buffer) => Promise<void>;
 };
@@ -17,6 +18,7 @@ export function callerAt(port: number, key: string): Caller {
     return text;
   };
   return {
+    getText: (path) => send('GET', path),
     get: async (path) => JSON.parse(await send('GET', path)) as Record<string, unknown>,
     post: async (path, body) =>
       JSON.parse(await send('POST', path, 'application/json', JSON.stringify(body))) as Record<string, unknown>,

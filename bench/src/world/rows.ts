@@ -55,35 +55,6 @@ export async function addObservations(file: string, { tenantId, providerId }: Wo
   });
 }
 
-/** Traces that a tenant keeps no longer, ten spans each. */
-export async function addOldTraces(file: string, { tenantId }: World, traces: number): Promise<void> {
-  const long = '2025-01-01T00:00:00.000Z';
-  const document = JSON.stringify({
-    ...{ parentSpanId: null, name: 'chat gpt-5.2', kind: 'client', durationMs: 41 },
-    ...{ startTime: '2025-01-01T00:00:00.000000000Z', endTime: '2025-01-01T00:00:00.041000000Z' },
-    ...{ status: { code: 'unset', message: null }, scope: { name: 'bench', version: null, attributes: {} } },
-    ...{ resource: { 'service.name': 'checkout-assistant' }, attributes: { 'gen_ai.operation.name': 'chat' } },
-    ...{ events: [], links: [], serviceName: 'checkout-assistant', genAi: null },
-  });
-  await filled(file, async (db) => {
-    db.prepare('update tenants set span_retention_days = 30 where id = ?').run(tenantId);
-    const insertTraces = db.prepare(`
-      ${COUNTED}
-      insert into traces (tenant_id, sub_tenant_id, trace_id, root_name, service_name, start_time, end_time, span_count,
-        error_count, created_at, updated_at)
-      select ?, '', printf('%032x', number), 'chat gpt-5.2', 'checkout-assistant', ?, ?, 10, 0, ?, ? from counted
-      `);
-    const insertSpans = db.prepare(`
-      ${COUNTED}
-      insert into spans (tenant_id, sub_tenant_id, trace_id, span_id, start_time, document, created_at, received_from)
-      select ?, '', printf('%032x', (number + 9) / 10), printf('%016x', number), ?, ?, ?, ? from counted
-      `);
-    const sender = `service_account:${tenantId}/bench`;
-    await inParts(traces, (first, last) => insertTraces.run(first, last, tenantId, long, long, long, long));
-    await inParts(traces * 10, (first, last) => insertSpans.run(first, last, tenantId, long, document, long, sender));
-  });
-}
-
 /** How many rows a table has. @param tenantId of one tenant alone, where it is given */
 export function countRows(file: string, table: string, tenantId?: string): number {
   const db = new SqliteDatabase(file, { readonly: true });
@@ -94,6 +65,19 @@ export function countRows(file: string, table: string, tenantId?: string): numbe
         ? db.prepare<[], { counted: number }>(count).get()
         : db.prepare<[string], { counted: number }>(`${count} where tenant_id = ?`).get(tenantId);
     return row?.counted ?? 0;
+  } finally {
+    db.close();
+  }
+}
+
+/** How many spans are stored: in blocks by this API, in rows by a floor. */
+export function countSpans(file: string): number {
+  const db = new SqliteDatabase(file, { readonly: true });
+  try {
+    const sum = (query: string) => db.prepare<[], { spans: number | null }>(query).get()?.spans ?? 0;
+    const hasRows = sum(`select count(*) as spans from sqlite_master where name = 'spans'`) === 1;
+    const inRows = hasRows ? sum('select count(*) as spans from spans') : 0;
+    return sum('select sum(span_count) as spans from span_blocks') + inRows;
   } finally {
     db.close();
   }

@@ -930,7 +930,7 @@ export const getTenantUsage = <ThrowOnError extends boolean = false>(options: Op
 /**
  * List traces
  *
- * Lists traces, newest first: for each its root span, service, times and counts. Use it to find the trace whose spans you want to read.
+ * Lists traces, newest first: for each its root span, services, times, counts, and the models, tools and agents in it. Use it to find the trace whose spans you want to read. Filters look at a bounded number of traces for each page: a page may be short, or empty, and have a cursor.
  */
 export const listTraces = <ThrowOnError extends boolean = false>(options?: Options<ListTracesData, ThrowOnError>): RequestResult<ListTracesResponses, ListTracesErrors, ThrowOnError> => (options?.client ?? client).get<ListTracesResponses, ListTracesErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -941,7 +941,7 @@ export const listTraces = <ThrowOnError extends boolean = false>(options?: Optio
 /**
  * Receive spans (OTLP/HTTP)
  *
- * Where OpenTelemetry exporters send to: protobuf or JSON, gzip or not. Errors are google.rpc.Status in the encoding of the request. Spans stand in the tenant of the credential; the first write of a span wins.
+ * Where OpenTelemetry exporters send to: protobuf or JSON, gzip or not. Errors are google.rpc.Status in the encoding of the request. Spans are stored in the tenant of the credential. A span that the same account sent before with the same content is stored once. A trace has at most 100,000 spans.
  */
 export const ingestTraces = <ThrowOnError extends boolean = false>(options: Options<IngestTracesData, ThrowOnError>): RequestResult<IngestTracesResponses, IngestTracesErrors, ThrowOnError> => (options.client ?? client).post<IngestTracesResponses, IngestTracesErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -956,7 +956,7 @@ export const ingestTraces = <ThrowOnError extends boolean = false>(options: Opti
 /**
  * List the spans of a trace
  *
- * By start time. 404 where nothing in reach has the trace. Unknown query parameters are ignored.
+ * By start time. A page ends early when it has about 8 MiB, and then has a cursor. 404 where nothing in reach has the trace. Unknown query parameters are ignored.
  */
 export const listTraceSpans = <ThrowOnError extends boolean = false>(options: Options<ListTraceSpansData, ThrowOnError>): RequestResult<ListTraceSpansResponses, ListTraceSpansErrors, ThrowOnError> => (options.client ?? client).get<ListTraceSpansResponses, ListTraceSpansErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],

@@ -2466,8 +2466,31 @@ export type Trace = {
     serviceName: string | null;
     startTime: NanoTimestamp;
     endTime: NanoTimestamp;
+    /**
+     * From its first start to its last end, in whole milliseconds.
+     */
+    durationMs: number;
     spanCount: number;
+    /**
+     * Spans with the status `error`.
+     */
     errorCount: number;
+    /**
+     * Services that its spans came from: the first 20, each cut at 200 characters.
+     */
+    services: Array<string>;
+    /**
+     * Models that its spans name: the first 20.
+     */
+    models: Array<string>;
+    /**
+     * Tools that its spans name: the first 20.
+     */
+    tools: Array<string>;
+    /**
+     * Agents that its spans name: the first 20.
+     */
+    agents: Array<string>;
     /**
      * When its first span came in.
      */
@@ -2572,6 +2595,10 @@ export type Span = {
      * The account that sent it: `user:<id>` or `service_account:<tenant>/<id>`.
      */
     receivedFrom: string;
+    /**
+     * Whether the trace has another span with this id: another account sent it, or the same one with different content.
+     */
+    conflicting: boolean;
 };
 
 export type SpanStatus = {
@@ -8162,6 +8189,38 @@ export type ListTracesData = {
          * Only traces whose first span came from this service.
          */
         service_name?: string | null;
+        /**
+         * Only traces that have a span of this service. Exactly this name, in the same case.
+         */
+        service?: string | null;
+        /**
+         * Only traces that name this model. Exactly this name, in the same case.
+         */
+        model?: string | null;
+        /**
+         * Only traces that name this tool. Exactly this name, in the same case.
+         */
+        tool?: string | null;
+        /**
+         * Only traces that name this agent. Exactly this name, in the same case.
+         */
+        agent?: string | null;
+        /**
+         * Only traces that took at least so many milliseconds.
+         */
+        min_duration_ms?: number | null;
+        /**
+         * Only traces that have a span with the status `error`.
+         */
+        errors_only?: boolean | null;
+        /**
+         * Only traces whose first span came in after this time.
+         */
+        created_after?: string | null;
+        /**
+         * Only traces whose first span came in before this time.
+         */
+        created_before?: string | null;
         /**
          * The largest number of records to answer: 1 to 100.
          */

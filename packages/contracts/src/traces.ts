@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { LookupIdSchema, TimestampSchema, tenancyFields, tenancyQueryFields } from './fields.ts';
+import { LookupIdSchema, TimestampInputSchema, TimestampSchema, tenancyFields, tenancyQueryFields } from './fields.ts';
 import { operation } from './operation.ts';
 import { cursorField, page, pageFields } from './pages.ts';
 
@@ -65,12 +65,19 @@ export const SpanSchema = z
     createdAt: TimestampSchema.describe('When it came in.'),
     updatedAt: TimestampSchema.describe('The same: spans do not change.'),
     receivedFrom: z.string().describe('The account that sent it: `user:<id>` or `service_account:<tenant>/<id>`.'),
+    conflicting: z
+      .boolean()
+      .describe(
+        'Whether the trace has another span with this id: another account sent it, or the same one with different content.',
+      ),
   })
   .meta({
     id: 'Span',
     description: 'One span of a trace, without message bodies and tool arguments unless the tenant keeps them.',
   });
 export type Span = z.infer<typeof SpanSchema>;
+
+const TraceNamesSchema = z.array(z.string().max(200)).max(20);
 
 export const TraceSchema = z
   .strictObject({
@@ -80,8 +87,13 @@ export const TraceSchema = z
     serviceName: z.string().nullable(),
     startTime: NanoTimeSchema,
     endTime: NanoTimeSchema,
+    durationMs: z.int().min(0).describe('From its first start to its last end, in whole milliseconds.'),
     spanCount: z.int(),
-    errorCount: z.int(),
+    errorCount: z.int().describe('Spans with the status `error`.'),
+    services: TraceNamesSchema.describe('Services that its spans came from: the first 20, each cut at 200 characters.'),
+    models: TraceNamesSchema.describe('Models that its spans name: the first 20.'),
+    tools: TraceNamesSchema.describe('Tools that its spans name: the first 20.'),
+    agents: TraceNamesSchema.describe('Agents that its spans name: the first 20.'),
     createdAt: TimestampSchema.describe('When its first span came in.'),
     updatedAt: TimestampSchema.describe('When its last span came in.'),
   })
@@ -110,6 +122,10 @@ export const ExportTracesOutputSchema = z
 
 const tag = 'Traces';
 
+function traceNameFilter(description: string) {
+  return z.string().min(1).max(256).nullish().describe(`${description} Exactly this name, in the same case.`);
+}
+
 export const ingestTraces = operation({
   method: 'POST',
   path: '/v1/traces',
@@ -119,7 +135,7 @@ export const ingestTraces = operation({
   tag,
   summary: 'Receive spans (OTLP/HTTP)',
   description:
-    'Where OpenTelemetry exporters send to: protobuf or JSON, gzip or not. Errors are google.rpc.Status in the encoding of the request. Spans stand in the tenant of the credential; the first write of a span wins.',
+    'Where OpenTelemetry exporters send to: protobuf or JSON, gzip or not. Errors are google.rpc.Status in the encoding of the request. Spans are stored in the tenant of the credential. A span that the same account sent before with the same content is stored once. A trace has at most 100,000 spans.',
   body: ExportTracesInputSchema,
   output: ExportTracesOutputSchema,
   errors: ['tenant_limit_reached', 'ingest_tenant_ambiguous'],
@@ -133,10 +149,18 @@ export const listTraces = operation({
   tag,
   summary: 'List traces',
   description:
-    'Lists traces, newest first: for each its root span, service, times and counts. Use it to find the trace whose spans you want to read.',
+    'Lists traces, newest first: for each its root span, services, times, counts, and the models, tools and agents in it. Use it to find the trace whose spans you want to read. Filters look at a bounded number of traces for each page: a page may be short, or empty, and have a cursor.',
   query: {
     ...tenancyQueryFields,
     service_name: z.string().max(256).nullish().describe('Only traces whose first span came from this service.'),
+    service: traceNameFilter('Only traces that have a span of this service.'),
+    model: traceNameFilter('Only traces that name this model.'),
+    tool: traceNameFilter('Only traces that name this tool.'),
+    agent: traceNameFilter('Only traces that name this agent.'),
+    min_duration_ms: z.int().min(0).nullish().describe('Only traces that took at least so many milliseconds.'),
+    errors_only: z.boolean().nullish().describe('Only traces that have a span with the status `error`.'),
+    created_after: TimestampInputSchema.nullish().describe('Only traces whose first span came in after this time.'),
+    created_before: TimestampInputSchema.nullish().describe('Only traces whose first span came in before this time.'),
     ...pageFields,
   },
   output: page('TracePage', TraceSchema),
@@ -150,7 +174,8 @@ export const listTraceSpans = operation({
   scope: 'traces:read',
   tag,
   summary: 'List the spans of a trace',
-  description: 'By start time. 404 where nothing in reach has the trace.',
+  description:
+    'By start time. A page ends early when it has about 8 MiB, and then has a cursor. 404 where nothing in reach has the trace.',
   params: { trace_id: LookupIdSchema.describe('32 hex digits of any case.') },
   query: {
     ...tenancyQueryFields,

@@ -6,7 +6,7 @@ import { makeSpanPartitions } from './dialects/postgres-spans.ts';
 import { DatabaseUnfitError } from './errors.ts';
 import { hasTable } from './stored-migrations.ts';
 import { TABLE_NAMES, type TableName } from './stored-tables.ts';
-import { type Contents, contentsOf, keyOf, type Row, type RowKey, rowsBehind } from './table-contents.ts';
+import { type Contents, contentsOf, keyOf, type Row, type RowKey, rowsBehind, rowsOfBatch } from './table-contents.ts';
 import { inTransaction } from './transaction.ts';
 import { withoutWrites } from './without-writes.ts';
 
@@ -25,12 +25,9 @@ export type MoveOptions = {
   /** Ends the move between two batches. */
   signal: AbortSignal;
   onProgress: (progress: MoveProgress) => void;
-  /** Rows copied in one transaction; {@link BATCH_SIZE} by default. */
+  /** Rows copied in one transaction; {@link rowsOfBatch} by default. An insert of SQLite takes 32,766 parameters. */
   batchSize?: number;
 };
-
-/** Rows copied in one transaction. An insert of SQLite takes 32,766 parameters; no table has more than 60 columns. */
-const BATCH_SIZE = 500;
 
 /** In the target, while a move is unfinished: how far each table is copied. The row of no table names the source. */
 const PROGRESS = 'database_move';
@@ -127,7 +124,7 @@ async function beginOrGoOn(target: Database, origin: string): Promise<void> {
 type TableCopy = Omit<MoveOptions, 'origin'> & { table: TableName };
 
 async function copyTable(source: Database, target: Database, options: TableCopy): Promise<void> {
-  const { table, signal, onProgress, batchSize = BATCH_SIZE } = options;
+  const { table, signal, onProgress, batchSize = rowsOfBatch(options.table) } = options;
   const step = await stepOf(target, table);
   const of = await countOf(source, table);
   let after = step?.last_key == null ? null : (JSON.parse(step.last_key) as RowKey);

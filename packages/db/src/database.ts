@@ -24,7 +24,9 @@ import { retention } from './migrations/0015-retention.ts';
 import { unusedTenantIndex } from './migrations/0017-unused-tenant-index.ts';
 import { tenantLimits } from './migrations/0019-tenant-limits.ts';
 import { durableMarks } from './migrations/0020-durable-marks.ts';
+import { spanBlocks } from './migrations/0021-span-blocks.ts';
 import { approvedRecommendations } from './migrations/0029-approved-recommendations.ts';
+import { moveSpansToBlocks } from './spans-to-blocks.ts';
 import { hasTable, migrationsOf } from './stored-migrations.ts';
 import { TABLE_NAMES } from './stored-tables.ts';
 import type { Tables } from './tables.ts';
@@ -51,6 +53,7 @@ const MIGRATIONS = {
   '0017-unused-tenant-index': unusedTenantIndex,
   '0019-tenant-limits': tenantLimits,
   '0020-durable-marks': durableMarks,
+  '0021-span-blocks': spanBlocks,
   '0029-approved-recommendations': approvedRecommendations,
 };
 
@@ -87,22 +90,24 @@ async function makeFolder(path: string): Promise<void> {
 
 /**
  * Brings the schema up to date; all of a migration or nothing of it. Of processes that start at once one does it, and the
- * others wait for it.
+ * others wait for it. Spans of an earlier version are moved into blocks, which may take minutes.
  *
+ * @param onProgress is told how far a long migration got
  * @throws {DatabaseUnfitError} where it holds what is not of this version, or the role may not make what is needed; or behind a
  *   connection pooler in transaction mode
  */
-export async function migrate(db: Database): Promise<void> {
+export async function migrate(db: Database, onProgress: (text: string) => void = () => {}): Promise<void> {
   if (isPostgres(db)) await refuseTransactionPooling(db);
   // Migrations are never taken back: who has had them all needs no lock, and none of what the migrator looks for first.
   const names = await migrationsOf(db);
-  if (names.join() === Object.keys(MIGRATIONS).join()) return;
+  if (names.join() === Object.keys(MIGRATIONS).join()) return moveSpansToBlocks(db, onProgress);
   await refuseForeign(db, names);
   const migrator = new Migrator({ db, provider: { getMigrations: async () => MIGRATIONS } });
   const { error, results } = await migrator.migrateToLatest();
   const failed = results?.find((result) => result.status === 'Error');
   if (error instanceof DatabaseUnavailableError || error instanceof DatabaseUnfitError) throw error;
   if (error !== undefined) throw new Error(`migration ${failed?.migrationName ?? ''} failed`, { cause: error });
+  await moveSpansToBlocks(db, onProgress);
 }
 
 /**
@@ -114,7 +119,12 @@ export async function requireSchema(db: Database): Promise<void> {
   const names = await migrationsOf(db);
   await refuseForeign(db, names);
   const wanted = Object.keys(MIGRATIONS);
-  if (names.join() === wanted.join()) return;
+  if (names.join() === wanted.join()) {
+    if (!(await hasTable(db, 'spans'))) return;
+    throw new DatabaseUnfitError(
+      'has spans that are not moved into blocks yet: start the server of this version on it once',
+    );
+  }
   const versions = `the schema ${names.at(-1) ?? 'none'}, this version has ${wanted.at(-1)}`;
   throw new DatabaseUnfitError(`has ${versions}: start the server of this version on it once`);
 }

@@ -24,6 +24,18 @@ export function newId(prefix: Prefix, now: Date): string {
   return `${prefix}_${base32(BigInt(now.getTime()), 10)}${base32(random(10), 16)}`;
 }
 
+/** The id of a block of spans: a ULID of 26 characters, which holds the time that the block came in. */
+export function newBlockId(now: Date): string {
+  return `${base32(BigInt(now.getTime()), 10)}${base32(random(10), 16)}`;
+}
+
+/** When a block came in. */
+export function timeOfBlock(id: string): Date {
+  let time = 0;
+  for (const digit of id.slice(0, 10)) time = time * 32 + ALPHABET.indexOf(digit);
+  return new Date(time);
+}
+
 /** The greatest id of an audit event so far, in its two parts. */
 let lastAuditEvent = { time: 0, rest: 0n };
 

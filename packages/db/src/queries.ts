@@ -67,13 +67,6 @@ export function newestFirst<DB, T extends keyof DB, O>(page: PageRequest) {
       .limit(page.limit + 1);
 }
 
-/** The rows that a page needs: one more than it shows tells that there is a next page. */
-export type PageRows = { after: PageKey | null; rows: number };
-
-export function rowsOf({ limit, after }: PageRequest): PageRows {
-  return { after, rows: limit + 1 };
-}
-
 /** A substring condition on a case-folded column. */
 export function contains(column: string, text: string): Expression<SqlBool> {
   const pattern = `%${folded(text).replaceAll(/[\\%_]/g, (character) => `\\${character}`)}%`;

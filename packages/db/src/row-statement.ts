@@ -2,7 +2,7 @@ import { type Compilable, type CompiledQuery, type DialectAdapter, type Expressi
 import type { Database } from './database.ts';
 
 /** A value as a column takes it. */
-type Bound = string | number | null;
+type Bound = string | number | Buffer | null;
 type Values = Readonly<Record<string, Bound>>;
 
 /** Stands for a value while a statement is compiled: the shared one of this name, or that of a row. */

@@ -1,37 +1,68 @@
+import { hash } from 'node:crypto';
 import type { Span } from '@quartermaster/contracts/traces.ts';
+import type { BlockSpan } from './span-block.ts';
 
-/** What the text of a span holds: all that is answered of it, but for what stands in columns. */
+/** What a span says itself: all that is answered of it, but for its places and times of receipt. */
 export type SpanDocument = Omit<
   Span,
-  'traceId' | 'spanId' | 'tenantId' | 'subTenantId' | 'createdAt' | 'updatedAt' | 'receivedFrom'
+  'traceId' | 'spanId' | 'tenantId' | 'subTenantId' | 'createdAt' | 'updatedAt' | 'receivedFrom' | 'conflicting'
 >;
 
-/** A span as its row has it; where it stands, when and from whom it came is the same for a whole batch. */
-export type SpanRow = Pick<Span, 'traceId' | 'spanId' | 'startTime'> & { document: string };
-
 type Read = Pick<SpanDocument, 'serviceName' | 'genAi'>;
+type WrittenSpan = Omit<SpanDocument, keyof Read>;
+
+/** A text that spans share. */
+type SharedText = { number: number; digest: string };
+
+/** What is stored of a span besides its ids. */
+export type SpanTexts = Pick<BlockSpan, 'line' | 'resource' | 'scope' | 'digest'>;
 
 /**
- * Writes the texts of spans, once and for good: nothing parses one until somebody reads the span. For one batch: the
- * resource and scope that its spans share are written once.
+ * Writes the texts of spans, once and for good: they are answered as they are written here. For one batch: the resources and
+ * scopes that its spans share are written once.
+ *
+ * @returns the writer, and the shared texts, which spans refer to by their numbers
  */
-export function spanWriter(): (span: Omit<SpanDocument, keyof Read>, read: Read) => string {
-  const texts = new WeakMap<object, string>();
+export function spanWriter(): { write: (span: WrittenSpan, read: Read) => SpanTexts; texts: string[] } {
+  const texts: string[] = [];
+  const known = new WeakMap<object, SharedText>();
 
-  function textOf(shared: object): string {
-    let text = texts.get(shared);
+  function textOf(shared: object): SharedText {
+    let text = known.get(shared);
     if (text === undefined) {
-      text = JSON.stringify(shared);
-      texts.set(shared, text);
+      const json = JSON.stringify(shared);
+      text = { number: texts.push(json) - 1, digest: hash('sha256', json, 'hex') };
+      known.set(shared, text);
     }
     return text;
   }
 
-  return (span, { serviceName, genAi }) => {
-    const { parentSpanId, name, kind, startTime, endTime, durationMs, status, attributes, events, links } = span;
-    // Written out: to copy the rest of a span takes as long as to write it.
-    const own = { parentSpanId, name, kind, startTime, endTime, durationMs, status };
-    const head = JSON.stringify({ ...own, attributes, events, links, serviceName, genAi }).slice(0, -1);
-    return `${head},"scope":${textOf(span.scope)},"resource":${textOf(span.resource)}}`;
+  return {
+    texts,
+    write(span, { serviceName, genAi }) {
+      const { parentSpanId, name, kind, startTime, endTime, durationMs, status, attributes, events, links } = span;
+      // Ids and the start time are in the index.
+      const line = JSON.stringify({
+        name,
+        kind,
+        endTime,
+        durationMs,
+        status,
+        attributes,
+        events,
+        links,
+        serviceName,
+        genAi,
+      });
+      const resource = textOf(span.resource);
+      const scope = textOf(span.scope);
+      const content = `${parentSpanId ?? ''} ${startTime} ${resource.digest} ${scope.digest} ${line}`;
+      return {
+        line,
+        resource: resource.number,
+        scope: scope.number,
+        digest: hash('sha256', content, 'hex').slice(0, 16),
+      };
+    },
   };
 }

@@ -3,17 +3,24 @@ import { sql } from 'kysely';
 import type { Database } from './database.ts';
 import { TABLE_KEYS, type TableName } from './stored-tables.ts';
 
-/** A row as any dialect has it: texts, numbers and nulls. */
-export type Row = Record<string, string | number | null>;
+/** A row as any dialect has it: texts, numbers, bytes and nulls. */
+export type Row = Record<string, string | number | Buffer | null>;
 
-/** A row's primary key, in the order of its columns. */
+/** A row's primary key, in the order of its columns. No key has bytes. */
 export type RowKey = readonly (string | number | null)[];
 
 /** How many rows a table has, and the SHA-256 of all of them in the order of their keys, hex. */
 export type Contents = { rows: number; checksum: string };
 
-/** Rows read at once. */
+/** Rows that are read, or copied in one transaction, at once. */
 const ROWS_OF_BATCH = 500;
+
+/** Blocks of spans have up to some megabytes each. */
+const BLOCKS_OF_BATCH = 16;
+
+export function rowsOfBatch(table: TableName): number {
+  return table === 'span_blocks' ? BLOCKS_OF_BATCH : ROWS_OF_BATCH;
+}
 
 /** The rows behind a key in the order of their keys: bytewise, on every dialect. */
 export async function rowsBehind(
@@ -28,7 +35,11 @@ export async function rowsBehind(
 }
 
 export function keyOf(table: TableName, row: Row): RowKey {
-  return TABLE_KEYS[table].map((column) => row[column] ?? null);
+  return TABLE_KEYS[table].map((column) => {
+    const value = row[column] ?? null;
+    if (Buffer.isBuffer(value)) throw new TypeError('a key has no bytes');
+    return value;
+  });
 }
 
 /**
@@ -40,17 +51,23 @@ export async function contentsOf(db: Database, table: TableName): Promise<Conten
   let rows = 0;
   let batch: Row[] = [];
   let after: RowKey | null = null;
+  const limit = rowsOfBatch(table);
   do {
-    batch = await rowsBehind(db, table, { after, limit: ROWS_OF_BATCH });
+    batch = await rowsBehind(db, table, { after, limit });
     for (const row of batch) hash.update(`${canonical(row)}\n`);
     const last = batch.at(-1);
     if (last) after = keyOf(table, last);
     rows += batch.length;
-  } while (batch.length === ROWS_OF_BATCH);
+  } while (batch.length === limit);
   return { rows, checksum: hash.digest('hex') };
 }
 
 function canonical(row: Row): string {
   const columns = Object.keys(row).toSorted();
-  return JSON.stringify(columns.map((column) => [column, row[column] === null ? null : String(row[column])]));
+  return JSON.stringify(columns.map((column) => [column, textOf(row[column] ?? null)]));
+}
+
+function textOf(value: Row[string] | null): string | null {
+  if (value === null || value === undefined) return null;
+  return Buffer.isBuffer(value) ? value.toString('base64') : String(value);
 }

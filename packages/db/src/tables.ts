@@ -305,6 +305,7 @@ export type Tables = {
       note: Generated<string | null>;
       completed_at: Time | null;
     };
+  /** What a list of traces shows and filters by: one row for each trace of a place. */
   traces: Place &
     Times & {
       trace_id: string;
@@ -314,17 +315,36 @@ export type Tables = {
       end_time: NanoTime;
       span_count: number;
       error_count: number;
-      /** Of its spans' documents. */
+      /** Its share of its blocks, and its index. */
       stored_bytes: Generated<number>;
+      /** From its first start to its last end, in whole milliseconds. */
+      duration_ms: Generated<number>;
+      /** Names that its spans tell of, each in a line: see trace-rows.ts. */
+      services: Generated<string>;
+      models: Generated<string>;
+      tools: Generated<string>;
+      agents: Generated<string>;
     };
-  spans: Place & {
-    trace_id: string;
-    span_id: string;
-    start_time: NanoTime;
-    /** The span as it is answered, without its ids and places. */
-    document: Json;
+  /** Spans that were stored together, compressed. See span-block.ts. On Postgres partitioned by the day of receipt. */
+  span_blocks: Place & {
+    /** A ULID of `created_at`. */
+    id: string;
     created_at: Time;
     received_from: string;
+    /** Spans in it that belong to a trace: it is deleted with the last of them. */
+    span_count: number;
+    /** Of the uncompressed body. */
+    bytes: number;
+    body: Buffer;
+  };
+  /** Where the spans of a trace are: a row for each of its blocks, until those are merged. See span-index.ts. */
+  trace_blocks: Place & {
+    trace_id: string;
+    /** The block's id; or `m` and the first span id of the range that a merged index holds. */
+    part: string;
+    spans: Buffer;
+    /** The calls that the spans tell of, see trace-calls.ts. */
+    calls: Buffer | null;
   };
   /** Writes that carried an Idempotency-Key. Those of users and strangers stand in the tenant ''. */
   idempotency_keys: {

@@ -58,8 +58,8 @@ test('from empty the migrations make every table', async () => {
     ...['inventory_items', 'manifest_declarations', 'manifests', 'memberships', 'operator_tasks', 'provider_uses'],
     ...['providers', 'rate_limit_windows'],
     ...['recommendation_observations', 'recommendations', 'runtime_observations', 'service_account_metadata'],
-    ...['service_accounts', 'spans', 'stored_bytes', 'stored_bytes_changes', 'sub_tenants', 'tenant_limits', 'tenants'],
-    ...['traces', 'users'],
+    ...['service_accounts', 'span_blocks', 'stored_bytes', 'stored_bytes_changes', 'sub_tenants', 'tenant_limits'],
+    ...['tenants', 'trace_blocks', 'traces', 'users'],
   ]);
 });
 
@@ -94,6 +94,7 @@ test('two that start at once do not get in each other’s way', async () => {
     { name: '0017-unused-tenant-index' },
     { name: '0019-tenant-limits' },
     { name: '0020-durable-marks' },
+    { name: '0021-span-blocks' },
   ]);
 });
 

@@ -32,7 +32,7 @@ import type * as standingRecommendations from '../src/repositories/standing-reco
 import type * as tenants from '../src/repositories/tenants.ts';
 import type * as traceRetention from '../src/repositories/trace-retention.ts';
 import type * as traces from '../src/repositories/traces.ts';
-import { listSpans } from '../src/repositories/traces.ts';
+import { listSpans } from '../src/repositories/spans.ts';
 import type * as users from '../src/repositories/users.ts';
 import { findUser } from '../src/repositories/users.ts';
 import { EVERYWHERE, type TenantScope } from '../src/tenancy.ts';

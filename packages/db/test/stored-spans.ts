@@ -1,37 +1,105 @@
+import type { Span } from '@quartermaster/contracts/traces.ts';
 import type { Database } from '../src/database.ts';
-import { addToTraces, insertSpans } from '../src/repositories/traces.ts';
+import { selectFreshSpans } from '../src/repositories/fresh-spans.ts';
+import { findKnownSpans } from '../src/repositories/known-spans.ts';
+import { insertSpanBlocks } from '../src/repositories/span-blocks.ts';
+import { listSpans } from '../src/repositories/spans.ts';
+import type { TraceAddition } from '../src/repositories/trace-rows.ts';
+import { buildSpanBlocks } from '../src/span-block.ts';
 import { type SpanDocument, spanWriter } from '../src/span-document.ts';
-import type { TenantPlace } from '../src/tenancy.ts';
+import { parsedJson } from '../src/stored-json.ts';
+import type { TenantPlace, TenantScope } from '../src/tenancy.ts';
 import { inTransaction } from '../src/transaction.ts';
 import { later } from './temporary-database.ts';
 
 export const TRACE = 'a'.repeat(32);
+const SENDER = 'service_account:acme/bot';
 
-type NewSpan = SpanDocument & { traceId: string; spanId: string };
+export type NewSpan = SpanDocument & { traceId: string; spanId: string };
 
 export function span(spanId: string, more: Partial<NewSpan> = {}): NewSpan {
   return {
-    ...{ traceId: TRACE, spanId: spanId.padStart(16, '0'), parentSpanId: null, name: 'chat', kind: 'client' },
-    ...{ startTime: '2026-03-01T12:00:00.000000000Z', endTime: '2026-03-01T12:00:01.000000000Z', durationMs: 1000 },
-    ...{ status: { code: 'ok', message: null }, serviceName: null, resource: {}, attributes: {} },
-    ...{ scope: { name: 'test', version: null, attributes: {} }, events: [], links: [], genAi: null },
+    traceId: TRACE,
+    spanId: spanId.padStart(16, '0'),
+    parentSpanId: null,
+    name: 'chat',
+    kind: 'client',
+    startTime: '2026-03-01T12:00:00.000000000Z',
+    endTime: '2026-03-01T12:00:01.000000000Z',
+    durationMs: 1000,
+    status: { code: 'ok', message: null },
+    serviceName: null,
+    resource: {},
+    attributes: {},
+    scope: { name: 'test', version: null, attributes: {} },
+    events: [],
+    links: [],
+    genAi: null,
     ...more,
   };
 }
 
-/** Stores spans as ingest does, some time after NOW. Answers the ids of those that were new. */
-export function store(db: Database, place: TenantPlace, spans: readonly NewSpan[], seconds = 0): Promise<string[]> {
-  const now = later(seconds);
+type Sent = { spans: readonly NewSpan[]; sender?: string; calls?: ReadonlyMap<string, Uint8Array> };
+
+/** Stores spans as ingest does, at a time. Answers what became of them. */
+export function storeBatch(db: Database, place: TenantPlace, sent: Sent, now: Date) {
+  const { spans, sender = SENDER, calls = new Map() } = sent;
+  const { write, texts } = spanWriter();
+  const batch = spans.map((one) => ({ ...one, ...write(one, one) }));
   return inTransaction(db, async (trx) => {
-    const write = spanWriter();
-    const rows = spans.map((one) => ({ ...one, document: write(one, one) }));
-    const stored = await insertSpans(trx, place, rows, 'service_account:acme/bot', now);
-    const additions = [...Map.groupBy(stored, ({ traceId }) => traceId)].map(([traceId, group]) => ({
-      ...{ traceId, rootName: null, serviceName: null, spanCount: group.length, errorCount: 0 },
-      storedBytes: group.reduce((sum, { document }) => sum + document.length, 0),
-      ...{ startTime: group[0]?.startTime ?? '', endTime: group[0]?.endTime ?? '' },
-    }));
-    await addToTraces(trx, place, additions, now);
-    return stored.map(({ spanId }) => spanId.replace(/^0+/, ''));
+    const known = await findKnownSpans(trx, place, batch);
+    const { fresh, variants, ...others } = selectFreshSpans(batch, { known, sender });
+    const blocks = await buildSpanBlocks(fresh, texts);
+    const additions = [...Map.groupBy(fresh, ({ traceId }) => traceId).values()].map(additionOf);
+    if (fresh.length > 0) {
+      await insertSpanBlocks(trx, place, { sender, blocks, additions, known, variants, calls }, now);
+    }
+    return { stored: fresh.map(({ spanId }) => spanId.replace(/^0+/, '')), ...others };
   });
+}
+
+/** Stores spans as ingest does, some time after NOW. Answers the ids of those that were new. */
+export async function store(
+  db: Database,
+  place: TenantPlace,
+  spans: readonly NewSpan[],
+  seconds = 0,
+): Promise<string[]> {
+  return (await storeBatch(db, place, { spans }, later(seconds))).stored;
+}
+
+type Summed = Pick<NewSpan, 'traceId' | 'startTime' | 'endTime' | 'status' | 'genAi'>;
+
+function additionOf(spans: readonly Summed[]): TraceAddition {
+  const times = (column: 'startTime' | 'endTime') => spans.map((one) => one[column]).toSorted();
+  return {
+    traceId: spans[0]?.traceId ?? '',
+    rootName: null,
+    serviceName: null,
+    startTime: times('startTime')[0] ?? '',
+    endTime: times('endTime').at(-1) ?? '',
+    spanCount: spans.length,
+    errorCount: spans.filter(({ status }) => status.code === 'error').length,
+    services: [],
+    models: spans.flatMap(({ genAi }) => genAi?.model ?? []),
+    tools: [],
+    agents: [],
+  };
+}
+
+/** All spans of a trace, page by page; undefined where there is none. */
+export async function allSpans(
+  db: Database,
+  scope: TenantScope,
+  traceId = TRACE,
+  limit = 1000,
+): Promise<Span[] | undefined> {
+  const spans: Span[] = [];
+  for (let after: readonly [string, string] | null = null; ; ) {
+    const page = await listSpans(db, scope, traceId, { limit, after });
+    if (!page) return undefined;
+    spans.push(...(parsedJson(page.items) as Span[]));
+    if (page.next === null) return spans;
+    after = page.next;
+  }
 }

@@ -1,29 +1,67 @@
 import { expect, test } from 'vitest';
 import type { Database } from '../src/database.ts';
 import { deleteTracesBefore } from '../src/repositories/trace-retention.ts';
-import { listSpans, listTraces } from '../src/repositories/traces.ts';
+import { listTraces } from '../src/repositories/traces.ts';
 import { EVERYWHERE } from '../src/tenancy.ts';
-import { span, store, TRACE } from './stored-spans.ts';
-import { NOW, temporaryDatabase } from './temporary-database.ts';
+import { allSpans, span, store, storeBatch, TRACE } from './stored-spans.ts';
+import { later, NOW, temporaryDatabase } from './temporary-database.ts';
 
 const ACME = { tenantId: 'acme', subTenantId: null };
 const PAGE = { limit: 1000, after: null };
 const DAY = 24 * 3600;
 
 async function named(db: Database, traceId = TRACE, scope = EVERYWHERE): Promise<string[] | undefined> {
-  const found = await listSpans(db, scope, traceId, PAGE);
-  return found?.items.map(({ spanId, name }) => `${spanId.replace(/^0+/, '')} ${name}`);
+  const found = await allSpans(db, scope, traceId);
+  return found?.map(({ spanId, name }) => `${spanId.replace(/^0+/, '')} ${name}`);
 }
 
-test('the first write of a span wins: in one batch, in the next, on another day, and under a trace’s first span of a day', async () => {
+test('a span that is sent again is stored once: in one batch, in the next, and on another day', async () => {
   const db = await temporaryDatabase(ACME);
-  expect(await store(db, ACME, [span('1'), span('1', { name: 'again' }), span('2')])).toEqual(['1', '2']);
-  expect(await store(db, ACME, [span('2', { name: 'again' }), span('3')], 60)).toEqual(['3']);
-  expect(await store(db, ACME, [span('1', { name: 'again' }), span('4')], 3 * DAY)).toEqual(['4']);
-  expect(await store(db, ACME, [span('4', { name: 'again' }), span('1', { name: 'again' })], 9 * DAY)).toEqual([]);
+  expect(await store(db, ACME, [span('1'), span('1'), span('2')])).toEqual(['1', '2']);
+  expect(await store(db, ACME, [span('2'), span('3')], 60)).toEqual(['3']);
+  expect(await store(db, ACME, [span('1'), span('4')], 3 * DAY)).toEqual(['4']);
+  expect(await store(db, ACME, [span('4'), span('1')], 9 * DAY)).toEqual([]);
   expect(await named(db)).toEqual(['1 chat', '2 chat', '3 chat', '4 chat']);
   const { items } = await listTraces(db, EVERYWHERE, {}, PAGE);
   expect(items).toMatchObject([{ traceId: TRACE, spanCount: 4, createdAt: NOW.toISOString() }]);
+});
+
+test('spans with one id that differ in content or sender are all kept, and marked as conflicting', async () => {
+  const db = await temporaryDatabase(ACME);
+  const blank = { spans: [span('1', { name: '' }), span('2')], sender: 'service_account:acme/other' };
+  await storeBatch(db, ACME, blank, later(0));
+  await store(db, ACME, [span('1'), span('3'), span('3', { name: 'edited' })], 1);
+  await store(db, ACME, [span('1'), span('3', { name: 'edited' })], 2);
+  const found = await allSpans(db, EVERYWHERE);
+  expect(
+    found?.map(({ spanId, name, receivedFrom, conflicting }) => [
+      spanId.at(-1),
+      name,
+      receivedFrom.slice(21),
+      conflicting,
+    ]),
+  ).toEqual([
+    ['1', '', 'other', true],
+    ['1', 'chat', 'bot', true],
+    ['2', 'chat', 'other', false],
+    ['3', 'chat', 'bot', true],
+    ['3', 'edited', 'bot', true],
+  ]);
+});
+
+test('a sender may report four different spans with one id; another sender still may report its own', async () => {
+  const db = await temporaryDatabase(ACME);
+  const variants = (count: number) => Array.from({ length: count }, (_, index) => span('1', { name: `chat ${index}` }));
+  const answer = await storeBatch(db, ACME, { spans: variants(6) }, NOW);
+  expect(answer).toMatchObject({
+    stored: ['1', '1', '1', '1'],
+    rejected: 2,
+    reasons: [expect.stringContaining('at most 4')],
+  });
+  expect(await storeBatch(db, ACME, { spans: variants(6) }, later(1))).toMatchObject({ duplicates: 4, rejected: 2 });
+  const other = { spans: [span('1')], sender: 'service_account:acme/other' };
+  expect(await storeBatch(db, ACME, other, later(2))).toMatchObject({ stored: ['1'], rejected: 0 });
+  expect(await allSpans(db, EVERYWHERE)).toHaveLength(5);
 });
 
 test('places are apart: the same span in another sub-tenant is another one', async () => {
@@ -33,6 +71,7 @@ test('places are apart: the same span in another sub-tenant is another one', asy
   expect(await store(db, eu, [span('1', { name: 'of eu' })], DAY)).toEqual(['1']);
   expect(await named(db, TRACE, [eu])).toEqual(['1 of eu']);
   expect(await named(db)).toEqual(['1 chat', '1 of eu']);
+  expect((await allSpans(db, EVERYWHERE))?.map(({ conflicting }) => conflicting)).toEqual([false, false]);
 });
 
 test('of several who store the same spans at once, on two days, each span is stored by one', async () => {
@@ -49,7 +88,7 @@ test('clocks of processes that are apart lose no span, and set no trace back', a
   const midnight = 12 * 3600;
   await store(db, ACME, [span('1')], midnight + 1);
   await store(db, ACME, [span('2')], midnight - 60);
-  expect(await store(db, ACME, [span('2', { name: 'again' })], midnight + 5)).toEqual([]);
+  expect(await store(db, ACME, [span('2')], midnight + 5)).toEqual([]);
   await store(db, ACME, [span('3')], midnight + 300);
   await store(db, ACME, [span('4')], midnight + 2);
   expect(await named(db)).toEqual(['1 chat', '2 chat', '3 chat', '4 chat']);

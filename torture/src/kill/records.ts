@@ -1,4 +1,5 @@
 import type { Database } from '@quartermaster/db/database.ts';
+import { storedSpansOf } from './stored-spans.ts';
 
 /** A record as the database has it, under the name that its writer gave it. */
 export type Found = { id: string; state: string };
@@ -39,9 +40,7 @@ export async function recordsOf(db: Database, tenantId: string): Promise<Map<str
   for (const row of await recommendations.where('tenant_id', '=', tenantId).execute()) {
     found.set(`recommendation/${row.id}`, { id: row.id, state: row.status });
   }
-  const spans = db.selectFrom('spans').select(['trace_id', (eb) => eb.fn.countAll<number>().as('count')]);
-  for (const row of await spans.where('tenant_id', '=', tenantId).groupBy('trace_id').execute()) {
-    found.set(`trace/${row.trace_id}`, { id: row.trace_id, state: String(row.count) });
-  }
+  const spans = Map.groupBy(await storedSpansOf(db, tenantId), ({ traceId }) => traceId);
+  for (const [id, ofTrace] of spans) found.set(`trace/${id}`, { id, state: String(ofTrace.length) });
   return found;
 }

@@ -1,6 +1,7 @@
 import type { Database } from '@quartermaster/db/database.ts';
 import type { Ledger, Write } from './ledger.ts';
 import { type Found, recordsOf } from './records.ts';
+import { storedSpansOf } from './stored-spans.ts';
 
 /** What the ledger says of a record, and which writes in doubt turned out to have happened. */
 type Settled = { faults: string[]; happened: Set<Write>; found: Map<string, Found> };
@@ -87,17 +88,12 @@ async function auditFaults(db: Database, ledger: Ledger, { happened, found }: Se
 
 /** Spans and what was counted of them. */
 async function countFaults(db: Database, tenantId: string): Promise<string[]> {
-  const spans = await db
-    .selectFrom('spans')
-    .select(['trace_id', 'document'])
-    .where('tenant_id', '=', tenantId)
-    .execute();
   const models = new Map<string, number>();
   const traces = new Map<string, number>();
-  for (const { trace_id, document } of spans) {
-    const { genAi } = JSON.parse(document) as { genAi: { model: string } };
-    models.set(genAi.model, (models.get(genAi.model) ?? 0) + 1);
-    traces.set(trace_id, (traces.get(trace_id) ?? 0) + 1);
+  for (const { traceId, genAi } of await storedSpansOf(db, tenantId)) {
+    const model = genAi?.model ?? '';
+    models.set(model, (models.get(model) ?? 0) + 1);
+    traces.set(traceId, (traces.get(traceId) ?? 0) + 1);
   }
   const observations = await db
     .selectFrom('runtime_observations')

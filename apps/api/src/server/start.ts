@@ -96,7 +96,7 @@ export async function startServer(config: Config, parts: Parts = {}): Promise<Ru
     for (const end of opened.toReversed()) await end();
   };
   try {
-    await migrate(db);
+    await migrate(db, (text) => log.info(text));
     await refuseUnfinishedMove(db);
     await refuseDevelopmentUsers(db, config);
     const secrets = await openSecretBox(db, config, now);

@@ -1,16 +1,19 @@
 import type { Selectable } from 'kysely';
 import type { Database } from '../database.ts';
-import { isPostgres } from '../dialects/postgres.ts';
+import { timeOfBlock } from '../ids.ts';
 import { within } from '../queries.ts';
 import { among, rowStatement } from '../row-statement.ts';
+import { SpanIndex } from '../span-index.ts';
+import { statement } from '../statement.ts';
 import type { Tables } from '../tables.ts';
-import { addStoredBytes } from './tenant-usage.ts';
 import type { TenantScope } from '../tenancy.ts';
+import { partsOfTrace } from './known-spans.ts';
+import { addStoredBytes } from './tenant-usage.ts';
 
 /**
- * Removes traces whose last span came in before a time, the oldest first: at most `limit` of their spans, so that no
- * transaction is longer for a trace of a million spans. Of a trace that has more, some spans go at a time, and the trace
- * itself with the last of them.
+ * Removes traces whose last span came in before a time, the oldest first: at most `limit` of their spans, so that
+ * transactions stay short. Of a trace that has more, one row of its index goes at a time, and the trace itself with the last
+ * of them. A block goes with its last span.
  *
  * @returns how many traces and spans are gone, and whether there may be more
  */
@@ -30,12 +33,6 @@ export async function deleteTracesBefore(
     .orderBy('created_at')
     .limit(limit)
     .execute();
-  // On Postgres spans go with their day, see removeExpiredSpans; until then nothing finds them any more.
-  if (isPostgres(db)) {
-    await deleteTraceRows(db, old, {});
-    await subtractBytes(db, old, now);
-    return { traces: old.length, spans: 0, more: old.length === limit };
-  }
   const whole: OldTrace[] = [];
   let spans = 0;
   for (const trace of old) {
@@ -44,16 +41,17 @@ export async function deleteTracesBefore(
     whole.push(trace);
   }
   const [first] = old;
-  if (first && whole.length === 0)
-    return { traces: 0, spans: await deleteSomeSpans(db, first, limit, now), more: true };
-  await deleteSpanRows(db, whole, {});
+  if (first && whole.length === 0) return { ...(await deleteOnePart(db, first, now)), more: true };
+  await takeFromBlocks(db, await selectIndexes(db, whole, {}));
+  await deleteParts(db, whole, {});
   await deleteTraceRows(db, whole, {});
   await subtractBytes(db, whole, now);
   const removed = whole.reduce((sum, trace) => sum + trace.span_count, 0);
   return { traces: whole.length, spans: removed, more: whole.length < old.length || old.length === limit };
 }
 
-type TraceKey = Pick<Selectable<Tables['traces']>, 'tenant_id' | 'sub_tenant_id' | 'trace_id'>;
+type PlaceKey = Pick<Selectable<Tables['traces']>, 'tenant_id' | 'sub_tenant_id'>;
+type TraceKey = PlaceKey & { trace_id: string };
 type OldTrace = TraceKey & { span_count: number; stored_bytes: number };
 
 /** Counts the bytes of removed traces out of what their tenants store. */
@@ -64,36 +62,26 @@ async function subtractBytes(db: Database, traces: readonly OldTrace[], now: Dat
   }
 }
 
-const deleteSpanRows = rowStatement((db, rows: readonly TraceKey[]) => db.deleteFrom('spans').where(ofTraces(rows)));
-
-const deleteTraceRows = rowStatement((db, rows: readonly TraceKey[]) => db.deleteFrom('traces').where(ofTraces(rows)));
-
-function ofTraces(rows: readonly TraceKey[]) {
-  return among(
-    ['tenant_id', 'sub_tenant_id', 'trace_id'],
-    rows.map(({ tenant_id, sub_tenant_id, trace_id }) => [tenant_id, sub_tenant_id, trace_id]),
-  );
-}
-
-/** Removes `limit` spans of a trace that has more, and counts them out. Answers how many they were. */
-async function deleteSomeSpans(db: Database, trace: OldTrace, limit: number, now: Date): Promise<number> {
-  const { numDeletedRows } = await db
-    .deleteFrom('spans')
-    .where('tenant_id', '=', trace.tenant_id)
-    .where('sub_tenant_id', '=', trace.sub_tenant_id)
-    .where('trace_id', '=', trace.trace_id)
-    .where('span_id', 'in', (eb) =>
-      eb
-        .selectFrom('spans')
-        .select('span_id')
-        .where('tenant_id', '=', trace.tenant_id)
-        .where('sub_tenant_id', '=', trace.sub_tenant_id)
-        .where('trace_id', '=', trace.trace_id)
-        .orderBy('span_id')
-        .limit(limit),
-    )
-    .executeTakeFirstOrThrow();
-  const left = trace.span_count - Number(numDeletedRows);
+/** Removes the spans of one row of a large trace's index, and counts them out; with the last row, the trace. */
+async function deleteOnePart(db: Database, trace: OldTrace, now: Date): Promise<{ traces: number; spans: number }> {
+  const [part, next] = await partsOfTrace(db, trace).select(['part', 'spans']).orderBy('part').limit(2).execute();
+  const removed = part ? new SpanIndex(part.spans).count : 0;
+  if (part) {
+    await takeFromBlocks(db, [{ ...trace, spans: part.spans }]);
+    await db
+      .deleteFrom('trace_blocks')
+      .where('tenant_id', '=', trace.tenant_id)
+      .where('sub_tenant_id', '=', trace.sub_tenant_id)
+      .where('trace_id', '=', trace.trace_id)
+      .where('part', '=', part.part)
+      .execute();
+  }
+  if (!next) {
+    await deleteTraceRows(db, [trace], {});
+    await subtractBytes(db, [trace], now);
+    return { traces: 1, spans: removed };
+  }
+  const left = Math.max(1, trace.span_count - removed);
   // The bytes of each span are not known: an even share of them goes.
   const bytesLeft = Math.round((trace.stored_bytes * left) / trace.span_count);
   await addStoredBytes(db, trace.tenant_id, bytesLeft - trace.stored_bytes, now);
@@ -102,12 +90,88 @@ async function deleteSomeSpans(db: Database, trace: OldTrace, limit: number, now
     .set((eb) => ({
       span_count: left,
       stored_bytes: bytesLeft,
-      // Which of them failed, only their texts say: at most all that are left.
+      // Which of the spans failed is not in the index: at most all that are left.
       error_count: eb.case().when('error_count', '>', left).then(left).else(eb.ref('error_count')).end(),
     }))
     .where('tenant_id', '=', trace.tenant_id)
     .where('sub_tenant_id', '=', trace.sub_tenant_id)
     .where('trace_id', '=', trace.trace_id)
     .execute();
-  return Number(numDeletedRows);
+  return { traces: 0, spans: removed };
+}
+
+/** Counts removed spans out of their blocks, and deletes the blocks that have none left. */
+async function takeFromBlocks(db: Database, parts: readonly (PlaceKey & { spans: Buffer })[]): Promise<void> {
+  const byPlace = Map.groupBy(parts, ({ tenant_id, sub_tenant_id }) => `${tenant_id}\n${sub_tenant_id}`);
+  for (const ofPlace of byPlace.values()) {
+    const [first] = ofPlace;
+    if (!first) continue;
+    const { tenant_id, sub_tenant_id } = first;
+    const removed = countsByBlock(ofPlace.map(({ spans }) => new SpanIndex(spans)));
+    for (const [id, spans] of removed) {
+      const createdAt = timeOfBlock(id).toISOString();
+      await subtractSpans(db, { tenant_id, sub_tenant_id, id, createdAt, spans });
+    }
+    await deleteEmptyBlocks(
+      db,
+      [...removed.keys()].map((id) => ({ id, createdAt: timeOfBlock(id).toISOString() })),
+      { tenant_id, sub_tenant_id },
+    );
+  }
+}
+
+function countsByBlock(indexes: readonly SpanIndex[]): Map<string, number> {
+  const counts = new Map<string, number>();
+  for (const index of indexes) {
+    for (let number = 0; number < index.count; number += 1) {
+      const { id } = index.block(number);
+      counts.set(id, (counts.get(id) ?? 0) + 1);
+    }
+  }
+  return counts;
+}
+
+const subtractSpans = statement((db, block: PlaceKey & { id: string; createdAt: string; spans: number }) =>
+  db
+    .updateTable('span_blocks')
+    .set((eb) => ({ span_count: eb('span_count', '-', block.spans) }))
+    .where('tenant_id', '=', block.tenant_id)
+    .where('sub_tenant_id', '=', block.sub_tenant_id)
+    .where('id', '=', block.id)
+    .where('created_at', '=', block.createdAt),
+);
+
+const deleteEmptyBlocks = rowStatement((db, rows: readonly { id: string; createdAt: string }[], place: PlaceKey) =>
+  db
+    .deleteFrom('span_blocks')
+    .where('tenant_id', '=', place.tenant_id)
+    .where('sub_tenant_id', '=', place.sub_tenant_id)
+    .where(
+      'id',
+      'in',
+      rows.map(({ id }) => id),
+    )
+    .where(
+      'created_at',
+      'in',
+      rows.map(({ createdAt }) => createdAt),
+    )
+    .where('span_count', '<=', 0),
+);
+
+const selectIndexes = rowStatement((db, rows: readonly TraceKey[]) =>
+  db.selectFrom('trace_blocks').select(['tenant_id', 'sub_tenant_id', 'spans']).where(ofTraces(rows)),
+);
+
+const deleteParts = rowStatement((db, rows: readonly TraceKey[]) =>
+  db.deleteFrom('trace_blocks').where(ofTraces(rows)),
+);
+
+const deleteTraceRows = rowStatement((db, rows: readonly TraceKey[]) => db.deleteFrom('traces').where(ofTraces(rows)));
+
+function ofTraces(rows: readonly TraceKey[]) {
+  return among(
+    ['tenant_id', 'sub_tenant_id', 'trace_id'],
+    rows.map(({ tenant_id, sub_tenant_id, trace_id }) => [tenant_id, sub_tenant_id, trace_id]),
+  );
 }

@@ -1,8 +1,10 @@
 import { holdsScopes } from '@quartermaster/contracts/scopes.ts';
 import type { Database } from '@quartermaster/db/database.ts';
-import { addStoredBytes } from '@quartermaster/db/repositories/tenant-usage.ts';
+import { selectFreshSpans } from '@quartermaster/db/repositories/fresh-spans.ts';
+import { findKnownSpans } from '@quartermaster/db/repositories/known-spans.ts';
+import { insertSpanBlocks } from '@quartermaster/db/repositories/span-blocks.ts';
 import { findTenantSettings } from '@quartermaster/db/repositories/tenants.ts';
-import { addToTraces, insertSpans } from '@quartermaster/db/repositories/traces.ts';
+import { buildSpanBlocks, type SpanBlock } from '@quartermaster/db/span-block.ts';
 import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
 import { inTransaction } from '@quartermaster/db/transaction.ts';
 import { type Principal, principalName } from '../../access/principal.ts';
@@ -18,6 +20,9 @@ import type { PreparedTraces } from './prepare-body.ts';
  * that nobody else's write waits for all of it; what is stored when one fails is not counted twice by a retry.
  */
 const SPANS_OF_TRANSACTION = 2000;
+
+/** What the index takes for a span, about. */
+const INDEX_BYTES_PER_SPAN = 60;
 
 /** Names in one transaction that the request says for the first time: each may be new, and what is new takes the longest. */
 const NAMES_OF_TRANSACTION = 100;
@@ -37,27 +42,32 @@ export async function ingestSpans(
   const place = placeOfSender(ctx.principal);
   const sender = principalName(ctx.principal);
   const settings = await findTenantSettings(db, place.tenantId);
-  const { spans, rejected, reasons } = await prepare({ keepContent: settings.captureContent });
-  const bytes = spans.reduce((sum, span) => sum + span.storedBytes, 0);
-  await tenantLimits.add(db, place.tenantId, 'storedBytes', bytes);
+  const { spans, texts, rejected, reasons } = await prepare({ keepContent: settings.captureContent });
   const limits = { observations: ctx.services.maxObservations, tenantLimits };
-  let stored = 0;
-  let unobserved = 0;
+  const total: Stored = { stored: 0, duplicates: 0, rejected, reasons: [...reasons], unobserved: 0 };
   for (const batch of inTransactions(spans)) {
+    // Compressed before the transaction, as if all were new: they nearly always are.
+    const blocks = await buildSpanBlocks(batch, texts);
+    await tenantLimits.add(db, place.tenantId, 'storedBytes', bytesOf(blocks));
     // Batches of one tenant fold into the same observations.
-    const done = await inTransaction(db, (trx) => store(trx, { place, sender, batch, limits }, clock()), {
-      turnOf: place.tenantId,
-    });
-    stored += done.stored;
-    unobserved += done.unobserved;
+    const work = (trx: Database) => store(trx, { place, sender, batch, texts, blocks, limits }, clock());
+    const done = await inTransaction(db, work, { turnOf: place.tenantId });
+    total.stored += done.stored;
+    total.duplicates += done.duplicates;
+    total.rejected += done.rejected;
+    total.reasons.push(...done.reasons);
+    total.unobserved += done.unobserved;
   }
-  metrics.spans.inc({ outcome: 'stored' }, stored);
-  metrics.spans.inc({ outcome: 'duplicate' }, spans.length - stored);
-  metrics.spans.inc({ outcome: 'rejected' }, rejected);
-  metrics.unobserved.inc(unobserved);
-  if (rejected === 0) return null;
-  return { rejectedSpans: rejected, errorMessage: reasons.join('; ') };
+  metrics.spans.inc({ outcome: 'stored' }, total.stored);
+  metrics.spans.inc({ outcome: 'duplicate' }, total.duplicates);
+  metrics.spans.inc({ outcome: 'rejected' }, total.rejected);
+  metrics.unobserved.inc(total.unobserved);
+  if (total.rejected === 0) return null;
+  return { rejectedSpans: total.rejected, errorMessage: [...new Set(total.reasons)].join('; ') };
 }
+
+/** What became of spans; `unobserved` counts subjects. */
+type Stored = { stored: number; duplicates: number; rejected: number; reasons: string[]; unobserved: number };
 
 /** The spans of each transaction, in their order. */
 function* inTransactions(spans: readonly PreparedSpan[]): Generator<PreparedSpan[]> {
@@ -74,20 +84,38 @@ function* inTransactions(spans: readonly PreparedSpan[]): Generator<PreparedSpan
   }
 }
 
-/** Stores what is new of a batch, and folds it. Answers how many spans were new, and how many subjects not observed. */
+type Batch = {
+  place: TenantPlace;
+  sender: string;
+  batch: PreparedSpan[];
+  /** The resources and scopes of the spans. */
+  texts: readonly string[];
+  /** All spans of the batch, compressed. */
+  blocks: readonly SpanBlock<PreparedSpan>[];
+  limits: FoldLimits;
+};
+
+/** Stores what is new of a batch, and folds it. */
 async function store(
   trx: Database,
-  { place, sender, batch, limits }: { place: TenantPlace; sender: string; batch: PreparedSpan[]; limits: FoldLimits },
+  { place, sender, batch, texts, blocks, limits }: Batch,
   now: Date,
-): Promise<{ stored: number; unobserved: number }> {
-  const fresh = await insertSpans(trx, place, batch, sender, now);
-  const additions = additionsOf(fresh);
-  await addToTraces(trx, place, additions, now);
-  const storedBytes = additions.reduce((sum, addition) => sum + addition.storedBytes, 0);
-  await addStoredBytes(trx, place.tenantId, storedBytes, now);
+): Promise<Stored> {
+  const known = await findKnownSpans(trx, place, batch);
+  const { fresh, variants, ...others } = selectFreshSpans(batch, { known, sender });
+  if (fresh.length === 0) return { ...others, stored: 0, unobserved: 0 };
   const folded = (spans: readonly PreparedSpan[]) => spans.flatMap((span) => span.folded ?? []);
   const spans = { batch: folded(batch), stored: folded(fresh), sender, limits };
-  return { stored: fresh.length, unobserved: await foldSpans(trx, place, spans, now) };
+  const unobserved = await foldSpans(trx, place, spans, now);
+  const stored = fresh.length === batch.length ? blocks : await buildSpanBlocks(fresh, texts);
+  const additions = additionsOf(fresh);
+  await insertSpanBlocks(trx, place, { sender, blocks: stored, additions, known, variants, calls: new Map() }, now);
+  return { ...others, stored: fresh.length, unobserved };
+}
+
+/** About what blocks take with their index. */
+function bytesOf(blocks: readonly SpanBlock[]): number {
+  return blocks.reduce((sum, { body, spans }) => sum + body.length + spans * INDEX_BYTES_PER_SPAN, 0);
 }
 
 /** The one place where the sender may write traces. */

@@ -1,5 +1,6 @@
-import type { TraceAddition } from '@quartermaster/db/repositories/traces.ts';
-import { type SpanDocument, type SpanRow, spanWriter } from '@quartermaster/db/span-document.ts';
+import type { TraceAddition } from '@quartermaster/db/repositories/trace-rows.ts';
+import type { BlockSpan } from '@quartermaster/db/span-block.ts';
+import { type SpanDocument, spanWriter } from '@quartermaster/db/span-document.ts';
 import type { OtlpSpan } from '../otlp/span.ts';
 import type { FoldedSpan } from '../../runtime-observations/sightings.ts';
 import { contentFilter } from '../content/content.ts';
@@ -8,21 +9,24 @@ import { readSpan } from '../dialects/read.ts';
 import { visibleName } from '../dialects/visible-name.ts';
 
 /** A span as it is stored, with what it adds to its trace and to observations. Plain data: it may cross threads. */
-export type PreparedSpan = SpanRow & {
-  parentSpanId: string | null;
+export type PreparedSpan = BlockSpan & {
   name: string;
   serviceName: string | null;
   endTime: string;
   failed: boolean;
-  /** Of the document, in bytes. */
-  storedBytes: number;
   folded: FoldedSpan | null;
 };
 
-/** Answers what prepares the spans of one batch: everything that can be done before the transaction. */
-export function spanPreparer({ keepContent }: { keepContent: boolean }): (span: OtlpSpan) => PreparedSpan {
+/** Prepares the spans of one batch: everything that can be done before the transaction. */
+export type SpanPreparer = {
+  prepare: (span: OtlpSpan) => PreparedSpan;
+  /** The resources and scopes that prepared spans refer to by their numbers. */
+  texts: string[];
+};
+
+export function spanPreparer({ keepContent }: { keepContent: boolean }): SpanPreparer {
   const filter = contentFilter({ keepContent });
-  const write = spanWriter();
+  const { write, texts } = spanWriter();
   const visible = new Map<string, string>();
 
   function visibleOf(serviceName: string | null): string | null {
@@ -32,14 +36,14 @@ export function spanPreparer({ keepContent }: { keepContent: boolean }): (span: 
     return known;
   }
 
-  return (span) => {
+  function prepare(span: OtlpSpan): PreparedSpan {
     // The reader sees the whole span: some names stand in attributes that are content otherwise.
     const { dialect, facts, uses } = readSpan(span);
     const serviceName = serviceNameOf(span);
     const kept = filter(span, dialect);
     const { traceId, spanId, parentSpanId, name, startTime, endTime } = kept;
     const failed = kept.status.code === 'error';
-    const document = write(kept, { serviceName, genAi: facts && shownOf(facts) });
+    const { line, resource, scope, digest } = write(kept, { serviceName, genAi: facts && shownOf(facts) });
     const folded = facts && {
       ...{ traceId, spanId, parentSpanId, serviceName: visibleOf(serviceName), facts, failed },
       uses,
@@ -48,17 +52,21 @@ export function spanPreparer({ keepContent }: { keepContent: boolean }): (span: 
     return {
       traceId,
       spanId,
-      startTime,
-      document,
       parentSpanId,
+      startTime,
+      digest,
+      line,
+      resource,
+      scope,
       name,
       serviceName,
       endTime,
       failed,
-      storedBytes: Buffer.byteLength(document),
       folded,
     };
-  };
+  }
+
+  return { prepare, texts };
 }
 
 /** What spans that were stored add to their traces. */
@@ -75,17 +83,32 @@ export function additionsOf(spans: readonly PreparedSpan[]): TraceAddition[] {
       endTime,
       spanCount: 0,
       errorCount: 0,
-      storedBytes: 0,
+      services: [],
+      models: [],
+      tools: [],
+      agents: [],
     };
     if (span.parentSpanId === null) addition.rootName ??= span.name;
     if (startTime < addition.startTime) addition.startTime = startTime;
     if (endTime > addition.endTime) addition.endTime = endTime;
     addition.spanCount += 1;
-    addition.storedBytes += span.storedBytes;
     if (span.failed) addition.errorCount += 1;
+    if (serviceName !== null) addName(addition.services, serviceName);
+    for (const { kind, name } of span.folded?.uses ?? []) {
+      if (kind === 'model') addName(addition.models, name);
+      else if (kind === 'tool') addName(addition.tools, name);
+      else if (kind === 'agent') addName(addition.agents, name);
+    }
     if (!known) additions.set(traceId, addition);
   }
   return [...additions.values()];
+}
+
+/** More names of one kind than a trace is found by are not kept. */
+const MAX_NAMES = 20;
+
+function addName(names: string[], name: string): void {
+  if (names.length < MAX_NAMES && !names.includes(name)) names.push(name);
 }
 
 function shownOf(facts: Facts): SpanDocument['genAi'] {

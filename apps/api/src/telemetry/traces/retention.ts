@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isPostgres } from '@quartermaster/db/dialects/postgres.ts';
-import { makeSpanPartitions, removeExpiredSpans } from '@quartermaster/db/dialects/postgres-spans.ts';
+import { dropEmptyPartitions, makeSpanPartitions } from '@quartermaster/db/dialects/postgres-spans.ts';
 import { listRetentions } from '@quartermaster/db/repositories/tenants.ts';
 import { deleteTracesBefore } from '@quartermaster/db/repositories/trace-retention.ts';
 import { inTransaction } from '@quartermaster/db/transaction.ts';
@@ -8,10 +8,13 @@ import type { Services } from '../../services.ts';
 
 const DAY_MS = 24 * 3600 * 1000;
 
-/** Spans removed in one transaction: an embedded database deletes them without giving the event loop a turn. */
+/**
+ * Spans removed in one transaction, and traces at the most: an embedded database deletes them without giving the event loop a
+ * turn.
+ */
 const SPANS_OF_BATCH = 256;
 
-/** Postgres keeps spans by the day on which they come in: those of the next days are made ahead. */
+/** Postgres keeps blocks of spans by the day on which they come in. The partitions of the next days are made ahead. */
 export async function makeDays({ db, now }: Pick<Services, 'db' | 'now'>): Promise<void> {
   if (isPostgres(db)) await makeSpanPartitions(db, now());
 }
@@ -23,7 +26,7 @@ export async function removeOldTraces({ db, now }: Pick<Services, 'db' | 'now'>)
     const before = new Date(now().getTime() - days * DAY_MS).toISOString();
     removed += await removeTracesBefore({ db, now }, tenantId, before);
   }
-  if (isPostgres(db)) await removeExpiredSpans(db, now());
+  if (isPostgres(db)) await dropEmptyPartitions(db, now());
   return removed;
 }
 

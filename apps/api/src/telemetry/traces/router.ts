@@ -1,5 +1,6 @@
 import * as contract from '@quartermaster/contracts/traces.ts';
-import { listSpans, listTraces } from '@quartermaster/db/repositories/traces.ts';
+import { listSpans } from '@quartermaster/db/repositories/spans.ts';
+import { listTraces } from '@quartermaster/db/repositories/traces.ts';
 import { scopeOfQuery } from '../../access/places.ts';
 import { noteReads } from '../../audit-events/reads.ts';
 import { ApiError, valueError } from '../../errors.ts';
@@ -22,7 +23,18 @@ export const tracesRouter = router({
 
   list: endpoint(contract.listTraces).query(({ ctx, input }) => {
     const scope = scopeOfQuery(ctx, input.query);
-    const filter = { serviceName: input.query.service_name };
+    const { query } = input;
+    const filter = {
+      serviceName: query.service_name,
+      service: query.service,
+      model: query.model,
+      tool: query.tool,
+      agent: query.agent,
+      minDurationMs: query.min_duration_ms,
+      errorsOnly: query.errors_only,
+      createdAfter: query.created_after,
+      createdBefore: query.created_before,
+    };
     return answerPage(ctx, input, scope, async (page) => {
       const traces = await listTraces(ctx.services.db, scope, filter, page);
       await noteReads(ctx, traces.items, null);
@@ -36,7 +48,7 @@ export const tracesRouter = router({
     return answerPage(ctx, input, scope, async (page) => {
       const spans = await listSpans(ctx.services.db, scope, traceId, page);
       if (!spans) throw new ApiError('trace_not_found', 'No trace of this id in your reach.');
-      await noteReads(ctx, spans.items, { type: 'trace', id: traceId });
+      await noteReads(ctx, spans.places, { type: 'trace', id: traceId });
       return spans;
     });
   }),
@@ -44,7 +56,8 @@ export const tracesRouter = router({
 
 function decoded(body: unknown, options: { keepContent: boolean }): PreparedTraces {
   try {
-    return decodeJson(body, spanPreparer(options));
+    const { prepare, texts } = spanPreparer(options);
+    return { ...decodeJson(body, prepare), texts };
   } catch (error) {
     throw error instanceof OtlpDecodeError ? valueError(['body'], error.message) : error;
   }

@@ -166,13 +166,16 @@ test('the same span twice in one request counts once', async () => {
   expect(items).toMatchObject([{ occurrences: 1 }]);
 });
 
-test('the first write of a span wins', async () => {
+test('a span that is sent again is stored once; one with its id and other content is stored, too, and marked', async () => {
   const ids = { traceId: newTraceId(), spanId: newSpanId() };
-  for (const name of ['first', 'second']) {
+  for (const name of ['first', 'second', 'first']) {
     await server.ok('POST', '/v1/traces', { as, body: exportRequest([{ ...ids, name }]) });
   }
   const { items } = await server.ok('GET', `/v1/traces/${ids.traceId}/spans`, { as });
-  expect(items).toMatchObject([{ name: 'first' }]);
+  expect(items).toMatchObject([
+    { name: 'first', conflicting: true },
+    { name: 'second', conflicting: true },
+  ]);
 });
 
 test.each(['text/plain', 'application/protobuf', 'application/jsonx', ''])('the media type %j is 415', async (type) => {

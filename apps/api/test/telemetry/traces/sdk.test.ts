@@ -183,6 +183,7 @@ describe.each(COMBINATIONS)('spans of the SDK as $encoding, compression $compres
       createdAt: expect.any(String),
       updatedAt: expect.any(String),
       receivedFrom: account.principal,
+      conflicting: false,
     });
 
     expect(await observed(account.key)).toEqual({

@@ -1,0 +1,24 @@
+/** A time in nanoseconds, in two numbers that are exact: milliseconds since 1970, and the nanoseconds beyond them. */
+export type TimeParts = { milliseconds: number; nanoseconds: number };
+
+/** The second that was read or written last: the times of a batch are close together, and dates take long. */
+let last = { text: '', milliseconds: -1 };
+
+/** @param time RFC 3339, UTC, nanoseconds */
+export function timeParts(time: string): TimeParts {
+  const text = time.slice(0, 19);
+  if (text !== last.text) last = { text, milliseconds: Date.parse(`${text}Z`) };
+  return {
+    milliseconds: last.milliseconds + Number(time.slice(20, 23)),
+    nanoseconds: Number(time.slice(23, 29)),
+  };
+}
+
+export function nanoTime({ milliseconds, nanoseconds }: TimeParts): string {
+  const beyond = milliseconds % 1000;
+  const second = milliseconds - beyond;
+  if (second !== last.milliseconds) {
+    last = { text: new Date(second).toISOString().slice(0, 19), milliseconds: second };
+  }
+  return `${last.text}.${String(beyond * 1_000_000 + nanoseconds).padStart(9, '0')}Z`;
+}

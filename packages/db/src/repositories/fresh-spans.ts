@@ -1,0 +1,67 @@
+import type { BlockSpan } from '../span-block.ts';
+import type { KnownTrace } from './known-spans.ts';
+
+/** Spans that one trace may have in a place. */
+const MAX_SPANS_OF_TRACE = 100_000;
+
+/** Different spans with one id that one sender may report. */
+const MAX_VARIANTS = 4;
+
+const TOO_MANY_SPANS = `A trace may have at most ${MAX_SPANS_OF_TRACE} spans.`;
+const TOO_MANY_VARIANTS = `A sender may report at most ${MAX_VARIANTS} different spans with one id.`;
+
+/** What of a batch is to be stored. */
+export type FreshSpans<Span> = {
+  fresh: Span[];
+  /** Those of them whose id another span had before. */
+  variants: ReadonlySet<Span>;
+  duplicates: number;
+  rejected: number;
+  /** Why spans were rejected. */
+  reasons: string[];
+};
+
+type Reported = Pick<BlockSpan, 'digest'> & { sender: string };
+
+/**
+ * Leaves out what is stored already: a span that the same sender reported with the same content. Two senders, or one with
+ * different content, may use the same ids: neither hides the other.
+ *
+ * @param known the traces that have spans already
+ */
+export function selectFreshSpans<Span extends BlockSpan>(
+  spans: readonly Span[],
+  { known, sender }: { known: ReadonlyMap<string, KnownTrace>; sender: string },
+): FreshSpans<Span> {
+  const fresh: Span[] = [];
+  const variants = new Set<Span>();
+  const reasons = new Set<string>();
+  const reported = new Map<string, Reported[]>();
+  const counts = new Map<string, number>();
+  let duplicates = 0;
+  for (const span of spans) {
+    const { traceId, spanId, digest } = span;
+    const trace = known.get(traceId);
+    const key = traceId + spanId;
+    let same = reported.get(key);
+    if (!same) {
+      same = [...(trace?.find(spanId) ?? [])];
+      reported.set(key, same);
+    }
+    const own = same.filter((one) => one.sender === sender);
+    if (own.some((one) => one.digest === digest)) {
+      duplicates += 1;
+      continue;
+    }
+    const count = counts.get(traceId) ?? trace?.spanCount ?? 0;
+    if (own.length >= MAX_VARIANTS || count >= MAX_SPANS_OF_TRACE) {
+      reasons.add(own.length >= MAX_VARIANTS ? TOO_MANY_VARIANTS : TOO_MANY_SPANS);
+      continue;
+    }
+    counts.set(traceId, count + 1);
+    if (same.length > 0) variants.add(span);
+    same.push({ digest, sender });
+    fresh.push(span);
+  }
+  return { fresh, variants, duplicates, rejected: spans.length - duplicates - fresh.length, reasons: [...reasons] };
+}

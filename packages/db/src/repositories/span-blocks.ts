@@ -1,0 +1,165 @@
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
+import type { Database } from '../database.ts';
+import { newBlockId } from '../ids.ts';
+import { placeColumns } from '../queries.ts';
+import { rowStatement } from '../row-statement.ts';
+import type { BlockSpan, SpanBlock, SpanInBlock } from '../span-block.ts';
+import { encodeSpanIndex } from '../span-index.ts';
+import type { TenantPlace } from '../tenancy.ts';
+import { encodeCalls } from '../trace-calls.ts';
+import type { KnownTrace } from './known-spans.ts';
+import { mergeParts } from './merged-parts.ts';
+import { addStoredBytes } from './tenant-usage.ts';
+import { addToTraces, type TraceAddition } from './trace-rows.ts';
+
+/** Index rows of a trace that are merged when there are more of them, or more spans in them. */
+const MAX_UNMERGED = { rows: 64, spans: 4096 };
+
+/** Index rows inserted before the event loop gets a turn. */
+const ROWS_OF_TURN = 256;
+
+type NewBlocks<Span> = {
+  /** `user:<id>` or `service_account:<tenant>/<id>`. */
+  sender: string;
+  blocks: readonly SpanBlock<Span>[];
+  /** What the spans add to their traces: one for each trace. */
+  additions: readonly TraceAddition[];
+  /** Of `findKnownSpans`, in the same transaction. */
+  known: ReadonlyMap<string, KnownTrace>;
+  /** The spans whose id another one had before. */
+  variants: ReadonlySet<Span>;
+  /** The calls that the spans of a trace tell of, opaque to storage. */
+  calls: ReadonlyMap<string, Uint8Array>;
+};
+
+type PlaceColumns = ReturnType<typeof placeColumns>;
+type PartRow = { traceId: string; part: string; spans: Buffer; calls: Buffer | null };
+
+/**
+ * Stores blocks with the index of their traces and the traces' summaries.
+ *
+ * @returns the bytes that they take, which are counted as the tenant's
+ */
+export async function insertSpanBlocks<Span extends BlockSpan>(
+  trx: Database,
+  place: TenantPlace,
+  { sender, blocks, additions, known, variants, calls }: NewBlocks<Span>,
+  now: Date,
+): Promise<number> {
+  const { parts, bytesOf } = await insertBlocks(trx, place, { sender, blocks, variants, calls }, now);
+  const added = additions.map((addition) => ({ ...addition, storedBytes: bytesOf.get(addition.traceId) ?? 0 }));
+  await addToTraces(trx, place, added, (traceId) => known.get(traceId)?.row, now);
+  for (const [traceId, ofTrace] of parts) {
+    const trace = known.get(traceId);
+    if (trace && isLong(trace.unmerged, ofTrace)) await mergeParts(trx, trace.row);
+  }
+  const storedBytes = added.reduce((sum, addition) => sum + addition.storedBytes, 0);
+  await addStoredBytes(trx, place.tenantId, storedBytes, now);
+  return storedBytes;
+}
+
+/** A trace that grows by large batches is merged by its spans, others by their number. */
+function isLong({ rows, spans }: KnownTrace['unmerged'], added: number): boolean {
+  return rows + added > MAX_UNMERGED.rows || spans > MAX_UNMERGED.spans;
+}
+
+/**
+ * Stores blocks with the index of their traces, and nothing else.
+ *
+ * @returns for each trace, how many rows of index were added, and the bytes that its spans take
+ */
+export async function insertBlocks<Span extends BlockSpan>(
+  trx: Database,
+  place: TenantPlace,
+  { sender, blocks, variants, calls }: Pick<NewBlocks<Span>, 'sender' | 'blocks' | 'variants' | 'calls'>,
+  now: Date,
+): Promise<{ parts: ReadonlyMap<string, number>; bytesOf: ReadonlyMap<string, number> }> {
+  const columns = placeColumns(place);
+  const rows: PartRow[] = [];
+  const parts = new Map<string, number>();
+  const bytesOf = new Map<string, number>();
+  const callsLeft = new Map(calls);
+  for (const block of blocks) {
+    const id = newBlockId(now);
+    const shared = { ...columns, createdAt: now.toISOString(), sender };
+    await insertBlockRows(trx, [{ id, spanCount: block.spans, bytes: block.bytes, body: block.body }], shared);
+    for (const [traceId, spans] of block.traces) {
+      const part = partOf({ traceId, spans, block: { id, sender }, variants, calls: callsLeft.get(traceId) });
+      // A trace in several blocks has its calls in the first one.
+      callsLeft.delete(traceId);
+      rows.push(part);
+      parts.set(traceId, (parts.get(traceId) ?? 0) + 1);
+      const share = Math.floor((block.body.length * linesOf(spans)) / block.bytes);
+      const bytes = share + part.spans.length + (part.calls?.length ?? 0);
+      bytesOf.set(traceId, (bytesOf.get(traceId) ?? 0) + bytes);
+    }
+  }
+  for (let start = 0; start < rows.length; start += ROWS_OF_TURN) {
+    // An embedded database answers without giving the event loop a turn.
+    if (start > 0) await yieldToEventLoop();
+    await insertParts(trx, rows.slice(start, start + ROWS_OF_TURN), columns);
+  }
+  return { parts, bytesOf };
+}
+
+type NewPart<Span> = {
+  traceId: string;
+  spans: readonly SpanInBlock<Span>[];
+  block: { id: string; sender: string };
+  variants: ReadonlySet<Span>;
+  calls: Uint8Array | undefined;
+};
+
+function partOf<Span extends BlockSpan>({ traceId, spans, block, variants, calls }: NewPart<Span>): PartRow {
+  const placed = spans.map(({ span, offset, length }) => ({
+    spanId: span.spanId,
+    parentSpanId: span.parentSpanId,
+    startTime: span.startTime,
+    digest: span.digest,
+    offset,
+    length,
+    isVariant: variants.has(span),
+    hasOwnTimes: span.hasOwnTimes === true,
+  }));
+  return {
+    traceId,
+    part: block.id,
+    spans: encodeSpanIndex(block, placed),
+    calls: calls === undefined ? null : encodeCalls([{ sender: block.sender, value: calls }]),
+  };
+}
+
+function linesOf(spans: readonly { length: number }[]): number {
+  return spans.reduce((sum, { length }) => sum + length, 0);
+}
+
+type BlockRow = { id: string; spanCount: number; bytes: number; body: Buffer };
+
+const insertBlockRows = rowStatement(
+  (db, rows: readonly BlockRow[], shared: PlaceColumns & { createdAt: string; sender: string }) =>
+    db.insertInto('span_blocks').values(
+      rows.map(({ id, spanCount, bytes, body }) => ({
+        tenant_id: shared.tenant_id,
+        sub_tenant_id: shared.sub_tenant_id,
+        id,
+        created_at: shared.createdAt,
+        received_from: shared.sender,
+        span_count: spanCount,
+        bytes,
+        body,
+      })),
+    ),
+);
+
+const insertParts = rowStatement((db, rows: readonly PartRow[], place: PlaceColumns) =>
+  db.insertInto('trace_blocks').values(
+    rows.map(({ traceId, part, spans, calls }) => ({
+      tenant_id: place.tenant_id,
+      sub_tenant_id: place.sub_tenant_id,
+      trace_id: traceId,
+      part,
+      spans,
+      calls,
+    })),
+  ),
+);

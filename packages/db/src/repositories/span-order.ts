@@ -1,0 +1,92 @@
+import { nanoTime, timeParts } from '../nano-time.ts';
+import type { PageKey } from '../queries.ts';
+import type { SpanIndex } from '../span-index.ts';
+import type { FoundSpan, SpanPlace } from './span-texts.ts';
+
+/** An entry of an index, with its start time. */
+type Entry = { place: SpanPlace; index: SpanIndex; number: number; milliseconds: number; nanoseconds: number };
+
+/**
+ * Finds the first spans by start time that come after a key. Of spans with one start time their ids, places and blocks
+ * decide. It holds no more than a few times as many entries as are wanted, whatever the size of the trace.
+ */
+export class FirstSpans {
+  readonly #count: number;
+  readonly #after: { milliseconds: number; nanoseconds: number; id: string } | null;
+  #found: Entry[] = [];
+  /** Once enough entries were found: the last of them. What is later is not needed. */
+  #last: Entry | null = null;
+  /** By place: span ids that several spans have. */
+  readonly #conflicts = new Map<SpanPlace, ReadonlySet<string>>();
+
+  constructor({ after, count }: { after: PageKey | null; count: number }) {
+    this.#count = count;
+    this.#after = after && { ...timeParts(after[0]), id: after[1] };
+  }
+
+  add(place: SpanPlace, indexes: readonly SpanIndex[]): void {
+    const conflicts = new Set<string>();
+    for (const index of indexes) {
+      for (let number = 0; number < index.count; number += 1) {
+        // Each one after the first of its id is marked.
+        if (index.isVariant(number)) conflicts.add(index.spanId(number));
+        const milliseconds = index.milliseconds(number);
+        if (this.#after && milliseconds < this.#after.milliseconds) continue;
+        if (this.#last && milliseconds > this.#last.milliseconds) continue;
+        const entry = { place, index, number, milliseconds, nanoseconds: index.nanoseconds(number) };
+        if (!this.#isAfter(entry)) continue;
+        this.#found.push(entry);
+        if (this.#found.length >= 4 * this.#count) this.#cut();
+      }
+    }
+    this.#conflicts.set(place, conflicts);
+  }
+
+  /** In their order. */
+  spans(): FoundSpan[] {
+    this.#cut();
+    return this.#found.map((entry) => this.#spanOf(entry));
+  }
+
+  #isAfter(entry: Entry): boolean {
+    if (!this.#after || entry.milliseconds > this.#after.milliseconds) return true;
+    if (entry.nanoseconds !== this.#after.nanoseconds) return entry.nanoseconds > this.#after.nanoseconds;
+    return idOf(entry) > this.#after.id;
+  }
+
+  #cut(): void {
+    this.#found.sort(compare);
+    if (this.#found.length > this.#count) this.#found.length = this.#count;
+    if (this.#found.length === this.#count) this.#last = this.#found.at(-1) ?? null;
+  }
+
+  #spanOf(entry: Entry): FoundSpan {
+    const { place, index, number, milliseconds, nanoseconds } = entry;
+    const spanId = index.spanId(number);
+    const startTime = nanoTime({ milliseconds, nanoseconds });
+    return {
+      place,
+      block: index.block(number),
+      spanId,
+      parentSpanId: index.parentSpanId(number),
+      startTime,
+      offset: index.offset(number),
+      length: index.length(number),
+      hasOwnTimes: index.hasOwnTimes(number),
+      isConflicting: this.#conflicts.get(place)?.has(spanId) === true,
+      sortKey: [startTime, idOf(entry)],
+    };
+  }
+}
+
+function compare(a: Entry, b: Entry): number {
+  if (a.milliseconds !== b.milliseconds) return a.milliseconds - b.milliseconds;
+  if (a.nanoseconds !== b.nanoseconds) return a.nanoseconds - b.nanoseconds;
+  return idOf(a) < idOf(b) ? -1 : 1;
+}
+
+/** Tells spans of one start time apart. No part of it has a line break. */
+function idOf({ place, index, number }: Entry): string {
+  const { id } = index.block(number);
+  return `${index.spanId(number)}/${place.tenant_id}/${place.sub_tenant_id}/${id}/${index.offset(number)}`;
+}

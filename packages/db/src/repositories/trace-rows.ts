@@ -1,0 +1,171 @@
+import type { Trace } from '@quartermaster/contracts/traces.ts';
+import { type Selectable, sql } from 'kysely';
+import type { Database } from '../database.ts';
+import { timeParts } from '../nano-time.ts';
+import { placeColumns } from '../queries.ts';
+import { rowStatement } from '../row-statement.ts';
+import type { Tables } from '../tables.ts';
+import type { TenantPlace } from '../tenancy.ts';
+
+/** The summary of a trace, as its row has it. */
+export type TraceRow = Selectable<Tables['traces']>;
+
+/** Names that a trace is filtered by. */
+type TraceNames = Pick<Trace, 'services' | 'models' | 'tools' | 'agents'>;
+
+/** What stored spans add to their trace. */
+export type TraceAddition = Pick<
+  Trace,
+  'traceId' | 'rootName' | 'serviceName' | 'startTime' | 'endTime' | 'spanCount' | 'errorCount'
+> &
+  TraceNames;
+
+/** Names of one kind that a trace is found by, and the length of each. */
+const MAX_NAMES = 20;
+const MAX_NAME_LENGTH = 200;
+
+/** Names as a column has them: each in a line, with a line break before the first and after the last. */
+export function encodeNames(names: readonly string[]): string {
+  if (names.length === 0) return '';
+  const lines = names.map((name) => name.slice(0, MAX_NAME_LENGTH).toWellFormed().replaceAll('\n', ' '));
+  return `\n${[...new Set(lines)].slice(0, MAX_NAMES).join('\n')}\n`;
+}
+
+export function decodeNames(column: string): string[] {
+  return column === '' ? [] : column.slice(1, -1).split('\n');
+}
+
+type PlaceColumns = ReturnType<typeof placeColumns>;
+
+/** The rows of those of some traces that there are. */
+export const selectTraceRows = rowStatement((db, rows: readonly { traceId: string }[], place: PlaceColumns) =>
+  db
+    .selectFrom('traces')
+    .selectAll()
+    .where('tenant_id', '=', place.tenant_id)
+    .where('sub_tenant_id', '=', place.sub_tenant_id)
+    .where(
+      'trace_id',
+      'in',
+      rows.map(({ traceId }) => traceId),
+    ),
+);
+
+/**
+ * Counts stored spans in their traces. In the transaction that read `known`: nothing else has changed those rows meanwhile.
+ *
+ * @param additions one for each trace, with the bytes that it takes
+ */
+export async function addToTraces(
+  db: Database,
+  place: TenantPlace,
+  additions: readonly (TraceAddition & { storedBytes: number })[],
+  known: (traceId: string) => TraceRow | undefined,
+  now: Date,
+): Promise<void> {
+  const columns = placeColumns(place);
+  const rows = additions.map((addition) =>
+    changedRow(known(addition.traceId) ?? newRow(columns, addition, now), addition, now),
+  );
+  await upsertTraceRows(db, rows, {});
+}
+
+function newRow(place: PlaceColumns, { traceId, startTime, endTime }: TraceAddition, now: Date): TraceRow {
+  return {
+    tenant_id: place.tenant_id,
+    sub_tenant_id: place.sub_tenant_id,
+    trace_id: traceId,
+    root_name: null,
+    service_name: null,
+    start_time: startTime,
+    end_time: endTime,
+    span_count: 0,
+    error_count: 0,
+    stored_bytes: 0,
+    duration_ms: 0,
+    services: '',
+    models: '',
+    tools: '',
+    agents: '',
+    created_at: now.toISOString(),
+    updated_at: now.toISOString(),
+  };
+}
+
+function changedRow(row: TraceRow, addition: TraceAddition & { storedBytes: number }, now: Date): TraceRow {
+  const startTime = addition.startTime < row.start_time ? addition.startTime : row.start_time;
+  const endTime = addition.endTime > row.end_time ? addition.endTime : row.end_time;
+  const time = now.toISOString();
+  return {
+    tenant_id: row.tenant_id,
+    sub_tenant_id: row.sub_tenant_id,
+    trace_id: row.trace_id,
+    root_name: row.root_name ?? addition.rootName,
+    service_name: row.service_name ?? addition.serviceName,
+    start_time: startTime,
+    end_time: endTime,
+    span_count: row.span_count + addition.spanCount,
+    error_count: row.error_count + addition.errorCount,
+    stored_bytes: row.stored_bytes + addition.storedBytes,
+    duration_ms: durationOf(startTime, endTime),
+    services: withNames(row.services, addition.services),
+    models: withNames(row.models, addition.models),
+    tools: withNames(row.tools, addition.tools),
+    agents: withNames(row.agents, addition.agents),
+    created_at: row.created_at,
+    // The clocks of processes differ: a trace is not set back.
+    updated_at: time > row.updated_at ? time : row.updated_at,
+  };
+}
+
+/** In whole milliseconds. */
+export function durationOf(startTime: string, endTime: string): number {
+  return Math.max(0, timeParts(endTime).milliseconds - timeParts(startTime).milliseconds);
+}
+
+function withNames(column: string, names: readonly string[]): string {
+  return names.length === 0 ? column : encodeNames([...decodeNames(column), ...names]);
+}
+
+const upsertTraceRows = rowStatement((db, rows: readonly TraceRow[]) =>
+  db
+    .insertInto('traces')
+    .values(
+      rows.map((row) => ({
+        tenant_id: row.tenant_id,
+        sub_tenant_id: row.sub_tenant_id,
+        trace_id: row.trace_id,
+        root_name: row.root_name,
+        service_name: row.service_name,
+        start_time: row.start_time,
+        end_time: row.end_time,
+        span_count: row.span_count,
+        error_count: row.error_count,
+        stored_bytes: row.stored_bytes,
+        duration_ms: row.duration_ms,
+        services: row.services,
+        models: row.models,
+        tools: row.tools,
+        agents: row.agents,
+        created_at: row.created_at,
+        updated_at: row.updated_at,
+      })),
+    )
+    .onConflict((conflict) =>
+      conflict.columns(['tenant_id', 'sub_tenant_id', 'trace_id']).doUpdateSet({
+        root_name: sql`excluded.root_name`,
+        service_name: sql`excluded.service_name`,
+        start_time: sql`excluded.start_time`,
+        end_time: sql`excluded.end_time`,
+        span_count: sql`excluded.span_count`,
+        error_count: sql`excluded.error_count`,
+        stored_bytes: sql`excluded.stored_bytes`,
+        duration_ms: sql`excluded.duration_ms`,
+        services: sql`excluded.services`,
+        models: sql`excluded.models`,
+        tools: sql`excluded.tools`,
+        agents: sql`excluded.agents`,
+        updated_at: sql`excluded.updated_at`,
+      }),
+    ),
+);

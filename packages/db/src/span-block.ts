@@ -1,0 +1,158 @@
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
+import { compress } from './zstd.ts';
+
+/** A block ends beyond so many uncompressed bytes, or spans. One span may be larger. */
+const BLOCK_BYTES = 1024 * 1024;
+const BLOCK_SPANS = 2000;
+
+/** A span as it is written into a block. */
+export type BlockSpan = {
+  traceId: string;
+  spanId: string;
+  parentSpanId: string | null;
+  /** RFC 3339, UTC, nanoseconds. */
+  startTime: string;
+  /** Of the content: 16 hex digits. */
+  digest: string;
+  /** The rest of the span, as a JSON object. */
+  line: string;
+  /** Numbers of texts that spans share: JSON objects. */
+  resource: number;
+  scope: number;
+  /** Whether `line` says when the span came in: it was moved into its block later. */
+  hasOwnTimes?: boolean;
+};
+
+/** A span of a block, and where its line stands in the uncompressed body. */
+export type SpanInBlock<Span> = { span: Span; offset: number; length: number };
+
+/**
+ * Spans that are stored together. The body has the texts that its spans share, each once, then a line for each span, the
+ * spans of a trace one after the other. A line begins with the places of its resource and scope, and so needs nothing but
+ * these two to be read:
+ *
+ *     {"service.name":"shop"}
+ *     {"name":"openai","version":"1.0","attributes":{}}
+ *     [0,23,24,49]{"name":"chat gpt-5",...}
+ */
+export type SpanBlock<Span = BlockSpan> = {
+  /** zstd. */
+  body: Buffer;
+  /** Of the uncompressed body. */
+  bytes: number;
+  spans: number;
+  traces: ReadonlyMap<string, readonly SpanInBlock<Span>[]>;
+};
+
+/** Groups spans into blocks, and compresses them. @param texts what `resource` and `scope` number */
+export async function buildSpanBlocks<Span extends BlockSpan>(
+  spans: readonly Span[],
+  texts: readonly string[],
+): Promise<SpanBlock<Span>[]> {
+  const blocks: SpanBlock<Span>[] = [];
+  let open = new BlockWriter<Span>(texts);
+  const close = async () => {
+    if (open.spans > 0) blocks.push(await open.close());
+    open = new BlockWriter<Span>(texts);
+  };
+  for (const ofTrace of Map.groupBy(spans, ({ traceId }) => traceId).values()) {
+    for (const span of ofTrace) {
+      if (open.isFull) {
+        await close();
+        await yieldToEventLoop();
+      }
+      open.add(span);
+    }
+  }
+  await close();
+  return blocks;
+}
+
+class BlockWriter<Span extends BlockSpan> {
+  spans = 0;
+  #bytes = 0;
+  readonly #texts: readonly string[];
+  readonly #shared: string[] = [];
+  readonly #placeOf = new Map<number, string>();
+  #sharedBytes = 0;
+  readonly #lines: string[] = [];
+  readonly #traces = new Map<string, SpanInBlock<Span>[]>();
+  #head = { resource: -1, scope: -1, text: '' };
+
+  constructor(texts: readonly string[]) {
+    this.#texts = texts;
+  }
+
+  get isFull(): boolean {
+    return this.spans >= BLOCK_SPANS || this.#bytes + this.#sharedBytes >= BLOCK_BYTES;
+  }
+
+  add(span: Span): void {
+    const line = this.#headOf(span) + span.line;
+    const length = Buffer.byteLength(line);
+    const placed = { span, offset: this.#bytes, length };
+    const ofTrace = this.#traces.get(span.traceId);
+    if (ofTrace) ofTrace.push(placed);
+    else this.#traces.set(span.traceId, [placed]);
+    this.#lines.push(line);
+    this.#bytes += length + 1;
+    this.spans += 1;
+  }
+
+  async close(): Promise<SpanBlock<Span>> {
+    const body = Buffer.from(`${this.#shared.join('')}${this.#lines.join('\n')}\n`);
+    // The shared texts come first, and their size is known at the end only.
+    for (const placed of this.#traces.values()) for (const one of placed) one.offset += this.#sharedBytes;
+    return { body: await compress(body), bytes: body.length, spans: this.spans, traces: this.#traces };
+  }
+
+  #headOf({ resource, scope }: Span): string {
+    if (this.#head.resource !== resource || this.#head.scope !== scope) {
+      this.#head = { resource, scope, text: `[${this.#place(resource)},${this.#place(scope)}]` };
+    }
+    return this.#head.text;
+  }
+
+  /** The offset and length of a shared text, which is written when it is first asked for. */
+  #place(number: number): string {
+    const known = this.#placeOf.get(number);
+    if (known !== undefined) return known;
+    const text = this.#texts[number];
+    if (text === undefined) throw new Error('a span names a resource or scope that is not given');
+    const length = Buffer.byteLength(text);
+    const place = `${this.#sharedBytes},${length}`;
+    this.#placeOf.set(number, place);
+    this.#shared.push(text, '\n');
+    this.#sharedBytes += length + 1;
+    return place;
+  }
+}
+
+/** Reads lines of an uncompressed body. */
+export class BlockReader {
+  readonly #body: Buffer;
+  /** By the head of a line: a block has few distinct ones. */
+  readonly #shared = new Map<string, { resource: string; scope: string }>();
+
+  constructor(body: Buffer) {
+    this.#body = body;
+  }
+
+  /** The texts of a span, each a JSON object. */
+  read(offset: number, length: number): { line: string; resource: string; scope: string } {
+    const text = this.#body.toString('utf8', offset, offset + length);
+    const end = text.indexOf(']') + 1;
+    const head = text.slice(0, end);
+    let shared = this.#shared.get(head);
+    if (!shared) {
+      const [resourceAt = 0, resourceLength = 0, scopeAt = 0, scopeLength = 0] = JSON.parse(head) as number[];
+      shared = { resource: this.#slice(resourceAt, resourceLength), scope: this.#slice(scopeAt, scopeLength) };
+      this.#shared.set(head, shared);
+    }
+    return { line: text.slice(end), resource: shared.resource, scope: shared.scope };
+  }
+
+  #slice(offset: number, length: number): string {
+    return this.#body.toString('utf8', offset, offset + length);
+  }
+}
