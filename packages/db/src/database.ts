@@ -24,6 +24,8 @@ import { retention } from './migrations/0015-retention.ts';
 import { unusedTenantIndex } from './migrations/0017-unused-tenant-index.ts';
 import { tenantLimits } from './migrations/0019-tenant-limits.ts';
 import { durableMarks } from './migrations/0020-durable-marks.ts';
+import { providerAliases } from './migrations/0025-provider-aliases.ts';
+import { nameFamilies } from './migrations/0026-name-families.ts';
 import { approvedRecommendations } from './migrations/0029-approved-recommendations.ts';
 import { hasTable, migrationsOf } from './stored-migrations.ts';
 import { TABLE_NAMES } from './stored-tables.ts';
@@ -51,6 +53,8 @@ const MIGRATIONS = {
   '0017-unused-tenant-index': unusedTenantIndex,
   '0019-tenant-limits': tenantLimits,
   '0020-durable-marks': durableMarks,
+  '0025-provider-aliases': providerAliases,
+  '0026-name-families': nameFamilies,
   '0029-approved-recommendations': approvedRecommendations,
 };
 
