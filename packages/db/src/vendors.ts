@@ -1,0 +1,164 @@
+import { folded } from './queries.ts';
+
+/**
+ * Vendors of models: one canonical name each (values of `gen_ai.provider.name` in the OpenTelemetry conventions where there
+ * is one), the spellings that frameworks and routers use for it, and the hosts of its public API.
+ */
+type Vendor = {
+  name: string;
+  aliases: readonly string[];
+  /** Hosts of the API; `*.` in front stands for one or more labels, a `*` inside for a part of one. */
+  hosts: readonly string[];
+  /** Products of one vendor that senders mix up share this. */
+  family: string | null;
+};
+
+const VENDORS: readonly Vendor[] = [
+  vendor('ai21', 'ai21_labs ai21labs', 'api.ai21.com'),
+  vendor(
+    'alibaba_cloud',
+    'alibaba alibabacloud aliyun dashscope qwen tongyi',
+    'dashscope.aliyuncs.com dashscope-intl.aliyuncs.com',
+  ),
+  vendor('anthropic', 'anthropic-ai anthropic_ai claude', 'api.anthropic.com'),
+  vendor(
+    'aws.bedrock',
+    'amazon amazon-bedrock amazon.bedrock amazon_bedrock aws aws-bedrock aws_bedrock bedrock bedrock-converse bedrock_converse bedrock_runtime',
+    'bedrock-runtime.*.amazonaws.com bedrock-runtime-fips.*.amazonaws.com bedrock-agent-runtime.*.amazonaws.com',
+  ),
+  vendor('aws.sagemaker', 'aws-sagemaker aws_sagemaker sagemaker', ''),
+  vendor(
+    'azure.ai.inference',
+    'az.ai.inference azure-ai azure-ai-inference azure.ai azure_ai azure_ai_inference azureai',
+    '*.services.ai.azure.com *.inference.ai.azure.com models.inference.ai.azure.com',
+    'azure',
+  ),
+  vendor(
+    'azure.ai.openai',
+    'az.ai.openai azure azure-openai azure-openai-responses azure.openai azure_openai azure_openai_responses azureopenai',
+    '*.openai.azure.com *.cognitiveservices.azure.com',
+    'azure',
+  ),
+  vendor('baseten', '', 'inference.baseten.co'),
+  vendor('cerebras', 'cerebras-ai cerebras_ai', 'api.cerebras.ai'),
+  vendor('cloudflare.workers_ai', 'cloudflare workers-ai workers_ai workersai', ''),
+  vendor('cohere', 'cohere_ai cohere_chat', 'api.cohere.com api.cohere.ai'),
+  vendor('databricks', '', '*.cloud.databricks.com *.azuredatabricks.net'),
+  vendor('deepgram', '', 'api.deepgram.com'),
+  vendor('deepinfra', 'deep_infra', 'api.deepinfra.com'),
+  vendor('deepseek', 'deep_seek deepseek-ai deepseek_ai', 'api.deepseek.com'),
+  vendor('elevenlabs', 'eleven_labs', 'api.elevenlabs.io'),
+  vendor('fireworks', 'fireworks-ai fireworks_ai fireworksai', 'api.fireworks.ai'),
+  vendor(
+    'gcp.gemini',
+    'gemini google-ai-studio google-generative-ai google-gla google.generative-ai google.generative_ai google.generativeai google_ai_studio',
+    'generativelanguage.googleapis.com',
+    'google',
+  ),
+  vendor(
+    'gcp.gen_ai',
+    'gcp genai google google-ai google-genai google_ai google_genai google_generative_ai googleai',
+    '',
+    'google',
+  ),
+  vendor(
+    'gcp.vertex_ai',
+    'google-vertex google-vertex-ai google-vertex.anthropic google-vertexai google.vertex google.vertex.anthropic google_anthropic_vertex google_vertex google_vertex_ai google_vertexai vertex vertex-ai vertex.anthropic vertex_ai vertex_ai_beta vertexai',
+    'aiplatform.googleapis.com *-aiplatform.googleapis.com',
+    'google',
+  ),
+  vendor('groq', 'groqcloud', 'api.groq.com'),
+  vendor('huggingface', 'hf hugging-face hugging_face', 'router.huggingface.co api-inference.huggingface.co'),
+  vendor('ibm.watsonx.ai', 'ibm ibm_watsonx watsonx watsonx.ai watsonx_ai', '*.ml.cloud.ibm.com'),
+  vendor('meta', 'llama_api meta_llama', 'api.llama.com'),
+  vendor('minimax', '', 'api.minimax.io'),
+  vendor('mistral_ai', 'mistral mistral-ai mistral.ai mistralai', 'api.mistral.ai'),
+  vendor('moonshot_ai', 'kimi moonshot moonshot-ai moonshotai', 'api.moonshot.ai api.moonshot.cn'),
+  vendor('nvidia', 'nim nvidia-nim nvidia_nim', 'integrate.api.nvidia.com'),
+  vendor('ollama', 'ollama-chat ollama_chat', ''),
+  vendor(
+    'openai',
+    'chatgpt open-ai open_ai openai-chat openai-responses openai_chat openai_responses',
+    'api.openai.com *.api.openai.com',
+  ),
+  vendor('openrouter', 'open-router open_router', 'openrouter.ai'),
+  vendor('perplexity', 'perplexity-ai perplexity_ai pplx', 'api.perplexity.ai'),
+  vendor('replicate', '', 'api.replicate.com'),
+  vendor('together_ai', 'together together-ai together.ai togetherai', 'api.together.xyz api.together.ai'),
+  vendor('voyage_ai', 'voyage voyageai', 'api.voyageai.com'),
+  vendor('x_ai', 'grok x-ai x.ai xai', 'api.x.ai'),
+  vendor('zhipu_ai', 'bigmodel z.ai zai zhipu zhipuai', 'open.bigmodel.cn api.z.ai'),
+];
+
+/** @param aliases and hosts, with spaces in between */
+function vendor(name: string, aliases: string, hosts: string, family: string | null = null): Vendor {
+  const words = (text: string) => text.split(' ').filter((word) => word !== '');
+  return { name, aliases: words(aliases), hosts: words(hosts), family };
+}
+
+/** What AI SDK and others add to the vendor's name: the API of it. */
+const API_SUFFIX =
+  /[./](?:chat|responses?|messages?|completions?|embeddings?|text-?embedding|images?|speech|transcription|rerank(?:ing)?|generative-ai|language-?model|generate|converse)$/;
+
+const BY_SPELLING: ReadonlyMap<string, Vendor> = new Map(
+  VENDORS.flatMap((vendor) => [vendor.name, ...vendor.aliases].map((spelling) => [spelling, vendor] as const)),
+);
+
+/** The canonical name of the vendor that a name means, in whatever spelling and case; null for an unknown one. */
+export function canonicalVendor(name: string): string | null {
+  return vendorOf(name)?.name ?? null;
+}
+
+/**
+ * All spellings of the vendor that a name means, case-folded: the canonical name first, its aliases, then the other
+ * products of the same vendor. An unknown vendor has its own name alone.
+ */
+export function vendorNames(name: string): readonly string[] {
+  const vendor = vendorOf(name);
+  if (!vendor) return [folded(name)];
+  const products = vendor.family === null ? [] : VENDORS.filter((one) => one.family === vendor.family);
+  return [...new Set([vendor, ...products].flatMap((one) => [one.name, ...one.aliases]))];
+}
+
+/** What the products of one vendor share, which senders mix up: `google` of `gcp.gemini` and `gcp.vertex_ai`. */
+export function productFamily(name: string): string {
+  const vendor = vendorOf(name);
+  return vendor?.family ?? vendor?.name ?? folded(name);
+}
+
+/** The canonical name of the vendor whose API has a host; null for other hosts. @param host lower case, without port */
+export function vendorOfHost(host: string): string | null {
+  return HOSTS.find(({ pattern }) => pattern.test(host))?.name ?? null;
+}
+
+/** The hosts of a vendor's API and of its other products: in full, and as endings where each customer or region has its own. */
+export function vendorHosts(name: string): { hosts: readonly string[]; suffixes: readonly string[] } {
+  const vendor = vendorOf(name);
+  const products = VENDORS.filter((one) => one === vendor || (one.family !== null && one.family === vendor?.family));
+  const all = products.flatMap(({ hosts }) => hosts);
+  return {
+    hosts: all.filter((host) => !host.includes('*')),
+    suffixes: all.filter((host) => host.includes('*')).map((host) => host.slice(host.lastIndexOf('*') + 1)),
+  };
+}
+
+const HOSTS = VENDORS.flatMap(({ name, hosts }) => hosts.map((host) => ({ name, pattern: hostPattern(host) })));
+
+function hostPattern(host: string): RegExp {
+  const text = host
+    .replaceAll('.', '\\.')
+    .replace(/^\*\\\./, '(?:[^.]+\\.)+')
+    .replaceAll('*', '[^.]+');
+  return new RegExp(`^${text}$`);
+}
+
+function vendorOf(name: string): Vendor | undefined {
+  let spelling = folded(name).trim();
+  for (;;) {
+    const vendor = BY_SPELLING.get(spelling);
+    if (vendor) return vendor;
+    const shorter = spelling.replace(API_SUFFIX, '');
+    if (shorter === spelling) return undefined;
+    spelling = shorter;
+  }
+}
