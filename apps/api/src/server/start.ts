@@ -25,6 +25,7 @@ import { SHARED_LIMITS_WAIT_MS, sharedPoints } from '../rate-limits/shared-point
 import type { Services } from '../services.ts';
 import { replaceLostKey } from '../signing-keys/service.ts';
 import { TenantLimits } from '../tenants/limits.ts';
+import { Intake } from '../telemetry/ingest/intake.ts';
 import { createApp, whileStarting } from './app.ts';
 import { bootstrap, bootstrapToFile } from './bootstrap.ts';
 import { trustIn } from './client-address.ts';
@@ -181,8 +182,9 @@ export async function startServer(config: Config, parts: Parts = {}): Promise<Ru
       opened.push(await startMetrics(services, { port: config.metricsPort, hosts: config.metricsHosts }));
     }
 
+    const intake = new Intake(services, config.otlpMaxBytes);
     handle = createApp({
-      ...{ services, config, limits: requests, ready: () => ready, devIdentity: devIdentity?.handle ?? null },
+      ...{ services, config, intake, limits: requests, ready: () => ready, devIdentity: devIdentity?.handle ?? null },
       checkAnswers: parts.checkAnswers ?? false,
     });
     const devSignIn = devIdentity && { link: devIdentity.signInLink, secretFile: devIdentity.secretFile };

@@ -34,7 +34,7 @@ export function decodeProtobuf(
   return collector.done();
 }
 
-/** ExportTraceServiceResponse; null is full success, which is zero bytes. */
+/** The response of any signal; null is full success, which is zero bytes. */
 export function encodeProtobufResponse(partial: PartialSuccess | null): Uint8Array {
   const writer = protobuf.Writer.create();
   if (partial === null) return writer.finish();
@@ -42,7 +42,7 @@ export function encodeProtobufResponse(partial: PartialSuccess | null): Uint8Arr
     .uint32(message(1))
     .fork()
     .uint32(varint(1))
-    .int64(partial.rejectedSpans)
+    .int64(partial.rejected)
     .uint32(text(2))
     .string(partial.errorMessage)
     .ldelim()

@@ -122,7 +122,7 @@ test('full success is zero bytes', () => {
 });
 
 test('partial success and status are what other parsers read', () => {
-  const partial = { rejectedSpans: 2, errorMessage: 'A trace id must be 16 bytes, not all zero.' };
+  const partial = { rejected: 2, errorMessage: 'A trace id must be 16 bytes, not all zero.' };
   expect(fromProtobuf('Response', encodeProtobufResponse(partial))).toEqual({
     partialSuccess: { rejectedSpans: '2', errorMessage: partial.errorMessage },
   } satisfies Json);
