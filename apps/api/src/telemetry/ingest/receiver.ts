@@ -52,7 +52,7 @@ const JSON_ENCODING: Encoding = {
 };
 
 /** google.rpc.Code, by HTTP status. */
-const RPC_CODES: Record<number, number> = {
+export const RPC_CODES: Record<number, number> = {
   400: 3,
   401: 16,
   403: 7,
@@ -123,7 +123,7 @@ async function readBody(
   return { bytes: await collectBody(req, { maxBytes, timeoutMs, held }), coding };
 }
 
-function detailOf(body: unknown): string {
+export function detailOf(body: unknown): string {
   if (typeof body === 'object' && body !== null && 'detail' in body && typeof body.detail === 'string')
     return body.detail;
   return 'The request is not valid.';
