@@ -1,5 +1,6 @@
 import { ApiError } from '../../errors.ts';
 import { WorkerEnded, WorkerQueue } from '../../worker-queue.ts';
+import { countProtobufRecords } from '../otlp/protobuf-request.ts';
 import { OtlpDecodeError, RequestTooLargeError } from '../otlp/span.ts';
 import type { PreparedSpan } from './prepare.ts';
 import {
@@ -14,6 +15,12 @@ import type { FromThread, ThreadJob, ToThread } from './prepare-thread.ts';
 
 /** A larger body would hold the event loop for longer than other requests should wait: a thread takes it apart. */
 export const LARGE_BYTES = 1024 * 1024;
+
+/** The same of a body in JSON, which takes twice as long to parse. */
+const LARGE_JSON_BYTES = LARGE_BYTES / 2;
+
+/** The same of the spans in a smaller body: each takes its time, however small it is. */
+const MANY_RECORDS = 4000;
 
 /** The thread ends when nothing large came for so long, in milliseconds: it takes as much memory as its largest body did. */
 const IDLE_MS = 30_000;
@@ -39,7 +46,7 @@ export function prepareTraces(
   bytes: Buffer,
   options: { encoding: BodyEncoding; keepContent: boolean },
 ): Promise<PreparedTraces> {
-  if (bytes.length <= LARGE_BYTES) return here(() => prepareTracesOf(bytes, options));
+  if (isQuick(bytes, options.encoding)) return here(() => prepareTracesOf(bytes, options));
   return inThread({ signal: 'traces', body: bytes, ...options }, async (answer, ask) => {
     if (!('traces' in answer)) throw failure(answer);
     const spans: PreparedSpan[] = [];
@@ -57,7 +64,7 @@ export function prepareLogs(
   bytes: Buffer,
   options: { encoding: BodyEncoding; receivedAt: Date },
 ): Promise<PreparedLogs> {
-  if (bytes.length <= LARGE_BYTES) return here(() => prepareLogsOf(bytes, options));
+  if (isQuick(bytes, options.encoding)) return here(() => prepareLogsOf(bytes, options));
   return inThread({ signal: 'logs', body: bytes, ...options }, async (answer) => {
     if (!('logs' in answer)) throw failure(answer);
     return answer.logs;
@@ -66,11 +73,17 @@ export function prepareLogs(
 
 /** The same for metrics, of which the data points are counted. */
 export function prepareMetrics(bytes: Buffer, options: { encoding: BodyEncoding }): Promise<number> {
-  if (bytes.length <= LARGE_BYTES) return here(() => prepareMetricsOf(bytes, options));
+  if (isQuick(bytes, options.encoding)) return here(() => prepareMetricsOf(bytes, options));
   return inThread({ signal: 'metrics', body: bytes, ...options }, async (answer) => {
     if (!('metrics' in answer)) throw failure(answer);
     return answer.metrics;
   });
+}
+
+/** Whether a body is read within a turn of the event loop that delays other requests little. */
+function isQuick(bytes: Buffer, encoding: BodyEncoding): boolean {
+  if (encoding === 'json') return bytes.length <= LARGE_JSON_BYTES;
+  return bytes.length <= LARGE_BYTES && countProtobufRecords(bytes) <= MANY_RECORDS;
 }
 
 async function here<T>(read: () => T): Promise<T> {

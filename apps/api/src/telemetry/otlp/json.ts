@@ -17,9 +17,10 @@ export function decodeJson(body: unknown): DecodedTraces;
 export function decodeJson<Kept>(body: unknown, take: (span: OtlpSpan) => Kept): DecodedTraces<Kept>;
 export function decodeJson(body: unknown, take: (span: OtlpSpan) => unknown = (span) => span): DecodedTraces<unknown> {
   const collector = collectSpans(take);
-  walkJsonRequest(body, { resources: 'resourceSpans', scopes: 'scopeSpans', records: 'spans' }, (json, place) =>
-    collector.add(readSpan(json, place.path), place.scope, place.resource),
-  );
+  walkJsonRequest(body, { resources: 'resourceSpans', scopes: 'scopeSpans', records: 'spans' }, (json, place) => {
+    if (collector.isFull()) collector.refuse();
+    else collector.add(readSpan(json, place.path), place.scope, place.resource);
+  });
   return collector.done();
 }
 

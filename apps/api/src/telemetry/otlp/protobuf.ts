@@ -12,6 +12,7 @@ import {
   type Source,
   text,
   varint,
+  WIRE_TYPE_OF_MESSAGES,
 } from './protobuf-values.ts';
 import type { DecodedTraces, OtlpSpan, PartialSuccess } from './span.ts';
 
@@ -28,9 +29,14 @@ export function decodeProtobuf(
   take: (span: OtlpSpan) => unknown = (span) => span,
 ): DecodedTraces<unknown> {
   const collector = collectSpans(take);
-  walkProtobufRequest(bytes, 'ExportTraceServiceRequest', (source, scope, resource) =>
-    collector.add(readSpan(source), scope, resource),
-  );
+  walkProtobufRequest(bytes, 'ExportTraceServiceRequest', (source, scope, resource) => {
+    if (collector.isFull()) {
+      source.reader.skipType(WIRE_TYPE_OF_MESSAGES);
+      collector.refuse();
+    } else {
+      collector.add(readSpan(source), scope, resource);
+    }
+  });
   return collector.done();
 }
 

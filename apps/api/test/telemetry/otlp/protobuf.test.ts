@@ -1,6 +1,7 @@
 import protobuf from 'protobufjs';
 import { expect, test } from 'vitest';
 import { decodeProtobuf, encodeProtobufResponse, encodeProtobufStatus } from '../../../src/telemetry/otlp/protobuf.ts';
+import { countProtobufRecords } from '../../../src/telemetry/otlp/protobuf-request.ts';
 import { OtlpDecodeError } from '../../../src/telemetry/otlp/span.ts';
 import { attribute, fromProtobuf, type Json, request, toProtobuf, wireSpan } from './wire.ts';
 
@@ -115,6 +116,12 @@ test('a million empty attributes make none', () => {
   const whole = unwrap(unwrap(unwrap(toProtobuf(request(wireSpan())))));
   const { spans } = decodeProtobuf(requestWithSpan(Buffer.concat([whole, empty])));
   expect(spans[0]?.attributes).toEqual({});
+});
+
+test('records are counted without being read', () => {
+  expect(countProtobufRecords(toProtobuf(request(wireSpan(), wireSpan(), {})))).toBe(3);
+  expect(countProtobufRecords(new Uint8Array())).toBe(0);
+  expect(countProtobufRecords(Buffer.from('hello'))).toBe(0);
 });
 
 test('full success is zero bytes', () => {
