@@ -65,6 +65,7 @@ const ON_SQLITE_ALONE = [
   'test/logs.test.ts',
   'test/lost-secret-key.test.ts',
   'test/manifest-schemas.test.ts',
+  'test/telemetry/attacks/**/*.test.ts',
   'test/telemetry/otlp/**/*.test.ts',
   'test/outbound*.test.ts',
   'test/quickstart.test.ts',

@@ -53,6 +53,7 @@ export async function startService({ databaseUrl, environment = {}, wrapper = []
       QM_BOOTSTRAP_API_KEY: ADMIN,
       QM_SECRET_KEY: SECRET_KEY,
       QM_METRICS_PORT: 'off',
+      QM_OTLP_GRPC_PORT: 'off',
       QM_RATE_LIMITS: 'off',
       QM_MAX_OPEN_SESSIONS: '1000000',
       // All clients are at one address.

@@ -79,6 +79,7 @@ const EnvironmentSchema = z.object({
     .min(1024)
     .max(256 * 1024 * 1024)
     .default(64 * 1024 * 1024),
+  QM_OTLP_GRPC_PORT: z.union([z.literal('off'), port]).default(4317),
   QM_SELF_SERVICE: z.enum(['on', 'off']).default('on'),
   QM_SHUTDOWN_DELAY_MS: z.coerce.number().int().min(0).max(600_000).default(1000),
   QM_MAX_OBSERVATIONS: z.coerce.number().int().min(1).default(10_000),
@@ -191,6 +192,8 @@ export function readConfig(environment: Record<string, string | undefined>, mode
             registration: env.QM_RATE_LIMIT_REGISTRATION,
           },
     otlpMaxBytes: env.QM_OTLP_MAX_BYTES,
+    /** On the same host as HTTP. Null: OTLP/gRPC is off. */
+    otlpGrpcPort: env.QM_OTLP_GRPC_PORT === 'off' ? null : env.QM_OTLP_GRPC_PORT,
     selfService: env.QM_SELF_SERVICE === 'on',
     maxObservations: env.QM_MAX_OBSERVATIONS,
     /** Open gateway sessions of a subject at a gateway. */

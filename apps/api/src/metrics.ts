@@ -33,6 +33,18 @@ export function createMetrics() {
       labelNames: ['outcome'],
       registers: [registry],
     }),
+    logRecords: new Counter({
+      name: 'quartermaster_log_records_total',
+      help: 'Log records received, by what became of them: counted as a call, known already, dropped or rejected.',
+      labelNames: ['outcome'],
+      registers: [registry],
+    }),
+    dataPoints: new Counter({
+      name: 'quartermaster_metric_data_points_total',
+      help: 'Data points of metrics received, by what became of them: all are dropped.',
+      labelNames: ['outcome'],
+      registers: [registry],
+    }),
     unobserved: new Counter({
       name: 'quartermaster_unobserved_subjects_total',
       help: 'Sightings of models, tools and agents that were not observed: their tenant has as many observations or providers as it may.',

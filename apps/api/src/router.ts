@@ -17,6 +17,8 @@ import { runtimeObservationsRouter } from './runtime-observations/router.ts';
 import { serviceAccountKeysRouter } from './service-account-keys/router.ts';
 import { serviceAccountsRouter } from './service-accounts/router.ts';
 import { tenantsRouter } from './tenants/router.ts';
+import { logsRouter } from './telemetry/logs/router.ts';
+import { metricsRouter } from './telemetry/metrics/router.ts';
 import { tracesRouter } from './telemetry/traces/router.ts';
 import { router } from './trpc.ts';
 import { usersRouter } from './users/router.ts';
@@ -37,6 +39,8 @@ export const appRouter = router({
   manifests: manifestsRouter,
   operatorTasks: operatorTasksRouter,
   traces: tracesRouter,
+  logs: logsRouter,
+  metrics: metricsRouter,
   credentials: credentialsRouter,
   users: usersRouter,
   onboarding: onboardingRouter,

@@ -40,6 +40,7 @@ test('with nothing set the service listens on loopback, on an embedded database,
     maxConnectionsPerAddress: 200,
     rateLimits: { principal: 1200, ingest: 6000, address: 300, publicPaths: 3000, registration: 10 },
     otlpMaxBytes: 64 * 1024 * 1024,
+    otlpGrpcPort: 4317,
     selfService: true,
     shutdownDelayMs: 1000,
     maxObservations: 10_000,
@@ -68,8 +69,10 @@ test('what is set is read', () => {
     QM_SECRET_KEY_PREVIOUS: ` ${SECRET_KEY}, ${Buffer.alloc(32, 8).toString('base64')}`,
     QM_ALLOW_PRIVATE_ADDRESSES: '127.0.0.0/8, ::1,10.1.2.3',
     QM_METRICS_PORT: 'off',
+    QM_OTLP_GRPC_PORT: 'off',
     QM_RATE_LIMITS: 'off',
   });
+  expect(config).toMatchObject({ otlpGrpcPort: null });
   expect(config).toMatchObject({ publicUrl: 'https://qm.example.com', metricsPort: null, rateLimits: null });
   expect(config.trustedProxies).toEqual(['10.0.0.0/8', '::1', 'loopback']);
   expect(config.oidc.tokenTypes).toEqual(['at+jwt', 'JWT']);
@@ -115,6 +118,7 @@ const BAD: [string, string][] = [
   ['QM_METRICS_PORT', '70000'],
   ['QM_RATE_LIMITS', 'hunter2'],
   ['QM_RATE_LIMITS', '0'],
+  ['QM_OTLP_GRPC_PORT', 'hunter2'],
   ['QM_OTLP_MAX_BYTES', '10'],
   ['QM_OTLP_MAX_BYTES', 'hunter2'],
   ['QM_OTLP_MAX_BYTES', String(256 * 1024 * 1024 + 1)],

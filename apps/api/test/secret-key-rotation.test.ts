@@ -59,7 +59,13 @@ test('a start with a new key and the former one seals everything again; the next
   const start = (environment: Environment) =>
     startServer(
       readConfig({
-        ...{ PORT: '0', DATABASE_URL: `sqlite:${database}`, QM_METRICS_PORT: 'off', QM_RATE_LIMITS: 'off' },
+        ...{
+          PORT: '0',
+          DATABASE_URL: `sqlite:${database}`,
+          QM_METRICS_PORT: 'off',
+          QM_OTLP_GRPC_PORT: 'off',
+          QM_RATE_LIMITS: 'off',
+        },
         ...{ QM_SHUTDOWN_DELAY_MS: '0', QM_BOOTSTRAP_API_KEY: bootstrap, ...LOOPBACK, ...environment },
       }),
       { log, syncLimits: { pauseMs: 1 } },

@@ -51,6 +51,7 @@ export async function startQuartermaster(options: QuartermasterOptions): Promise
       QM_SECRET_KEY: options.secretKey,
       QM_PUBLIC_URL: PUBLIC_URL,
       QM_METRICS_PORT: String(metricsPort),
+      QM_OTLP_GRPC_PORT: 'off',
       QM_MAX_OPEN_SESSIONS: '1000000',
       QM_RATE_LIMIT_PRINCIPAL: REQUESTS_A_MINUTE,
       QM_RATE_LIMIT_INGEST: REQUESTS_A_MINUTE,

@@ -1430,6 +1430,35 @@ export type SessionGrant = {
     name: string;
 };
 
+export type ExportLogsServiceResponse = {
+    /**
+     * Only if log records were refused; the others are taken.
+     */
+    partialSuccess?: ExportLogsPartialSuccess;
+};
+
+export type ExportLogsPartialSuccess = {
+    /**
+     * How many log records were refused: an int64, in JSON a string.
+     */
+    rejectedLogRecords: string;
+    errorMessage: string;
+};
+
+/**
+ * google.rpc.Status, as OTLP/HTTP has it.
+ */
+export type Status = {
+    /**
+     * A number of google.rpc.Code.
+     */
+    code?: number;
+    /**
+     * What was wrong, for developers.
+     */
+    message?: string;
+};
+
 /**
  * One page of a list.
  */
@@ -1667,6 +1696,21 @@ export type ServiceAccount = {
     soonestKeyExpiryAt: Timestamp | null;
     createdAt: Timestamp;
     updatedAt: Timestamp;
+};
+
+export type ExportMetricsServiceResponse = {
+    /**
+     * Never sent: no data point is refused.
+     */
+    partialSuccess?: ExportMetricsPartialSuccess;
+};
+
+export type ExportMetricsPartialSuccess = {
+    /**
+     * How many data points were refused: an int64, in JSON a string.
+     */
+    rejectedDataPoints: string;
+    errorMessage: string;
 };
 
 /**
@@ -2525,20 +2569,6 @@ export type ExportTracePartialSuccess = {
      */
     rejectedSpans: string;
     errorMessage: string;
-};
-
-/**
- * google.rpc.Status, as OTLP/HTTP has it.
- */
-export type Status = {
-    /**
-     * A number of google.rpc.Code.
-     */
-    code?: number;
-    /**
-     * What was wrong, for developers.
-     */
-    message?: string;
 };
 
 /**
@@ -3935,6 +3965,64 @@ export type ListGatewaySessionGrantsResponses = {
 
 export type ListGatewaySessionGrantsResponse = ListGatewaySessionGrantsResponses[keyof ListGatewaySessionGrantsResponses];
 
+export type IngestLogsData = {
+    /**
+     * An ExportLogsServiceRequest, gzip or not.
+     */
+    body: {
+        [key: string]: unknown;
+    };
+    path?: never;
+    query?: never;
+    url: '/v1/logs';
+};
+
+export type IngestLogsErrors = {
+    /**
+     * `credentials_ambiguous` (More than one credential), `request_malformed` (Malformed request).
+     */
+    400: Status;
+    /**
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid).
+     */
+    401: Status;
+    /**
+     * `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant out of reach), `ingest_tenant_ambiguous` (Credential has several tenants).
+     */
+    403: Status;
+    /**
+     * `body_too_large` (Body too large).
+     */
+    413: Status;
+    /**
+     * `media_type_unsupported` (Media type not supported).
+     */
+    415: Status;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Status;
+    /**
+     * `internal_error` (Internal error).
+     */
+    500: Status;
+    /**
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
+     */
+    503: Status;
+};
+
+export type IngestLogsError = IngestLogsErrors[keyof IngestLogsErrors];
+
+export type IngestLogsResponses = {
+    /**
+     * Receive log records (OTLP/HTTP)
+     */
+    200: ExportLogsServiceResponse;
+};
+
+export type IngestLogsResponse = IngestLogsResponses[keyof IngestLogsResponses];
+
 export type ListManifestsData = {
     body?: never;
     path?: never;
@@ -4439,6 +4527,64 @@ export type UpdateMyProfileResponses = {
 };
 
 export type UpdateMyProfileResponse = UpdateMyProfileResponses[keyof UpdateMyProfileResponses];
+
+export type IngestMetricsData = {
+    /**
+     * An ExportMetricsServiceRequest, gzip or not.
+     */
+    body: {
+        [key: string]: unknown;
+    };
+    path?: never;
+    query?: never;
+    url: '/v1/metrics';
+};
+
+export type IngestMetricsErrors = {
+    /**
+     * `credentials_ambiguous` (More than one credential), `request_malformed` (Malformed request).
+     */
+    400: Status;
+    /**
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid).
+     */
+    401: Status;
+    /**
+     * `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant out of reach), `ingest_tenant_ambiguous` (Credential has several tenants).
+     */
+    403: Status;
+    /**
+     * `body_too_large` (Body too large).
+     */
+    413: Status;
+    /**
+     * `media_type_unsupported` (Media type not supported).
+     */
+    415: Status;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Status;
+    /**
+     * `internal_error` (Internal error).
+     */
+    500: Status;
+    /**
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
+     */
+    503: Status;
+};
+
+export type IngestMetricsError = IngestMetricsErrors[keyof IngestMetricsErrors];
+
+export type IngestMetricsResponses = {
+    /**
+     * Receive metrics (OTLP/HTTP)
+     */
+    200: ExportMetricsServiceResponse;
+};
+
+export type IngestMetricsResponse = IngestMetricsResponses[keyof IngestMetricsResponses];
 
 export type CreateOrganizationData = {
     body: CreateOrganizationInput;

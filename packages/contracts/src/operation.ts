@@ -141,7 +141,7 @@ export const TAGS = {
   Gateways: 'Where agents pass through, and the sessions that carry the policy there.',
   Manifests: 'What an agent, gateway or channel declares to use.',
   'Operator tasks': 'What needs a person.',
-  Traces: 'The spans that agents sent.',
+  Traces: 'The spans that agents sent, and where they send their telemetry to.',
   Credentials: 'Keys and secrets, as metadata.',
   Users: 'People: registration, profiles, accounts.',
   Tenants: 'Tenants, and who belongs to them.',

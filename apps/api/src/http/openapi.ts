@@ -144,7 +144,7 @@ function securityOf({ scope }: Operation): Record<string, string[]>[] {
 
 function bodyOf({ body, bodyOptional, form, transport }: Operation): Pick<ZodOpenApiOperationObject, 'requestBody'> {
   if (transport === 'otlp') {
-    const description = 'An ExportTraceServiceRequest, gzip or not.';
+    const description = `An ${body?.meta()?.id ?? 'OTLP request'}, gzip or not.`;
     return { requestBody: { required: true, description, content: inBothEncodings({ type: 'object' }) } };
   }
   if (!body) return {};

@@ -55,6 +55,13 @@ export class FairTurns {
     }
   }
 
+  /** How many requests are worked on now. */
+  get active(): number {
+    let active = 0;
+    for (const caller of this.#callers.values()) active += caller.active;
+    return active;
+  }
+
   /** How many requests one caller may have active now. */
   #share(): number {
     return performance.now() - this.#lastChangeAt < BESIDE_OTHERS_MS ? ACTIVE_BESIDE_OTHERS : ACTIVE_ALONE;

@@ -13,6 +13,7 @@ import { answerOf } from '../http/problems.ts';
 import { restHandler } from '../http/rest.ts';
 import { callerRequestIdOf, requestIdOf, setRequestId, shownRequestIdOf } from '../http/request-id.ts';
 import { sendAnswer } from '../http/send.ts';
+import type { Intake } from '../telemetry/ingest/intake.ts';
 import { otlpReceiver } from '../telemetry/ingest/receiver.ts';
 import type { Preconditions } from '../preconditions/require-match.ts';
 import { inFairTurn } from '../rate-limits/fair-turns.ts';
@@ -30,7 +31,9 @@ import { trpcCaller, trpcCallerOf, refuseNoCalls } from './trpc-caller.ts';
 
 type AppOptions = {
   services: Services;
-  config: Pick<Config, 'trustedProxies' | 'otlpMaxBytes'>;
+  config: Pick<Config, 'trustedProxies'>;
+  /** Where telemetry goes to, whichever protocol it comes in by. */
+  intake: Intake;
   /** Whether new requests are welcome: not while shutting down. */
   ready: () => boolean;
   /** Null: nothing is limited. */
@@ -177,8 +180,8 @@ function securityHeaders(): [string, string][] {
 
 type Callers = { identify: Identify; addressOf: (req: IncomingMessage) => string; countPublic: CountPublic };
 
-function v1Handler({ services, config, checkAnswers }: AppOptions, { identify, addressOf, countPublic }: Callers) {
-  const receive = otlpReceiver({ services, identify, maxBytes: config.otlpMaxBytes });
+function v1Handler({ services, intake, checkAnswers }: AppOptions, { identify, addressOf, countPublic }: Callers) {
+  const receive = otlpReceiver({ intake, identify });
   return restHandler({
     procedures,
     checkAnswers,

@@ -1,5 +1,5 @@
 import { createServer, type IncomingMessage, type RequestListener, type Server, ServerResponse } from 'node:http';
-import type { Socket } from 'node:net';
+import type { Server as NetServer, Socket } from 'node:net';
 import type { ConnectionLimits } from '../http/limits.ts';
 import { networkOf } from '../rate-limits/limits.ts';
 
@@ -50,10 +50,17 @@ export function createHttpServer(
   );
   // Node drops what is beyond its limit silently, an If-Match perhaps: better to refuse.
   server.maxHeadersCount = 0;
-  server.maxConnections = limits.maxConnections;
-  server.on('drop', () => onRefusedConnection('process'));
-  limitAddresses(server, { limits, isProxy, onRefusedConnection });
+  limitConnections(server, { limits, isProxy, onRefusedConnection });
   return server;
+}
+
+type LimitOptions = { limits: ConnectionLimits } & Required<Pick<HttpServerOptions, 'isProxy' | 'onRefusedConnection'>>;
+
+/** Bounds the connections of a server, in all and of each address. */
+export function limitConnections(server: NetServer, options: LimitOptions): void {
+  server.maxConnections = options.limits.maxConnections;
+  server.on('drop', () => options.onRefusedConnection('process'));
+  limitAddresses(server, options);
 }
 
 /** RFC 9112, section 3.2. Node keeps the first one: a proxy before it may have taken another. */
@@ -68,12 +75,8 @@ function hasSeveralHosts({ rawHeaders }: IncomingMessage): boolean {
 
 /** Closes connections of an address that has as many as it may: one host must not hold all that the process has. */
 function limitAddresses(
-  server: Server,
-  {
-    limits: { maxConnectionsPerAddress },
-    isProxy,
-    onRefusedConnection,
-  }: { limits: ConnectionLimits } & Required<Pick<HttpServerOptions, 'isProxy' | 'onRefusedConnection'>>,
+  server: NetServer,
+  { limits: { maxConnectionsPerAddress }, isProxy, onRefusedConnection }: LimitOptions,
 ): void {
   const open = new Map<string, number>();
   server.on('connection', (socket: Socket) => {

@@ -15,6 +15,7 @@ export function startMessage(server: RunningServer, config: Config): string {
     `API reference:     ${server.publicUrl}/docs`,
     `bearer token:      ${howToGetToken(server, config)}`,
   ];
+  lines.splice(-1, 0, `OTLP/gRPC:         ${howToSendGrpc(server, config)}`);
   if (server.devSignIn !== null) lines.push(`browser sign-in:   ${server.devSignIn.link}`);
   if (server.bootstrapKey !== null) lines.push(`bootstrap API key: ${server.bootstrapKey}`);
   return `${lines.join('\n')}\n`;
@@ -25,7 +26,7 @@ export function startMessage(server: RunningServer, config: Config): string {
  * QM_LOG_LEVEL. A supervisor may wait for the first one.
  */
 export function writeStartLog(server: RunningServer, config: Config, stdout: NodeJS.WritableStream): void {
-  const { url, publicUrl, bootstrapKeyFile, devSignIn } = server;
+  const { url, grpcUrl, publicUrl, bootstrapKeyFile, devSignIn } = server;
   const log = pino({ level: 'info' }, stdout);
   if (config.mode === 'development') log.warn(DEVELOPMENT);
   if (bootstrapKeyFile !== null) {
@@ -36,8 +37,14 @@ export function writeStartLog(server: RunningServer, config: Config, stdout: Nod
     const { secretFile } = devSignIn;
     log.info({ secretFile }, `sign-in secret file: ${secretFile} (the development identity provider asks for it)`);
   }
+  log.info({ grpcUrl }, `OTLP/gRPC: ${howToSendGrpc(server, config)}`);
   log.info({ publicUrl }, `bearer token: ${howToGetToken(server, config)}`);
   log.info({ url, publicUrl, version: VERSION }, `Quartermaster listens on ${url} (version ${VERSION})`);
+}
+
+function howToSendGrpc({ grpcUrl }: RunningServer, { otlpGrpcPort }: Config): string {
+  if (grpcUrl !== null) return grpcUrl;
+  return otlpGrpcPort === null ? 'off' : `off, because port ${otlpGrpcPort} cannot be listened on`;
 }
 
 function howToGetToken({ services }: RunningServer, config: Config): string {

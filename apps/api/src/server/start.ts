@@ -25,6 +25,7 @@ import { SHARED_LIMITS_WAIT_MS, sharedPoints } from '../rate-limits/shared-point
 import type { Services } from '../services.ts';
 import { replaceLostKey } from '../signing-keys/service.ts';
 import { TenantLimits } from '../tenants/limits.ts';
+import { Intake } from '../telemetry/ingest/intake.ts';
 import { createApp, whileStarting } from './app.ts';
 import { bootstrap, bootstrapToFile } from './bootstrap.ts';
 import { trustIn } from './client-address.ts';
@@ -34,12 +35,15 @@ import { drained } from './drain.ts';
 import { startHousekeeping } from './housekeeping.ts';
 import { createHttpServer } from './http-server.ts';
 import { metricsHandler } from './metrics-server.ts';
+import { type OtlpGrpc, startOtlpGrpc } from './otlp-grpc.ts';
 import { openSecretBox } from './secret-key.ts';
 import { refuseUnfinishedMove } from './unfinished-move.ts';
 
 export type RunningServer = {
   /** Where it listens. */
   url: string;
+  /** Where it listens for OTLP/gRPC; null where that is off, or its port is taken. */
+  grpcUrl: string | null;
   publicUrl: string;
   services: Services;
   /** The first platform administrator's key, where it was made at this start. */
@@ -108,15 +112,14 @@ export async function startServer(config: Config, parts: Parts = {}): Promise<Ru
     let handle = whileStarting();
     const metrics = createMetrics();
     const { maxConnectionsPerAddress } = config;
-    const server = createHttpServer(
-      { ...CONNECTION_LIMITS, maxConnectionsPerAddress, ...parts.connectionLimits },
-      {
-        handle: (req, res) => handle(req, res),
-        isEnding: () => !ready,
-        isProxy: trustIn(config.trustedProxies),
-        onRefusedConnection: (reason) => metrics.refusedConnections.inc({ reason }),
-      },
-    );
+    const connectionLimits = { ...CONNECTION_LIMITS, maxConnectionsPerAddress, ...parts.connectionLimits };
+    let grpc: OtlpGrpc | null = null;
+    const server = createHttpServer(connectionLimits, {
+      handle: (req, res) => handle(req, res),
+      isEnding: () => !ready,
+      isProxy: trustIn(config.trustedProxies),
+      onRefusedConnection: (reason) => metrics.refusedConnections.inc({ reason }),
+    });
     const port = await listen(server, config.port, config.host);
     const syncs = syncRuns({ ...SYNC_LIMITS, ...parts.syncLimits });
     stopServing = async (delayMs) => {
@@ -124,7 +127,7 @@ export async function startServer(config: Config, parts: Parts = {}): Promise<Ru
       // Whoever sends requests here has to hear of it first, or the next ones meet a closed door.
       await sleep(delayMs);
       // Requests wait for their syncs: those end at once, and say so.
-      await Promise.all([drained(server), syncs.stop()]);
+      await Promise.all([drained(server), grpc?.stop(), syncs.stop()]);
     };
     const url = `http://${config.host.includes(':') ? `[${config.host}]` : config.host}:${port}`;
     const publicUrl = config.publicUrl ?? url;
@@ -181,12 +184,24 @@ export async function startServer(config: Config, parts: Parts = {}): Promise<Ru
       opened.push(await startMetrics(services, { port: config.metricsPort, hosts: config.metricsHosts }));
     }
 
+    const intake = new Intake(services, config.otlpMaxBytes);
     handle = createApp({
-      ...{ services, config, limits: requests, ready: () => ready, devIdentity: devIdentity?.handle ?? null },
+      ...{ services, config, intake, limits: requests, ready: () => ready, devIdentity: devIdentity?.handle ?? null },
       checkAnswers: parts.checkAnswers ?? false,
     });
+    grpc = await startOtlpGrpc({ ...{ services, intake, config, connectionLimits }, limits: requests });
+    const grpcUrl = grpc?.url ?? null;
     const devSignIn = devIdentity && { link: devIdentity.signInLink, secretFile: devIdentity.secretFile };
-    return { url, publicUrl, services, bootstrapKey, bootstrapKeyFile: made?.file ?? null, devSignIn, stop: close };
+    return {
+      url,
+      grpcUrl,
+      publicUrl,
+      services,
+      bootstrapKey,
+      bootstrapKeyFile: made?.file ?? null,
+      devSignIn,
+      stop: close,
+    };
   } catch (error) {
     await close(0);
     throw error;

@@ -294,7 +294,14 @@ test('heads verify after QM_SECRET_KEY was changed; where it was lost, the newes
   const start = (environment: Record<string, string>) =>
     startServer(
       readConfig({
-        ...{ ...process, PORT: '0', QM_METRICS_PORT: 'off', QM_RATE_LIMITS: 'off', QM_SHUTDOWN_DELAY_MS: '0' },
+        ...{
+          ...process,
+          PORT: '0',
+          QM_METRICS_PORT: 'off',
+          QM_OTLP_GRPC_PORT: 'off',
+          QM_RATE_LIMITS: 'off',
+          QM_SHUTDOWN_DELAY_MS: '0',
+        },
         ...environment,
       }),
       { log, now: () => new Date(Date.now() + shift) },

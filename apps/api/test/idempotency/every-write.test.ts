@@ -23,6 +23,8 @@ const writes = operations.filter(({ operation }) => operation.idempotency !== 'n
 test('every operation but reads, searches and the receiver of spans takes a key', () => {
   const others = operations.filter(({ operation }) => operation.idempotency === 'none' && operation.method !== 'GET');
   expect(others.map(({ id }) => id).toSorted()).toEqual([
+    'ingest_logs',
+    'ingest_metrics',
     'ingest_traces',
     'introspect_gateway_session',
     'search_credentials',

@@ -265,7 +265,14 @@ test('two processes that share a database share the limits; what they took is re
     shared,
   );
   const config = readConfig({
-    ...{ PORT: '0', DATABASE_URL: one.databaseUrl, QM_METRICS_PORT: 'off', QM_SECRET_KEY: SECRET_KEY, ...ON },
+    ...{
+      PORT: '0',
+      DATABASE_URL: one.databaseUrl,
+      QM_METRICS_PORT: 'off',
+      QM_OTLP_GRPC_PORT: 'off',
+      QM_SECRET_KEY: SECRET_KEY,
+      ...ON,
+    },
     ...{ QM_RATE_LIMIT_PRINCIPAL: '40', QM_RATE_LIMIT_ADDRESS: '20', QM_LOG_LEVEL: 'silent' },
     QM_SHUTDOWN_DELAY_MS: '0',
   });

@@ -25,7 +25,14 @@ export type ServiceProcess = Program & { url: string };
 export function runProgram(environment: Record<string, string>, program: string | readonly string[] = MAIN): Program {
   const { PATH = '' } = process.env;
   const child = spawn(process.execPath, [program].flat(), {
-    env: { PATH, NODE_COMPILE_CACHE, QM_METRICS_PORT: 'off', QM_SHUTDOWN_DELAY_MS: '0', ...environment },
+    env: {
+      PATH,
+      NODE_COMPILE_CACHE,
+      QM_METRICS_PORT: 'off',
+      QM_OTLP_GRPC_PORT: 'off',
+      QM_SHUTDOWN_DELAY_MS: '0',
+      ...environment,
+    },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   const text = { both: '', stdout: '', stderr: '' };

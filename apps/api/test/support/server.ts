@@ -64,6 +64,7 @@ export async function startTestServer(
     // It refuses to run behind a proxy.
     QM_DEV_IDENTITY: 'QM_PUBLIC_URL' in environment || 'QM_TRUSTED_PROXIES' in environment ? '0' : '1',
     QM_METRICS_PORT: 'off',
+    QM_OTLP_GRPC_PORT: 'off',
     QM_SHUTDOWN_DELAY_MS: '0',
     QM_RATE_LIMITS: 'off',
     QM_LOG_LEVEL: 'fatal',

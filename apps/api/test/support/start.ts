@@ -5,7 +5,13 @@ import { describeFailure, type Failure } from '../../src/failures.ts';
 import { type Parts, type RunningServer, startServer } from '../../src/server/start.ts';
 
 /** Defaults that `runProgram` and `startProcess` also set: tests run beside each other, and wait for no client. */
-const DEFAULTS = { PORT: '0', QM_METRICS_PORT: 'off', QM_SHUTDOWN_DELAY_MS: '0', QM_RATE_LIMITS: 'off' };
+const DEFAULTS = {
+  PORT: '0',
+  QM_METRICS_PORT: 'off',
+  QM_OTLP_GRPC_PORT: 'off',
+  QM_SHUTDOWN_DELAY_MS: '0',
+  QM_RATE_LIMITS: 'off',
+};
 
 /**
  * Starts the service in this process as its program does, with this environment alone. It stops at the end of the test,

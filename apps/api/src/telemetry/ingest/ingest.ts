@@ -1,4 +1,3 @@
-import { holdsScopes } from '@quartermaster/contracts/scopes.ts';
 import type { Database } from '@quartermaster/db/database.ts';
 import { selectFreshSpans } from '@quartermaster/db/repositories/fresh-spans.ts';
 import { findKnownSpans } from '@quartermaster/db/repositories/known-spans.ts';
@@ -7,13 +6,13 @@ import { findTenantSettings } from '@quartermaster/db/repositories/tenants.ts';
 import { buildSpanBlocks, type SpanBlock } from '@quartermaster/db/span-block.ts';
 import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
 import { inTransaction } from '@quartermaster/db/transaction.ts';
-import { type Principal, principalName } from '../../access/principal.ts';
-import { ApiError } from '../../errors.ts';
+import { principalName } from '../../access/principal.ts';
 import type { PartialSuccess } from '../otlp/span.ts';
 import { type FoldLimits, foldSpans } from '../../runtime-observations/fold.ts';
 import type { CallerContext } from '../../trpc.ts';
 import { additionsOf, type PreparedSpan } from './prepare.ts';
 import type { PreparedTraces } from './prepare-body.ts';
+import { placeOfSender } from './sender.ts';
 
 /**
  * Spans stored and folded in one transaction, four times what exporters send at once. A larger request takes several, so
@@ -63,7 +62,7 @@ export async function ingestSpans(
   metrics.spans.inc({ outcome: 'rejected' }, total.rejected);
   metrics.unobserved.inc(total.unobserved);
   if (total.rejected === 0) return null;
-  return { rejectedSpans: total.rejected, errorMessage: [...new Set(total.reasons)].join('; ') };
+  return { rejected: total.rejected, errorMessage: [...new Set(total.reasons)].join('; ') };
 }
 
 /** What became of spans; `unobserved` counts subjects. */
@@ -116,14 +115,4 @@ async function store(
 /** About what blocks take with their index. */
 function bytesOf(blocks: readonly SpanBlock[]): number {
   return blocks.reduce((sum, { body, spans }) => sum + body.length + spans * INDEX_BYTES_PER_SPAN, 0);
-}
-
-/** The one place where the sender may write traces. */
-function placeOfSender(principal: Principal): TenantPlace {
-  const writable = principal.grants.filter(({ scopes }) =>
-    holdsScopes([...scopes, ...principal.platformScopes], ['traces:write']),
-  );
-  const [place] = writable;
-  if (place && writable.length === 1) return { tenantId: place.tenantId, subTenantId: place.subTenantId };
-  throw new ApiError('ingest_tenant_ambiguous', 'Send spans with a credential that belongs to exactly one tenant.');
 }

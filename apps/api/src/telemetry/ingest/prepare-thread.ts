@@ -1,18 +1,35 @@
 import { parentPort } from 'node:worker_threads';
-import { OtlpDecodeError } from '../otlp/span.ts';
+import { OtlpDecodeError, RequestTooLargeError } from '../otlp/span.ts';
 import type { PreparedSpan } from './prepare.ts';
-import { type BodyEncoding, type PreparedTraces, prepareBytes } from './prepare-body.ts';
+import {
+  type BodyEncoding,
+  type PreparedTraces,
+  prepareLogsOf,
+  prepareMetricsOf,
+  prepareTracesOf,
+} from './prepare-body.ts';
+import type { PreparedLogs } from './prepare-logs.ts';
 
 /** Spans that the other side takes in within one turn of its event loop. */
 const SPANS_OF_TURN = 500;
 
-/** To the thread: a body, then, once for each of its batches, that the next one is wanted. */
-export type ToThread = { body: Uint8Array; encoding: BodyEncoding; keepContent: boolean } | 'next';
+/** A body that the thread reads. */
+export type ThreadJob = { body: Uint8Array; encoding: BodyEncoding } & (
+  | { signal: 'traces'; keepContent: boolean }
+  | { signal: 'logs'; receivedAt: Date }
+  | { signal: 'metrics' }
+);
 
-/** From the thread, for each message: what of the body is refused, or why all of it is; a batch, empty at the end. */
+/** To the thread: a body, then, once for each batch of its spans, that the next one is wanted. */
+export type ToThread = ThreadJob | 'next';
+
+/** From the thread, for each message: what was read, or why it is refused; a batch of spans, empty at the end. */
 export type FromThread =
-  | { refused: Omit<PreparedTraces, 'spans'> }
+  | { traces: Omit<PreparedTraces, 'spans'> }
+  | { logs: PreparedLogs }
+  | { metrics: number }
   | { malformed: string }
+  | { tooLarge: string }
   | { failed: unknown }
   | { batch: PreparedSpan[] };
 
@@ -28,12 +45,21 @@ port?.on('message', (message: ToThread) => {
 function answerTo(message: ToThread): FromThread {
   try {
     if (message === 'next') return { batch: batches?.next().value ?? [] };
-    const { body, encoding, keepContent } = message;
-    const { spans, ...refused } = prepareBytes(body, encoding, { keepContent });
-    batches = inBatches(spans);
-    return { refused };
+    const { body } = message;
+    switch (message.signal) {
+      case 'traces': {
+        const { spans, ...refused } = prepareTracesOf(body, message);
+        batches = inBatches(spans);
+        return { traces: refused };
+      }
+      case 'logs':
+        return { logs: prepareLogsOf(body, message) };
+      case 'metrics':
+        return { metrics: prepareMetricsOf(body, message) };
+    }
   } catch (error) {
-    return error instanceof OtlpDecodeError ? { malformed: error.message } : { failed: error };
+    if (error instanceof OtlpDecodeError) return { malformed: error.message };
+    return error instanceof RequestTooLargeError ? { tooLarge: error.message } : { failed: error };
   }
 }
 

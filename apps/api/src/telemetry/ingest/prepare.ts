@@ -1,6 +1,7 @@
 import type { TraceAddition } from '@quartermaster/db/repositories/trace-rows.ts';
 import type { BlockSpan } from '@quartermaster/db/span-block.ts';
 import { type SpanDocument, spanWriter } from '@quartermaster/db/span-document.ts';
+import { boundSpan } from '../otlp/bounds.ts';
 import type { OtlpSpan } from '../otlp/span.ts';
 import type { FoldedSpan } from '../../runtime-observations/sightings.ts';
 import { contentFilter } from '../content/content.ts';
@@ -40,7 +41,7 @@ export function spanPreparer({ keepContent }: { keepContent: boolean }): SpanPre
     // The reader sees the whole span: some names stand in attributes that are content otherwise.
     const { dialect, facts, uses } = readSpan(span);
     const serviceName = serviceNameOf(span);
-    const kept = filter(span, dialect);
+    const kept = boundSpan(filter(span, dialect));
     const { traceId, spanId, parentSpanId, name, startTime, endTime } = kept;
     const failed = kept.status.code === 'error';
     const { line, resource, scope, digest } = write(kept, { serviceName, genAi: facts && shownOf(facts) });

@@ -20,7 +20,16 @@ export const LIMITS = {
   /** Values inside one attribute, those of nested lists included. Room for an embedding vector. */
   valuesPerAttribute: 8192,
   nameBytes: 1024,
+  /** Spans, or log records, of one request. Those beyond are refused, and the sender is told. */
+  records: 50_000,
+  /** Events and links of all spans of one request: an empty one takes two bytes of a request, and sixty stored. */
+  eventsAndLinks: 100_000,
+  /** Of the attributes of a resource, and of a scope. Both are shared by many spans. */
+  resourceBytes: 64 * 1024,
+  scopeBytes: 16 * 1024,
 } as const;
+
+export const TOO_MANY_RECORDS = `A request may have at most ${LIMITS.records} records. Send the others in another one.`;
 
 export const TOO_DEEP = '[too deep]';
 
@@ -92,6 +101,10 @@ export function newRawSpan(): RawSpan {
 export type Collector<Kept> = {
   /** Keeps what is made of the span, or counts it as rejected. Scope and resource are read by then. */
   add(raw: RawSpan, scope: OtlpSpan['scope'], resource: Attributes): void;
+  /** Whether the request has as many spans as it may. Further ones are refused, and need not be read. */
+  isFull(): boolean;
+  /** Counts a span that was not read. */
+  refuse(): void;
   done(): DecodedTraces<Kept>;
 };
 
@@ -100,15 +113,25 @@ export function collectSpans<Kept>(take: (span: OtlpSpan) => Kept): Collector<Ke
   const spans: Kept[] = [];
   const reasons = new Set<string>();
   let rejected = 0;
+  let partsLeft: number = LIMITS.eventsAndLinks;
   return {
     add(raw, scope, resource) {
       const reason = refusalOf(raw);
       if (reason === null) {
+        if (raw.events.length > partsLeft) raw.events.length = partsLeft;
+        partsLeft -= raw.events.length;
+        if (raw.links.length > partsLeft) raw.links.length = partsLeft;
+        partsLeft -= raw.links.length;
         spans.push(take(assemble(raw, scope, resource)));
       } else {
         rejected += 1;
         reasons.add(reason);
       }
+    },
+    isFull: () => spans.length + rejected >= LIMITS.records,
+    refuse() {
+      rejected += 1;
+      reasons.add(TOO_MANY_RECORDS);
     },
     done: () => ({ spans, rejected, reasons: [...reasons] }),
   };

@@ -1,3 +1,5 @@
+import { LIMITS } from './assemble.ts';
+import { boundAttributes, boundScope } from './bounds.ts';
 import { type Json, list, object, optional, readResource, readScope } from './json-values.ts';
 import type { Attributes, OtlpSpan } from './span.ts';
 
@@ -17,8 +19,10 @@ export function walkJsonRequest(body: unknown, levels: Levels, readRecord: (json
   const request = object(body, 'The body');
   for (const [resourceRecords, path] of list(request[levels.resources], levels.resources)) {
     const resource = readResource(resourceRecords, path);
+    boundAttributes(resource, LIMITS.resourceBytes);
     for (const [scopeRecords, scopePath] of list(resourceRecords[levels.scopes], `${path}.${levels.scopes}`)) {
       const scope = readScope(optional(scopeRecords.scope, `${scopePath}.scope`), `${scopePath}.scope`);
+      boundScope(scope);
       for (const [record, recordPath] of list(scopeRecords[levels.records], `${scopePath}.${levels.records}`)) {
         readRecord(record, { path: recordPath, scope, resource });
       }

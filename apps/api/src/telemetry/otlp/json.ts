@@ -1,6 +1,7 @@
 import { collectSpans, isReadName, LIMITS, newRawSpan, type RawSpan } from './assemble.ts';
 import { walkJsonRequest } from './json-request.ts';
 import { attributesOf, enumeration, first, id, integer, type Json, list, optional, string } from './json-values.ts';
+import { REJECTED_FIELDS, type Signal } from './signal.ts';
 import type { DecodedTraces, OtlpSpan, PartialSuccess } from './span.ts';
 
 /**
@@ -16,17 +17,23 @@ export function decodeJson(body: unknown): DecodedTraces;
 export function decodeJson<Kept>(body: unknown, take: (span: OtlpSpan) => Kept): DecodedTraces<Kept>;
 export function decodeJson(body: unknown, take: (span: OtlpSpan) => unknown = (span) => span): DecodedTraces<unknown> {
   const collector = collectSpans(take);
-  walkJsonRequest(body, { resources: 'resourceSpans', scopes: 'scopeSpans', records: 'spans' }, (json, place) =>
-    collector.add(readSpan(json, place.path), place.scope, place.resource),
-  );
+  walkJsonRequest(body, { resources: 'resourceSpans', scopes: 'scopeSpans', records: 'spans' }, (json, place) => {
+    if (collector.isFull()) collector.refuse();
+    else collector.add(readSpan(json, place.path), place.scope, place.resource);
+  });
   return collector.done();
 }
 
-/** ExportTraceServiceResponse; null is full success. */
-export function jsonResponse(partial: PartialSuccess | null): object {
+/** The response of a signal; null is full success. */
+export function jsonResponse<Of extends Signal>(signal: Of, partial: PartialSuccess | null): JsonResponse<Of> {
   if (partial === null) return {};
-  return { partialSuccess: { rejectedSpans: String(partial.rejectedSpans), errorMessage: partial.errorMessage } };
+  const rejected = { [REJECTED_FIELDS[signal]]: String(partial.rejected) };
+  return { partialSuccess: { ...rejected, errorMessage: partial.errorMessage } } as JsonResponse<Of>;
 }
+
+type JsonResponse<Of extends Signal> = {
+  partialSuccess?: { errorMessage: string } & { [Field in (typeof REJECTED_FIELDS)[Of]]: string };
+};
 
 const SPAN_KINDS = ['UNSPECIFIED', 'INTERNAL', 'SERVER', 'CLIENT', 'PRODUCER', 'CONSUMER'].map((k) => `SPAN_KIND_${k}`);
 const STATUS_CODES = ['STATUS_CODE_UNSET', 'STATUS_CODE_OK', 'STATUS_CODE_ERROR'];

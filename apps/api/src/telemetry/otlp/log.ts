@@ -1,4 +1,4 @@
-import { isSpanId, isTime, isTraceId, timestamp } from './assemble.ts';
+import { LIMITS, TOO_MANY_RECORDS, isSpanId, isTime, isTraceId, timestamp } from './assemble.ts';
 import type { Attributes, AttributeValue, OtlpSpan } from './span.ts';
 import { storable } from './text.ts';
 
@@ -56,6 +56,10 @@ export function newRawLogRecord(): RawLogRecord {
 export type LogCollector<Kept> = {
   /** Keeps what is made of the record, or counts it as rejected. Scope and resource are read by then. */
   add(raw: RawLogRecord, scope: OtlpSpan['scope'], resource: Attributes): void;
+  /** Whether the request has as many records as it may. Further ones are refused, and need not be read. */
+  isFull(): boolean;
+  /** Counts a record that was not read. */
+  refuse(): void;
   done(): DecodedLogs<Kept>;
 };
 
@@ -75,6 +79,7 @@ export type DecodedLogs<Kept = OtlpLogRecord> = {
 export function collectLogs<Kept>(receivedAt: Date, take: (record: OtlpLogRecord) => Kept): LogCollector<Kept> {
   const records: Kept[] = [];
   const received = BigInt(receivedAt.getTime()) * NANOS_PER_MILLISECOND;
+  const reasons = new Set<string>();
   let rejected = 0;
   return {
     add(raw, scope, resource) {
@@ -82,9 +87,15 @@ export function collectLogs<Kept>(receivedAt: Date, take: (record: OtlpLogRecord
         records.push(take(assemble(raw, { scope, resource, received })));
       } else {
         rejected += 1;
+        reasons.add(BAD_TIME);
       }
     },
-    done: () => ({ records, rejected, reasons: rejected === 0 ? [] : [BAD_TIME] }),
+    isFull: () => records.length + rejected >= LIMITS.records,
+    refuse() {
+      rejected += 1;
+      reasons.add(TOO_MANY_RECORDS);
+    },
+    done: () => ({ records, rejected, reasons: [...reasons] }),
   };
 }
 

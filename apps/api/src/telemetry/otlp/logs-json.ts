@@ -16,9 +16,10 @@ export function decodeLogsJson<Kept>(
   take: (record: OtlpLogRecord) => Kept,
 ): DecodedLogs<Kept> {
   const collector = collectLogs(receivedAt, take);
-  walkJsonRequest(body, { resources: 'resourceLogs', scopes: 'scopeLogs', records: 'logRecords' }, (json, place) =>
-    collector.add(readLogRecord(json, place.path), place.scope, place.resource),
-  );
+  walkJsonRequest(body, { resources: 'resourceLogs', scopes: 'scopeLogs', records: 'logRecords' }, (json, place) => {
+    if (collector.isFull()) collector.refuse();
+    else collector.add(readLogRecord(json, place.path), place.scope, place.resource);
+  });
   return collector.done();
 }
 

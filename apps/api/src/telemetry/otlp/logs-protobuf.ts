@@ -13,6 +13,7 @@ import {
   type Source,
   text,
   varint,
+  WIRE_TYPE_OF_MESSAGES,
 } from './protobuf-values.ts';
 
 /**
@@ -28,9 +29,14 @@ export function decodeLogsProtobuf<Kept>(
   take: (record: OtlpLogRecord) => Kept,
 ): DecodedLogs<Kept> {
   const collector = collectLogs(receivedAt, take);
-  walkProtobufRequest(bytes, 'ExportLogsServiceRequest', (source, scope, resource) =>
-    collector.add(readLogRecord(source), scope, resource),
-  );
+  walkProtobufRequest(bytes, 'ExportLogsServiceRequest', (source, scope, resource) => {
+    if (collector.isFull()) {
+      source.reader.skipType(WIRE_TYPE_OF_MESSAGES);
+      collector.refuse();
+    } else {
+      collector.add(readLogRecord(source), scope, resource);
+    }
+  });
   return collector.done();
 }
 

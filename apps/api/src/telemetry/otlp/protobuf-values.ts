@@ -12,6 +12,8 @@ export const text = (field: number): number => field * 8 + 2;
 export const bytes = text;
 export const message = text;
 
+export const WIRE_TYPE_OF_MESSAGES = 2;
+
 /** Steps into the message that the reader stands before. Answers where the one around it ends, for {@link leave}. */
 function enter(reader: Reader): number {
   const outerEnd = reader.len;
@@ -110,7 +112,7 @@ export class Entries {
     const { reader, texts } = source;
     this.count += 1;
     if (this.count > LIMITS.attributes && !this.always(peekKey(reader))) {
-      reader.skipType(2);
+      reader.skipType(WIRE_TYPE_OF_MESSAGES);
       return true;
     }
     let key = '';

@@ -12,6 +12,7 @@ import {
   type Source,
   text,
   varint,
+  WIRE_TYPE_OF_MESSAGES,
 } from './protobuf-values.ts';
 import type { DecodedTraces, OtlpSpan, PartialSuccess } from './span.ts';
 
@@ -28,13 +29,18 @@ export function decodeProtobuf(
   take: (span: OtlpSpan) => unknown = (span) => span,
 ): DecodedTraces<unknown> {
   const collector = collectSpans(take);
-  walkProtobufRequest(bytes, 'ExportTraceServiceRequest', (source, scope, resource) =>
-    collector.add(readSpan(source), scope, resource),
-  );
+  walkProtobufRequest(bytes, 'ExportTraceServiceRequest', (source, scope, resource) => {
+    if (collector.isFull()) {
+      source.reader.skipType(WIRE_TYPE_OF_MESSAGES);
+      collector.refuse();
+    } else {
+      collector.add(readSpan(source), scope, resource);
+    }
+  });
   return collector.done();
 }
 
-/** ExportTraceServiceResponse; null is full success, which is zero bytes. */
+/** The response of any signal; null is full success, which is zero bytes. */
 export function encodeProtobufResponse(partial: PartialSuccess | null): Uint8Array {
   const writer = protobuf.Writer.create();
   if (partial === null) return writer.finish();
@@ -42,7 +48,7 @@ export function encodeProtobufResponse(partial: PartialSuccess | null): Uint8Arr
     .uint32(message(1))
     .fork()
     .uint32(varint(1))
-    .int64(partial.rejectedSpans)
+    .int64(partial.rejected)
     .uint32(text(2))
     .string(partial.errorMessage)
     .ldelim()

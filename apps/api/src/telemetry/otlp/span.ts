@@ -38,10 +38,15 @@ export type DecodedTraces<Kept = OtlpSpan> = {
   reasons: string[];
 };
 
-/** ExportTracePartialSuccess: what the answer says of refused spans. */
-export type PartialSuccess = { rejectedSpans: number; errorMessage: string };
+/** The partial success of any signal: what the answer says of refused records. */
+export type PartialSuccess = { rejected: number; errorMessage: string };
 
 /** The body as a whole cannot be decoded: 400. */
 export class OtlpDecodeError extends Error {
   override readonly name = 'OtlpDecodeError';
+}
+
+/** The body as a whole has more than can be read: 413. */
+export class RequestTooLargeError extends Error {
+  override readonly name = 'RequestTooLargeError';
 }

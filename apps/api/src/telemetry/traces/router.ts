@@ -3,22 +3,19 @@ import { listSpans } from '@quartermaster/db/repositories/spans.ts';
 import { listTraces } from '@quartermaster/db/repositories/traces.ts';
 import { scopeOfQuery } from '../../access/places.ts';
 import { noteReads } from '../../audit-events/reads.ts';
-import { ApiError, valueError } from '../../errors.ts';
-import { decodeJson } from '../otlp/json.ts';
-import { OtlpDecodeError } from '../otlp/span.ts';
+import { ApiError } from '../../errors.ts';
+import { jsonResponse } from '../otlp/json.ts';
+import { decodedInput } from '../otlp/typed-input.ts';
 import { answerPage } from '../../pages.ts';
 import { endpoint, router } from '../../trpc.ts';
 import { ingestSpans } from '../ingest/ingest.ts';
-import { spanPreparer } from '../ingest/prepare.ts';
-import type { PreparedTraces } from '../ingest/prepare-body.ts';
+import { prepareJson } from '../ingest/prepare-body.ts';
 
 export const tracesRouter = router({
   /** OTLP over HTTP comes in through otlp/receiver.ts, which decodes by itself; this is the way of typed callers. */
   ingest: endpoint(contract.ingestTraces).mutation(async ({ ctx, input }) => {
-    const refused = await ingestSpans(ctx, async (options) => decoded(input.body, options));
-    if (refused === null) return {};
-    const { rejectedSpans, errorMessage } = refused;
-    return { partialSuccess: { rejectedSpans: String(rejectedSpans), errorMessage } };
+    const refused = await ingestSpans(ctx, async (options) => decodedInput(() => prepareJson(input.body, options)));
+    return jsonResponse('traces', refused);
   }),
 
   list: endpoint(contract.listTraces).query(({ ctx, input }) => {
@@ -53,12 +50,3 @@ export const tracesRouter = router({
     });
   }),
 });
-
-function decoded(body: unknown, options: { keepContent: boolean }): PreparedTraces {
-  try {
-    const { prepare, texts } = spanPreparer(options);
-    return { ...decodeJson(body, prepare), texts };
-  } catch (error) {
-    throw error instanceof OtlpDecodeError ? valueError(['body'], error.message) : error;
-  }
-}

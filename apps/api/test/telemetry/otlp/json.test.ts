@@ -126,8 +126,14 @@ test('5,000 levels of nesting are read to the sixteenth', () => {
 });
 
 test('the response writes 64-bit integers as strings, and full success as an empty object', () => {
-  expect(jsonResponse(null)).toEqual({});
-  expect(jsonResponse({ rejectedSpans: 2, errorMessage: 'why' })).toEqual({
-    partialSuccess: { rejectedSpans: '2', errorMessage: 'why' },
-  });
+  for (const [signal, field] of [
+    ['traces', 'rejectedSpans'],
+    ['logs', 'rejectedLogRecords'],
+    ['metrics', 'rejectedDataPoints'],
+  ] as const) {
+    expect(jsonResponse(signal, null)).toEqual({});
+    expect(jsonResponse(signal, { rejected: 2, errorMessage: 'why' })).toEqual({
+      partialSuccess: { [field]: '2', errorMessage: 'why' },
+    });
+  }
 });

@@ -1,6 +1,7 @@
 import protobuf from 'protobufjs';
 import { expect, test } from 'vitest';
 import { decodeProtobuf, encodeProtobufResponse, encodeProtobufStatus } from '../../../src/telemetry/otlp/protobuf.ts';
+import { countProtobufRecords } from '../../../src/telemetry/otlp/protobuf-request.ts';
 import { OtlpDecodeError } from '../../../src/telemetry/otlp/span.ts';
 import { attribute, fromProtobuf, type Json, request, toProtobuf, wireSpan } from './wire.ts';
 
@@ -117,12 +118,18 @@ test('a million empty attributes make none', () => {
   expect(spans[0]?.attributes).toEqual({});
 });
 
+test('records are counted without being read', () => {
+  expect(countProtobufRecords(toProtobuf(request(wireSpan(), wireSpan(), {})))).toBe(3);
+  expect(countProtobufRecords(new Uint8Array())).toBe(0);
+  expect(countProtobufRecords(Buffer.from('hello'))).toBe(0);
+});
+
 test('full success is zero bytes', () => {
   expect(encodeProtobufResponse(null)).toHaveLength(0);
 });
 
 test('partial success and status are what other parsers read', () => {
-  const partial = { rejectedSpans: 2, errorMessage: 'A trace id must be 16 bytes, not all zero.' };
+  const partial = { rejected: 2, errorMessage: 'A trace id must be 16 bytes, not all zero.' };
   expect(fromProtobuf('Response', encodeProtobufResponse(partial))).toEqual({
     partialSuccess: { rejectedSpans: '2', errorMessage: partial.errorMessage },
   } satisfies Json);

@@ -4,6 +4,7 @@ import { type AddressInfo, connect } from 'node:net';
 import { ingestTraces } from '@quartermaster/contracts/traces.ts';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Answer } from '../../../src/http/problems.ts';
+import { Intake } from '../../../src/telemetry/ingest/intake.ts';
 import { otlpReceiver } from '../../../src/telemetry/ingest/receiver.ts';
 import { createIdentify } from '../../../src/rate-limits/identify.ts';
 import { fromProtobuf, toProtobuf } from '../otlp/wire.ts';
@@ -120,7 +121,7 @@ describe('uploads that do not end', () => {
     const refusals: Answer[] = [];
     const { services } = server;
     const identify = createIdentify(services, null, () => '');
-    const receive = otlpReceiver({ services, identify, maxBytes: 1024 * 1024, readTimeoutMs });
+    const receive = otlpReceiver({ intake: new Intake(services, 1024 * 1024), identify, readTimeoutMs });
     const handled: Promise<void>[] = [];
     const listener = createServer((req, res) => {
       const onRefused = (_error: unknown, answer: Answer) => refusals.push(answer);

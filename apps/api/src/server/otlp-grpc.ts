@@ -1,0 +1,44 @@
+import type { Config } from '../config.ts';
+import type { ConnectionLimits } from '../http/limits.ts';
+import { createIdentify } from '../rate-limits/identify.ts';
+import type { RequestLimits } from '../rate-limits/limits.ts';
+import type { Services } from '../services.ts';
+import { grpcReceiver } from '../telemetry/ingest/grpc-receiver.ts';
+import { startGrpcServer } from '../telemetry/ingest/grpc-server.ts';
+import type { Intake } from '../telemetry/ingest/intake.ts';
+import { clientAddress, trustIn } from './client-address.ts';
+import { noteRefusal } from './note-refusal.ts';
+
+type Options = {
+  services: Services;
+  intake: Intake;
+  config: Pick<Config, 'host' | 'otlpGrpcPort' | 'trustedProxies'>;
+  connectionLimits: ConnectionLimits;
+  /** Null: nothing is limited. */
+  limits: RequestLimits | null;
+};
+
+/** Where OTLP/gRPC listens, and what stops it. */
+export type OtlpGrpc = { url: string; stop: () => Promise<void> };
+
+/** Serves OTLP/gRPC on a port of its own. Null where it is switched off, or its port is taken. */
+export async function startOtlpGrpc(options: Options): Promise<OtlpGrpc | null> {
+  const { services, intake, config, connectionLimits, limits } = options;
+  if (config.otlpGrpcPort === null) return null;
+  const isProxy = trustIn(config.trustedProxies);
+  const handle = grpcReceiver({
+    services,
+    intake,
+    identify: createIdentify(services, limits, (req) => clientAddress(req, isProxy)),
+    onRefused: (error, answer, info) => noteRefusal(services, { error, answer, info }),
+  });
+  return startGrpcServer({
+    host: config.host,
+    port: config.otlpGrpcPort,
+    limits: connectionLimits,
+    handle,
+    isProxy,
+    onRefusedConnection: (reason) => services.metrics.refusedConnections.inc({ reason }),
+    log: services.log,
+  });
+}

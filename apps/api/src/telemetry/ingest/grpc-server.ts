@@ -1,0 +1,70 @@
+import { once } from 'node:events';
+import { createServer, type Http2ServerRequest, type Http2ServerResponse, type ServerHttp2Session } from 'node:http2';
+import type { AddressInfo } from 'node:net';
+import type { Logger } from 'pino';
+import type { ConnectionLimits } from '../../http/limits.ts';
+import { limitConnections } from '../../server/http-server.ts';
+
+type GrpcServer = {
+  host: string;
+  port: number;
+  limits: ConnectionLimits;
+  handle: (call: Http2ServerRequest, reply: Http2ServerResponse) => Promise<void>;
+  isProxy: (address: string, hop: number) => boolean;
+  onRefusedConnection: (reason: 'address' | 'process') => void;
+  log: Logger;
+};
+
+/** Calls of one connection at once. */
+const MAX_STREAMS = 100;
+
+/** Calls in flight get so long to finish when the service stops, in milliseconds. */
+const GRACE_MS = 10_000;
+
+/**
+ * Listens for OTLP/gRPC: HTTP/2 without TLS, as gRPC clients speak it to an `http://` address. A port that is taken costs
+ * gRPC, not the service.
+ *
+ * @returns where it listens, and what stops it once calls in flight are answered; null where the port is taken
+ */
+export async function startGrpcServer(options: GrpcServer): Promise<{ url: string; stop: () => Promise<void> } | null> {
+  const { host, port, limits, handle, isProxy, onRefusedConnection, log } = options;
+  const sessions = new Set<ServerHttp2Session>();
+  const server = createServer({
+    settings: { maxConcurrentStreams: MAX_STREAMS, maxHeaderListSize: limits.maxHeaderBytes },
+    maxHeaderListPairs: limits.maxHeaders,
+  });
+  limitConnections(server, { limits, isProxy, onRefusedConnection });
+  server.on('request', (call, reply) => void handle(call, reply));
+  server.on('sessionError', () => {});
+  server.on('session', (session) => {
+    sessions.add(session);
+    session.on('close', () => sessions.delete(session));
+    // Without calls for so long. Clients connect again when they have something to send.
+    session.setTimeout(limits.keepAliveTimeoutMs, () => session.close());
+  });
+  try {
+    server.listen(port, host);
+    await once(server, 'listening');
+  } catch (error) {
+    log.warn({ err: error, port }, 'OTLP/gRPC is off: its port cannot be listened on');
+    return null;
+  }
+  const { port: bound } = server.address() as AddressInfo;
+  return {
+    url: `http://${host.includes(':') ? `[${host}]` : host}:${bound}`,
+    stop: () => drained(server, sessions),
+  };
+}
+
+/** Takes no new connections and calls (GOAWAY), and waits until those in flight are answered. */
+async function drained(server: ReturnType<typeof createServer>, sessions: Set<ServerHttp2Session>): Promise<void> {
+  const closed = once(server, 'close');
+  server.close();
+  for (const session of sessions) session.close();
+  const timer = setTimeout(() => {
+    for (const session of sessions) session.destroy();
+  }, GRACE_MS);
+  await closed;
+  clearTimeout(timer);
+}

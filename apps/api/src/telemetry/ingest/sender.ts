@@ -1,0 +1,14 @@
+import { holdsScopes } from '@quartermaster/contracts/scopes.ts';
+import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
+import type { Principal } from '../../access/principal.ts';
+import { ApiError } from '../../errors.ts';
+
+/** The one place where the sender may write telemetry. The credential alone decides: nothing that is sent can change it. */
+export function placeOfSender(principal: Principal): TenantPlace {
+  const writable = principal.grants.filter(({ scopes }) =>
+    holdsScopes([...scopes, ...principal.platformScopes], ['traces:write']),
+  );
+  const [place] = writable;
+  if (place && writable.length === 1) return { tenantId: place.tenantId, subTenantId: place.subTenantId };
+  throw new ApiError('ingest_tenant_ambiguous', 'Send telemetry with a credential that belongs to exactly one tenant.');
+}

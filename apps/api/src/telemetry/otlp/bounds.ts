@@ -1,0 +1,72 @@
+import { LIMITS } from './assemble.ts';
+import type { Attributes, AttributeValue, OtlpSpan } from './span.ts';
+import { cutToBytes } from './text.ts';
+
+/** What may be stored of one span, after what is content was left out. */
+export const SPAN_LIMITS = {
+  /** A longer text is cut; a larger list becomes `TOO_LARGE`. */
+  attributeBytes: 256 * 1024,
+  /** Of all attributes, events and links. What comes later is left out. */
+  spanBytes: 1024 * 1024,
+  /** Of the status message and the trace state, each. */
+  textBytes: 16 * 1024,
+} as const;
+
+export const TOO_LARGE = '[too large]';
+
+/** What a name or a number takes beside its own characters. */
+const OVERHEAD = 16;
+
+/** Takes out the attributes that stand beyond a size, in place. */
+export function boundAttributes(attributes: Attributes, maxBytes: number): void {
+  let left = maxBytes;
+  for (const [name, value] of Object.entries(attributes)) {
+    left -= OVERHEAD + name.length + sizeOf(value);
+    if (left < 0) delete attributes[name];
+  }
+}
+
+/** The same for all of a scope. */
+export function boundScope(scope: OtlpSpan['scope']): void {
+  scope.name = cutToBytes(scope.name, LIMITS.nameBytes);
+  if (scope.version !== null) scope.version = cutToBytes(scope.version, LIMITS.nameBytes);
+  boundAttributes(scope.attributes, LIMITS.scopeBytes);
+}
+
+/** Bounds the size of a span that is about to be stored, in place. Its resource and scope are bounded already. */
+export function boundSpan(span: OtlpSpan): OtlpSpan {
+  const budget = { left: SPAN_LIMITS.spanBytes };
+  bound(span.attributes, budget);
+  for (const part of [...span.events, ...span.links]) bound(part.attributes, budget);
+  for (const event of span.events) event.name = cutToBytes(event.name, LIMITS.nameBytes);
+  if (span.status.message !== null) span.status.message = cutToBytes(span.status.message, SPAN_LIMITS.textBytes);
+  if (span.traceState !== null) span.traceState = cutToBytes(span.traceState, SPAN_LIMITS.textBytes);
+  return span;
+}
+
+function bound(attributes: Attributes, budget: { left: number }): void {
+  for (const name in attributes) {
+    const value = attributes[name] ?? null;
+    let size = sizeOf(value);
+    if (size > SPAN_LIMITS.attributeBytes) {
+      const smaller = typeof value === 'string' ? cutToBytes(value, SPAN_LIMITS.attributeBytes) : TOO_LARGE;
+      attributes[name] = smaller;
+      size = sizeOf(smaller);
+    }
+    budget.left -= OVERHEAD + name.length + size;
+    if (budget.left < 0) delete attributes[name];
+  }
+}
+
+/** About the bytes of a value: characters count as one, except in long texts, which are measured. */
+function sizeOf(value: AttributeValue): number {
+  if (typeof value === 'string') return value.length < 1024 ? value.length : Buffer.byteLength(value);
+  if (typeof value !== 'object' || value === null) return OVERHEAD;
+  let size = OVERHEAD;
+  if (Array.isArray(value)) {
+    for (const item of value) size += OVERHEAD + sizeOf(item);
+  } else {
+    for (const [name, item] of Object.entries(value)) size += OVERHEAD + name.length + sizeOf(item);
+  }
+  return size;
+}

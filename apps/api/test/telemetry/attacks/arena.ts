@@ -1,0 +1,115 @@
+import { readFile } from 'node:fs/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Agent, request } from 'undici';
+import { onTestFinished } from 'vitest';
+import { databaseFile, newBootstrapKey } from '../../support/environment.ts';
+import { startProcess } from '../../support/process.ts';
+import { exportRequest } from '../traces/sending.ts';
+
+/** How long the other tenant sends in peace, to compare with, in milliseconds. */
+const CALM_MS = 1500;
+
+/** Between two requests of the other tenant, in milliseconds. */
+const PAUSE_MS = 20;
+
+export type Sent = { path?: string; contentType?: string; gzip?: boolean; body: Uint8Array; key?: string };
+export type Answer = { status: number; retryAfter: string | null; text: string };
+
+/** What an attack did to the service and to another tenant. */
+export type Outcome = {
+  answers: Answer[];
+  /** The highest resident memory of the service's process so far, in MiB. */
+  peakMiB: number;
+  /** The median of the other tenant's times, during the attack and in calm. */
+  medians: { attacked: number; calm: number };
+  /** Of the other tenant's requests: any answer but 200 is a failure. */
+  failures: number;
+};
+
+/** The service as a process of its own, an account that attacks, and another tenant that sends one span at a time. */
+export async function startArena(environment: Record<string, string> = {}) {
+  const admin = newBootstrapKey();
+  const file = await databaseFile();
+  const service = await startProcess({
+    DATABASE_URL: `sqlite:${file}`,
+    QM_BOOTSTRAP_API_KEY: admin,
+    QM_OTLP_GRPC_PORT: '0',
+    QM_LOG_LEVEL: 'warn',
+    ...environment,
+  });
+  const agent = new Agent({ connections: 200, headersTimeout: 120_000, bodyTimeout: 120_000 });
+  onTestFinished(() => agent.destroy());
+
+  async function post(path: string, headers: Record<string, string>, body: Uint8Array | string): Promise<Answer> {
+    const answer = await request(service.url + path, { method: 'POST', headers, body, dispatcher: agent });
+    const retryAfter = answer.headers['retry-after'];
+    return {
+      status: answer.statusCode,
+      retryAfter: typeof retryAfter === 'string' ? retryAfter : null,
+      text: await answer.body.text(),
+    };
+  }
+
+  /** A key that may only send telemetry. */
+  async function senderOf(tenantId: string): Promise<string> {
+    const headers = { 'content-type': 'application/json', 'x-api-key': admin };
+    const body = JSON.stringify({ id: 'sender', name: 'sender', tenantId });
+    await post('/v1/service-accounts', headers, body);
+    const path = `/v1/service-accounts/sender/keys?tenant_id=${tenantId}`;
+    const { text } = await post(path, headers, JSON.stringify({ scopes: ['traces:write'] }));
+    return JSON.parse(text).key as string;
+  }
+  const [attacker, other] = [await senderOf('attacker'), await senderOf('other')];
+
+  function send({ path = '/v1/traces', contentType = 'application/x-protobuf', gzip = false, body, key }: Sent) {
+    const headers = { 'content-type': contentType, 'x-api-key': key ?? attacker };
+    return post(path, gzip ? { ...headers, 'content-encoding': 'gzip' } : headers, body);
+  }
+
+  /** Sends spans of the other tenant until it is told to stop. */
+  async function timesOfOther(isOver: () => boolean): Promise<{ times: number[]; failures: number }> {
+    const times: number[] = [];
+    let failures = 0;
+    while (!isOver()) {
+      const body = Buffer.from(JSON.stringify(exportRequest([{}])));
+      const start = performance.now();
+      const { status } = await send({ contentType: 'application/json', body, key: other });
+      times.push(performance.now() - start);
+      if (status !== 200) failures += 1;
+      await sleep(PAUSE_MS);
+    }
+    return { times, failures };
+  }
+
+  async function peakMiB(): Promise<number> {
+    const status = await readFile(`/proc/${service.child.pid}/status`, 'utf8');
+    return Number(/VmHWM:\s+(\d+)/.exec(status)?.[1]) / 1024;
+  }
+
+  /** Attacks while the other tenant works. */
+  async function suffer(attack: () => Promise<Answer[]>): Promise<Outcome> {
+    const until = performance.now() + CALM_MS;
+    const calm = await timesOfOther(() => performance.now() > until);
+    let over = false;
+    const attacked = timesOfOther(() => over);
+    const answers = await attack().finally(() => {
+      over = true;
+    });
+    const { times, failures } = await attacked;
+    const medians = { attacked: median(times), calm: median(calm.times) };
+    return { answers, peakMiB: await peakMiB(), medians, failures };
+  }
+
+  return { send, suffer, databaseFile: file };
+}
+
+function median(times: number[]): number {
+  return times.toSorted((a, b) => a - b)[Math.floor(times.length / 2)] ?? 0;
+}
+
+/** Each status with how often it was answered. */
+export function statusesOf(answers: readonly Answer[]): Record<number, number> {
+  const counts: Record<number, number> = {};
+  for (const { status } of answers) counts[status] = (counts[status] ?? 0) + 1;
+  return counts;
+}

@@ -1,0 +1,76 @@
+import { gzipSync } from 'node:zlib';
+import protobuf from 'protobufjs';
+
+const LENGTH_DELIMITED = 2;
+const FIXED64 = 1;
+
+/** A field with bytes in it. */
+function field(number: number, content: Uint8Array): Buffer {
+  const head = protobuf.Writer.create()
+    .uint32(number * 8 + LENGTH_DELIMITED)
+    .uint32(content.length)
+    .finish();
+  return Buffer.concat([head, content]);
+}
+
+/** The smallest span that is valid, 39 bytes: ids and a start. */
+function smallestSpan(index: number): Buffer {
+  const span = Buffer.alloc(39);
+  span.set([1 * 8 + LENGTH_DELIMITED, 16]);
+  span.writeUInt32BE(1 + (index >>> 5), 14);
+  span.set([2 * 8 + LENGTH_DELIMITED, 8], 18);
+  span.writeUInt32BE(index + 1, 24);
+  span.set([7 * 8 + FIXED64], 28);
+  span.writeBigUInt64LE(1_700_000_000_000_000_000n, 29);
+  return span.subarray(0, 37);
+}
+
+/** A request of the smallest spans, as many as fit. */
+export function tinySpans(bytes: number): Buffer {
+  const spans: Buffer[] = [];
+  const length = field(2, smallestSpan(0)).length;
+  for (let index = 0; (index + 1) * length < bytes - 64; index += 1) spans.push(field(2, smallestSpan(index)));
+  return field(1, field(2, Buffer.concat(spans)));
+}
+
+/** A request of spans that share one resource with a long text. */
+export function sharedResource(resourceBytes: number, spans: number): Buffer {
+  const keyValue = Buffer.concat([field(1, Buffer.from('a')), field(2, field(1, Buffer.alloc(resourceBytes, 'x')))]);
+  const own = Array.from({ length: spans }, (_, index) => field(2, smallestSpan(index)));
+  return field(1, Buffer.concat([field(1, field(1, keyValue)), field(2, Buffer.concat(own))]));
+}
+
+/** Spans with as many empty events as are read: two bytes each. */
+export function emptyEvents(bytes: number): Buffer {
+  const events = Buffer.concat(Array.from({ length: 128 }, () => field(11, Buffer.alloc(0))));
+  const spans: Buffer[] = [];
+  for (let index = 0, size = 0; size < bytes - 1024; index += 1) {
+    const span = field(2, Buffer.concat([smallestSpan(index), events]));
+    size += span.length;
+    spans.push(span);
+  }
+  return field(1, field(2, Buffer.concat(spans)));
+}
+
+/** JSON that is all values, which take thirty times as much once it is parsed. */
+export function manyValues(bytes: number): Buffer {
+  const item = '{},';
+  return Buffer.from(`{"resourceSpans":[${item.repeat(Math.floor(bytes / item.length) - 10)}{}]}`);
+}
+
+/** JSON within the number of values: each span has as little as it can. */
+export function tinyJsonSpans(bytes: number): Buffer {
+  const spans: string[] = [];
+  for (let index = 0, size = 0; size < bytes - 1024; index += 1) {
+    const id = (index + 1).toString(16).padStart(16, '0');
+    const span = `{"traceId":"${id}${id}","spanId":"${id}","startTimeUnixNano":"1"}`;
+    size += span.length + 1;
+    spans.push(span);
+  }
+  return Buffer.from(`{"resourceSpans":[{"scopeSpans":[{"spans":[${spans.join(',')}]}]}]}`);
+}
+
+/** Gzip that unpacks to so many zero bytes, in which a valid request stands first. */
+export function bomb(unpackedBytes: number): Buffer {
+  return gzipSync(Buffer.alloc(unpackedBytes, 0x20), { level: 9 });
+}

@@ -1,0 +1,83 @@
+import { stat } from 'node:fs/promises';
+import { gzipSync } from 'node:zlib';
+import { describe, expect, test } from 'vitest';
+import { type Outcome, type Sent, startArena, statusesOf } from './arena.ts';
+import { bomb, emptyEvents, manyValues, sharedResource, tinyJsonSpans, tinySpans } from './bodies.ts';
+
+const MIB = 1024 * 1024;
+const JSON_TYPE = 'application/json';
+
+/** What a machine that does other things as well adds to the times of both, in milliseconds. */
+const NOISE_MS = 150;
+
+/** No sender takes the service's memory, or another tenant's answers. */
+function expectHarmless({ peakMiB, medians, failures }: Outcome): void {
+  expect(peakMiB).toBeLessThan(1024);
+  expect(failures).toBe(0);
+  expect(medians.attacked).toBeLessThan(3 * medians.calm + NOISE_MS);
+}
+
+async function attackWith(sent: Sent, times: number): Promise<Outcome> {
+  const arena = await startArena();
+  const outcome = await arena.suffer(() => Promise.all(Array.from({ length: times }, () => arena.send(sent))));
+  expectHarmless(outcome);
+  return outcome;
+}
+
+/** Every answer is final, or says when to send again. */
+function expectOnly(outcome: Outcome, statuses: number[]): void {
+  for (const { status, retryAfter } of outcome.answers) {
+    expect(statuses).toContain(status);
+    if (status === 429) expect(retryAfter).toMatch(/^[1-9]\d*$/);
+  }
+}
+
+describe('one account that may only send telemetry', { timeout: 120_000 }, () => {
+  test('one small request of 10,000 spans that share a resource of 60 KiB', async () => {
+    const arena = await startArena();
+    const body = gzipSync(sharedResource(60 * 1024, 10_000));
+    expect(body.length).toBeLessThan(42 * 1024);
+    const before = (await stat(arena.databaseFile)).size;
+    const outcome = await arena.suffer(async () => [await arena.send({ gzip: true, body })]);
+    expectHarmless(outcome);
+    expect(statusesOf(outcome.answers)).toEqual({ 200: 1 });
+    expect((await stat(arena.databaseFile)).size - before).toBeLessThan(32 * MIB);
+  });
+
+  test('60 MiB of the smallest spans: 50,000 are taken, the sender is told of the others', async () => {
+    const outcome = await attackWith({ body: tinySpans(60 * MIB) }, 1);
+    expect(statusesOf(outcome.answers)).toEqual({ 200: 1 });
+    expect(outcome.answers[0]?.text).toContain('at most 50000');
+  });
+
+  test('60 MiB of the smallest spans in JSON', async () => {
+    const outcome = await attackWith({ contentType: JSON_TYPE, body: tinyJsonSpans(60 * MIB) }, 1);
+    expectOnly(outcome, [200, 413]);
+  });
+
+  test('60 requests of 117 KiB at once that unpack to 7 GB are final, or to be sent again', async () => {
+    const body = bomb(117 * MIB);
+    expect(body.length).toBeLessThan(120 * 1024);
+    expectOnly(await attackWith({ gzip: true, body }, 60), [413, 429]);
+  });
+
+  test('JSON of twenty million values that weighs 60 KiB packed is 413', async () => {
+    const outcome = await attackWith({ contentType: JSON_TYPE, gzip: true, body: gzipSync(manyValues(60 * MIB)) }, 2);
+    expectOnly(outcome, [413, 429]);
+  });
+
+  test('spans whose empty events take thirty times their bytes when they are stored', async () => {
+    expectOnly(await attackWith({ body: emptyEvents(5 * MIB) }, 1), [200]);
+  });
+
+  test('twelve requests at once, each of as many spans as fit into a small body', async () => {
+    expectOnly(await attackWith({ body: tinySpans(MIB - 100) }, 12), [200, 429]);
+  });
+
+  test('logs and metrics that unpack to more than fits', async () => {
+    const body = bomb(117 * MIB);
+    for (const path of ['/v1/logs', '/v1/metrics']) {
+      expectOnly(await attackWith({ path, gzip: true, body }, 4), [413, 429]);
+    }
+  });
+});

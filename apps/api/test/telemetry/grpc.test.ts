@@ -1,0 +1,270 @@
+import { once } from 'node:events';
+import { connect } from 'node:http2';
+import { type AddressInfo, createServer } from 'node:net';
+import { gzipSync } from 'node:zlib';
+import { Client, credentials, Metadata, type ServiceError, status } from '@grpc/grpc-js';
+import { OTLPLogExporter } from '@opentelemetry/exporter-logs-otlp-grpc';
+import { OTLPMetricExporter } from '@opentelemetry/exporter-metrics-otlp-grpc';
+import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-grpc';
+import { LoggerProvider, SimpleLogRecordProcessor } from '@opentelemetry/sdk-logs';
+import { MeterProvider, PeriodicExportingMetricReader } from '@opentelemetry/sdk-metrics';
+import { SimpleSpanProcessor, TracerProvider } from '@opentelemetry/sdk-trace';
+import pino from 'pino';
+import protobuf from 'protobufjs';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { lockTable } from '../support/locked-table.ts';
+import { accountWithKey, memberWithToken, unique } from '../support/people.ts';
+import { startTestServer, type TestServer } from '../support/server.ts';
+import { fromProtobuf, toProtobuf } from './otlp/wire.ts';
+import { chat, exportRequest, newTraceId } from './traces/sending.ts';
+
+const MAX_BYTES = 4 * 1024 * 1024;
+const PREFIX = '/opentelemetry.proto.collector';
+const EXPORT_TRACES = `${PREFIX}.trace.v1.TraceService/Export`;
+const EXPORT_LOGS = `${PREFIX}.logs.v1.LogsService/Export`;
+const EXPORT_METRICS = `${PREFIX}.metrics.v1.MetricsService/Export`;
+
+let server: TestServer;
+let as: { key: string };
+
+beforeAll(async () => {
+  server = await startTestServer({ QM_OTLP_GRPC_PORT: '0', QM_OTLP_MAX_BYTES: String(MAX_BYTES) });
+  as = await accountWithKey(server, { tenantId: 'grpc' }, ['traces:write', 'traces:read']);
+});
+afterAll(() => server.stop());
+
+function addressOf({ grpcUrl }: Pick<TestServer, 'grpcUrl'>): string {
+  if (grpcUrl === null) throw new Error('OTLP/gRPC is off');
+  return grpcUrl.slice('http://'.length);
+}
+
+function keyMetadata(key: string): Metadata {
+  const metadata = new Metadata();
+  metadata.set('x-api-key', key);
+  return metadata;
+}
+
+type Called = { bytes: Buffer } | { error: ServiceError };
+
+type Sent = { metadata?: Metadata; compression?: number; at?: TestServer };
+
+/** One unary call, with bytes in the place of messages. `compression`: 2 is gzip. */
+function call(
+  method: string,
+  message: Uint8Array,
+  { metadata = keyMetadata(as.key), compression = 0, at = server }: Sent = {},
+): Promise<Called> {
+  const client = new Client(addressOf(at), credentials.createInsecure(), {
+    'grpc.default_compression_algorithm': compression,
+    'grpc.enable_retries': 0,
+    'grpc.max_send_message_length': -1,
+  });
+  return new Promise((resolve) => {
+    const whole = (bytes: Uint8Array) => Buffer.from(bytes);
+    client.makeUnaryRequest(method, whole, whole, message, metadata, (error, bytes) => {
+      client.close();
+      resolve(error === null ? { bytes: bytes ?? Buffer.alloc(0) } : { error });
+    });
+  });
+}
+
+async function refusal(...sent: Parameters<typeof call>): Promise<ServiceError> {
+  const called = await call(...sent);
+  if ('bytes' in called) throw new Error('the call succeeded');
+  return called.error;
+}
+
+/** The seconds of the RetryInfo in a status; null without one. */
+function retryAfterOf({ metadata }: ServiceError): number | null {
+  const [details] = metadata.get('grpc-status-details-bin');
+  const decoded = STATUS.toObject(STATUS.decode(details as Buffer)) as { details?: { value: Uint8Array }[] };
+  const [any] = decoded.details ?? [];
+  if (any === undefined) return null;
+  const info = RETRY_INFO.toObject(RETRY_INFO.decode(any.value), { longs: Number }) as { delay: { seconds: number } };
+  return info.delay.seconds;
+}
+const { root } = protobuf.parse(`
+  syntax = "proto3";
+  message Status { int32 code = 1; string message = 2; repeated Any details = 3; }
+  message Any { string type_url = 1; bytes value = 2; }
+  message RetryInfo { Duration delay = 1; }
+  message Duration { int64 seconds = 1; int32 nanos = 2; }
+`);
+const STATUS = root.lookupType('Status');
+const RETRY_INFO = root.lookupType('RetryInfo');
+
+const traces = (...spans: Parameters<typeof exportRequest>[0]): Uint8Array => toProtobuf(exportRequest(spans));
+
+describe('what real exporters send', () => {
+  const options = () => ({ url: server.grpcUrl ?? '', metadata: keyMetadata(as.key) });
+
+  test.each(['none', 'gzip'] as const)('spans are stored and folded, compression %s', async (compression) => {
+    const model = unique('model');
+    const exporter = new OTLPTraceExporter({ ...options(), compression: compression as never });
+    const provider = new TracerProvider({ spanProcessors: [new SimpleSpanProcessor({ exporter })] });
+    const span = provider.getTracer('tests').startSpan('chat');
+    span.setAttributes({ 'gen_ai.operation.name': 'chat', 'gen_ai.request.model': model });
+    span.end();
+    await provider.forceFlush();
+    await provider.shutdown();
+    const { traceId } = span.spanContext();
+    const { items } = await server.ok('GET', `/v1/traces/${traceId}/spans`, { as });
+    expect(items).toMatchObject([
+      { name: 'chat', receivedFrom: 'service_account:grpc/' + items[0].receivedFrom.split('/')[1] },
+    ]);
+    const observed = await server.ok('GET', `/v1/runtime-observations?name=${model}`, { as: server.admin });
+    expect(observed.items).toMatchObject([{ occurrences: 1 }]);
+  });
+
+  test('log records and metrics are accepted', async () => {
+    const { metrics } = server.services;
+    const valueOf = async (metric: typeof metrics.logRecords) =>
+      (await metric.get()).values.find(({ labels }) => labels['outcome'] === 'dropped')?.value ?? 0;
+    const [logsBefore, pointsBefore] = [await valueOf(metrics.logRecords), await valueOf(metrics.dataPoints)];
+
+    const logs = new LoggerProvider({
+      processors: [new SimpleLogRecordProcessor({ exporter: new OTLPLogExporter(options()) })],
+    });
+    logs.getLogger('tests').emit({ body: 'a message' });
+    await logs.forceFlush();
+    await logs.shutdown();
+
+    const reader = new PeriodicExportingMetricReader({ exporter: new OTLPMetricExporter(options()) });
+    const meters = new MeterProvider({ readers: [reader] });
+    meters.getMeter('tests').createCounter('calls').add(1);
+    await reader.forceFlush();
+    await meters.shutdown();
+
+    expect(await valueOf(metrics.logRecords)).toBe(logsBefore + 1);
+    expect(await valueOf(metrics.dataPoints)).toBeGreaterThan(pointsBefore);
+  });
+});
+
+describe('answers', () => {
+  test.each([EXPORT_TRACES, EXPORT_LOGS, EXPORT_METRICS])('an empty request to %s succeeds', async (method) => {
+    expect(await call(method, new Uint8Array())).toEqual({ bytes: Buffer.alloc(0) });
+  });
+
+  test('a bearer token is taken as well', async () => {
+    const { tenantId } = (await accountWithKey(server, { tenantId: unique('tenant') })).place;
+    const user = await memberWithToken(server, { tenantId }, 'operator');
+    const metadata = new Metadata();
+    metadata.set('authorization', `Bearer ${user.token}`);
+    expect(await call(EXPORT_TRACES, traces({}), { metadata })).toEqual({ bytes: Buffer.alloc(0) });
+  });
+
+  test('spans that violate the protocol are refused alone', async () => {
+    const called = await call(EXPORT_TRACES, traces({}, { traceId: '0'.repeat(32) }));
+    if ('error' in called) throw called.error;
+    expect(fromProtobuf('Response', called.bytes)).toMatchObject({ partialSuccess: { rejectedSpans: '1' } });
+  });
+
+  test.each<[string, () => Parameters<typeof call>, number]>([
+    ['no credential', () => [EXPORT_TRACES, traces({}), { metadata: new Metadata() }], status.UNAUTHENTICATED],
+    ['a wrong key', () => [EXPORT_TRACES, traces({}), { metadata: keyMetadata('qm_no') }], status.UNAUTHENTICATED],
+    ['bytes that are no request', () => [EXPORT_TRACES, Buffer.from('hello')], status.INVALID_ARGUMENT],
+    ['an unknown method', () => [`${PREFIX}.trace.v1.TraceService/Import`, traces({})], status.UNIMPLEMENTED],
+    ['another compression', () => [EXPORT_TRACES, traces({}), { compression: 1 }], status.UNIMPLEMENTED],
+    ['a message that is too large', () => [EXPORT_TRACES, Buffer.alloc(MAX_BYTES + 1)], status.RESOURCE_EXHAUSTED],
+    [
+      'one that unpacks to more',
+      () => [EXPORT_TRACES, Buffer.alloc(MAX_BYTES * 10), { compression: 2 }],
+      status.RESOURCE_EXHAUSTED,
+    ],
+  ])('%s is final', async (_name, sent, code) => {
+    const error = await refusal(...sent());
+    expect([error.code, error.details]).toEqual([code, expect.stringMatching(/\w/)]);
+    expect(retryAfterOf(error)).toBeNull();
+  });
+
+  test('403 without the scope, which is named, and the refusal is audited', async () => {
+    const reader = await accountWithKey(server, { tenantId: 'grpc' }, ['traces:read']);
+    const error = await refusal(EXPORT_TRACES, traces({}), { metadata: keyMetadata(reader.key) });
+    expect([error.code, error.details]).toEqual([status.PERMISSION_DENIED, expect.stringContaining('traces:write')]);
+    await server.services.refusals.flush('all');
+    const events = await server.ok('GET', '/v1/audit-events?tenant_id=grpc&outcome=denied', { as: server.admin });
+    expect(JSON.stringify(events.items)).toContain('ingest_traces');
+  });
+
+  test('a frame that does not hold one message is refused', async () => {
+    const session = connect(server.grpcUrl ?? '');
+    onTestFinished(() => session.close());
+    for (const frame of [Buffer.alloc(3), Buffer.from([0, 0, 0, 0, 9, 1]), Buffer.from([7, 0, 0, 0, 0])]) {
+      const stream = session.request({
+        ':method': 'POST',
+        ':path': EXPORT_TRACES,
+        'content-type': 'application/grpc',
+        'x-api-key': as.key,
+      });
+      stream.end(frame);
+      const headers = await new Promise<Record<string, unknown>>((resolve) => stream.once('response', resolve));
+      expect(headers['grpc-status']).toBe('3');
+      stream.resume();
+    }
+  });
+});
+
+describe('what may be sent again', () => {
+  test('a locked database is UNAVAILABLE with RetryInfo', { timeout: 20_000 }, async () => {
+    const release = await lockTable(server.databaseUrl, 'traces');
+    try {
+      const error = await refusal(EXPORT_TRACES, traces(chat('gpt-5')));
+      expect(error.code).toBe(status.UNAVAILABLE);
+      expect(retryAfterOf(error)).toBeGreaterThan(0);
+    } finally {
+      await release();
+    }
+  });
+
+  test('beyond the rate limit, which it shares with HTTP, it is RESOURCE_EXHAUSTED with RetryInfo', async () => {
+    const limited = await startTestServer({
+      QM_OTLP_GRPC_PORT: '0',
+      QM_RATE_LIMITS: 'on',
+      QM_RATE_LIMIT_INGEST: '2',
+    });
+    onTestFinished(() => limited.stop());
+    limited.freeze();
+    const sender = await accountWithKey(limited, { tenantId: 'limited' }, ['traces:write']);
+    const sent = { metadata: keyMetadata(sender.key), at: limited };
+    await limited.ok('POST', '/v1/traces', { as: sender, body: exportRequest([{}]) });
+    expect(await call(EXPORT_TRACES, traces({}), sent)).toEqual({ bytes: Buffer.alloc(0) });
+    const error = await refusal(EXPORT_TRACES, traces({}), sent);
+    expect(error.code).toBe(status.RESOURCE_EXHAUSTED);
+    expect(retryAfterOf(error)).toBeGreaterThan(0);
+  });
+});
+
+test('regression: a service that stops answers calls in flight', async () => {
+  const stopping = await startTestServer({ QM_OTLP_GRPC_PORT: '0' });
+  const sender = await accountWithKey(stopping, { tenantId: 'stopping' }, ['traces:write']);
+  const release = await lockTable(stopping.databaseUrl, 'traces');
+  const traceId = newTraceId();
+  const called = call(EXPORT_TRACES, traces({ traceId }), { metadata: keyMetadata(sender.key), at: stopping });
+  await expect.poll(() => stopping.services.turns.active).toBe(1);
+  const ended = stopping.end();
+  await release();
+  expect(await called).toEqual({ bytes: Buffer.alloc(0) });
+  await ended;
+  const error = await refusal(EXPORT_TRACES, traces({}), { metadata: keyMetadata(sender.key), at: stopping });
+  expect(error.code).toBe(status.UNAVAILABLE);
+  await stopping.removeDatabase();
+});
+
+test('a port that is taken costs gRPC, not the service', async () => {
+  const taken = createServer().listen(0, '127.0.0.1');
+  await once(taken, 'listening');
+  onTestFinished(() => void taken.close());
+  const { port } = taken.address() as AddressInfo;
+  const lines: string[] = [];
+  const log = pino({ level: 'warn' }, { write: (line: string) => void lines.push(line) });
+  const other = await startTestServer({ QM_OTLP_GRPC_PORT: String(port) }, { log });
+  onTestFinished(() => other.stop());
+  expect(other.grpcUrl).toBeNull();
+  expect(lines.join('')).toContain('OTLP/gRPC is off');
+  expect((await other.call('GET', '/healthz')).status).toBe(200);
+});
+
+test('gzip that unpacks to nothing valid is refused', async () => {
+  const error = await refusal(EXPORT_TRACES, gzipSync('nonsense'), { compression: 2 });
+  expect(error.code).toBe(status.INVALID_ARGUMENT);
+});
