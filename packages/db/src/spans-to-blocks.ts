@@ -166,7 +166,7 @@ async function moveSpans(trx: Database, traces: readonly OldTrace[], spans: read
     const former = begun ? 0 : trace.stored_bytes;
     const bytes = (bytesOf.get(traceKey(trace)) ?? 0) - former;
     await updateTrace(trx, changesOf(trace, own, bytes));
-    if (trace.span_count > SPANS_OF_BATCH) await mergeParts(trx, trace);
+    if (trace.span_count > SPANS_OF_BATCH) await mergeParts(trx, { ...trace, first_spans: null, first_calls: null });
     added.set(trace.tenant_id, (added.get(trace.tenant_id) ?? 0) + bytes);
   }
   for (const [tenantId, bytes] of added) await addStoredBytes(trx, tenantId, bytes, new Date(last.created_at));
@@ -202,7 +202,14 @@ async function writeGroup(trx: Database, group: readonly ReadSpan[]): Promise<[s
   const blocks = await buildSpanBlocks(spans, texts);
   const place = { tenantId: first.tenant_id, subTenantId: first.sub_tenant_id === '' ? null : first.sub_tenant_id };
   const latest = group.reduce((time, { created_at: createdAt }) => (createdAt > time ? createdAt : time), '');
-  const stored = { sender: first.received_from, blocks, variants: new Set<never>(), calls: new Map<string, never>() };
+  const stored = {
+    sender: first.received_from,
+    blocks,
+    variants: new Set<never>(),
+    calls: new Map<string, never>(),
+    // A trace may have further blocks: of other senders, or where it moves in parts.
+    isNew: () => false,
+  };
   const { bytesOf } = await insertBlocks(trx, place, stored, new Date(latest));
   return [...bytesOf].map(([traceId, bytes]) => [`${placeKey(first)}\n${traceId}`, bytes]);
 }

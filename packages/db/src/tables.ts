@@ -339,6 +339,9 @@ export type Tables = {
       models: Generated<string>;
       tools: Generated<string>;
       agents: Generated<string>;
+      /** The index of its first block, where that is small: as `spans` and `calls` of `trace_blocks`. */
+      first_spans: Generated<Buffer | null>;
+      first_calls: Generated<Buffer | null>;
     };
   /** Spans that were stored together, compressed. See span-block.ts. On Postgres partitioned by the day of receipt. */
   span_blocks: Place & {
@@ -352,7 +355,10 @@ export type Tables = {
     bytes: number;
     body: Buffer;
   };
-  /** Where the spans of a trace are: a row for each of its blocks, until those are merged. See span-index.ts. */
+  /**
+   * Where the spans of a trace are: a row for each of its blocks, until those are merged. See span-index.ts. The small index of
+   * a first block is in the trace's row: most traces have no other.
+   */
   trace_blocks: Place & {
     trace_id: string;
     /** The block's id; or `m` and the first span id of the range that a merged index holds. */

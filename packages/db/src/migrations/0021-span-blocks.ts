@@ -55,6 +55,9 @@ async function up(db: Kysely<unknown>): Promise<void> {
       .addColumn(column, 'text', (added) => added.notNull().defaultTo(''))
       .execute();
   }
+  // Most traces have one block: its index is in the trace's row.
+  await db.schema.alterTable('traces').addColumn('first_spans', blob).execute();
+  await db.schema.alterTable('traces').addColumn('first_calls', blob).execute();
   await db.schema
     .alterTable('traces')
     .addColumn('duration_ms', 'integer', (column) => column.notNull().defaultTo(0))
@@ -69,6 +72,4 @@ async function up(db: Kysely<unknown>): Promise<void> {
   const lineBreak = onPostgres ? sql`chr(10)` : sql`char(10)`;
   const line = sql`${lineBreak} || substr(replace(service_name, ${lineBreak}, ' '), 1, 200) || ${lineBreak}`;
   await sql`update traces set services = ${line} where service_name is not null`.execute(db);
-  // A trace is found by its id in the places of any scope. On Postgres migration 0006 made this index.
-  if (!onPostgres) await db.schema.createIndex('traces_by_trace').on('traces').columns(['trace_id']).execute();
 }

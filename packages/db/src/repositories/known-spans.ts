@@ -79,7 +79,9 @@ export async function findKnownSpans(
     columns,
   );
   const partsOf = Map.groupBy(parts, (part) => part.trace_id);
-  for (const row of whole) known.set(row.trace_id, wholeTrace(row, partsOf.get(row.trace_id) ?? []));
+  for (const row of whole) {
+    known.set(row.trace_id, wholeTrace(row, [...firstPart(row), ...(partsOf.get(row.trace_id) ?? [])]));
+  }
   for (const row of rows.slice(whole.length)) {
     known.set(row.trace_id, await partOfTrace(trx, row, asked.get(row.trace_id) ?? []));
     // An embedded database answers without giving the event loop a turn.
@@ -122,7 +124,8 @@ function wholeTrace(row: TraceRow, unsorted: readonly PartRow[]): KnownTrace {
 /** Looks up single spans of a large trace. */
 async function partOfTrace(trx: Database, row: TraceRow, asked: readonly AskedSpan[]): Promise<KnownTrace> {
   const names = await partsOfTrace(trx, row).select('part').where('part', '>=', MERGED).orderBy('part').execute();
-  const unmerged = await partsOfTrace(trx, row).select(['part', 'spans']).where('part', '<', MERGED).execute();
+  const rows = await partsOfTrace(trx, row).select(['part', 'spans']).where('part', '<', MERGED).execute();
+  const unmerged = [...firstPart(row), ...rows];
   const ids = [...new Set(asked.map(({ spanId }) => spanId))];
   const found = new Map<string, KnownSpan[]>();
   const lookIn = (bytes: Buffer, spanIds: readonly string[]) => {
@@ -148,6 +151,13 @@ async function partOfTrace(trx: Database, row: TraceRow, asked: readonly AskedSp
     row,
     unmerged: unmergedOf(unmerged),
   };
+}
+
+/** The index that is in the trace's row, as a row of its own would have it. */
+export function firstPart(row: Pick<TraceRow, 'trace_id' | 'first_spans' | 'first_calls'>): PartRow[] {
+  const { first_spans: spans, first_calls: calls } = row;
+  if (spans === null) return [];
+  return [{ trace_id: row.trace_id, part: new SpanIndex(spans).block(0).id, spans, calls }];
 }
 
 /** The index rows of a trace. */

@@ -1,7 +1,7 @@
 import type { Database } from '../database.ts';
 import { mergeSpanIndexes, SpanIndex } from '../span-index.ts';
 import { decodeCalls, DROPPED_CALLS, encodeCalls } from '../trace-calls.ts';
-import { isMerged, MAX_RESOLVED_SPANS, MERGED, partsOfTrace } from './known-spans.ts';
+import { firstPart, isMerged, MAX_RESOLVED_SPANS, MERGED, partsOfTrace } from './known-spans.ts';
 import type { TraceRow } from './trace-rows.ts';
 
 const FIRST_ID = '0'.repeat(16);
@@ -10,17 +10,20 @@ const FIRST_ID = '0'.repeat(16);
 const FIRST_PART = MERGED + FIRST_ID;
 
 type TraceKey = Pick<TraceRow, 'tenant_id' | 'sub_tenant_id' | 'trace_id' | 'span_count'>;
+type LongTrace = TraceKey & Pick<TraceRow, 'first_spans' | 'first_calls'>;
 
 /**
  * Merges the index rows of a trace's blocks into rows that each hold a range of span ids, so that a trace of many tiny
  * requests stays cheap to look into. Blocks stay as they are. It rewrites the ranges that get spans.
  */
-export async function mergeParts(trx: Database, trace: TraceKey): Promise<void> {
-  const fresh = await partsOfTrace(trx, trace).selectAll().where('part', '<', MERGED).orderBy('part').execute();
+export async function mergeParts(trx: Database, trace: LongTrace): Promise<void> {
+  const rows = await partsOfTrace(trx, trace).selectAll().where('part', '<', MERGED).orderBy('part').execute();
+  const fresh = [...firstPart(trace), ...rows];
   const names = await partsOfTrace(trx, trace).select('part').where('part', '>=', MERGED).orderBy('part').execute();
   const ranges = names.length === 0 ? [FIRST_PART] : names.map(({ part }) => part);
   const indexes = fresh.map(({ spans }) => new SpanIndex(spans));
   await deleteParts(trx, trace).where('part', '<', MERGED).execute();
+  if (trace.first_spans !== null) await forgetFirstPart(trx, trace);
   const oldest = await partsOfTrace(trx, trace).selectAll().where('part', '=', FIRST_PART).executeTakeFirst();
   const calls =
     trace.span_count > MAX_RESOLVED_SPANS ? DROPPED_CALLS : mergedCalls([...(oldest ? [oldest] : []), ...fresh]);
@@ -60,6 +63,16 @@ function mergedCalls(parts: readonly { part: string; calls: Buffer | null }[]): 
 
 function wholeIndex(bytes: Buffer) {
   return new SpanIndex(bytes).between(FIRST_ID, null);
+}
+
+async function forgetFirstPart(trx: Database, { tenant_id, sub_tenant_id, trace_id }: TraceKey): Promise<void> {
+  await trx
+    .updateTable('traces')
+    .set({ first_spans: null, first_calls: null })
+    .where('tenant_id', '=', tenant_id)
+    .where('sub_tenant_id', '=', sub_tenant_id)
+    .where('trace_id', '=', trace_id)
+    .execute();
 }
 
 function deleteParts(trx: Database, { tenant_id, sub_tenant_id, trace_id }: TraceKey) {

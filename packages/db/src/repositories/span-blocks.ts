@@ -15,6 +15,9 @@ import { addToTraces, type TraceAddition } from './trace-rows.ts';
 /** Index rows of a trace that are merged when there are more of them, or more spans in them. */
 const MAX_UNMERGED = { rows: 64, spans: 4096 };
 
+/** A larger index of a first block gets a row of its own: the trace's row is written anew with each batch. */
+const MAX_FIRST_BYTES = 2048;
+
 /** Index rows inserted before the event loop gets a turn. */
 const ROWS_OF_TURN = 256;
 
@@ -46,8 +49,12 @@ export async function insertSpanBlocks<Span extends BlockSpan>(
   { sender, blocks, additions, known, variants, calls }: NewBlocks<Span>,
   now: Date,
 ): Promise<number> {
-  const { parts, bytesOf } = await insertBlocks(trx, place, { sender, blocks, variants, calls }, now);
-  const added = additions.map((addition) => ({ ...addition, storedBytes: bytesOf.get(addition.traceId) ?? 0 }));
+  const isNew = (traceId: string) => !known.has(traceId);
+  const { parts, bytesOf, firstOf } = await insertBlocks(trx, place, { sender, blocks, variants, calls, isNew }, now);
+  const added = additions.map((addition) => {
+    const { traceId } = addition;
+    return { ...addition, storedBytes: bytesOf.get(traceId) ?? 0, first: firstOf.get(traceId) ?? null };
+  });
   await addToTraces(trx, place, added, (traceId) => known.get(traceId)?.row, now);
   for (const [traceId, ofTrace] of parts) {
     const trace = known.get(traceId);
@@ -63,21 +70,32 @@ function isLong({ rows, spans }: KnownTrace['unmerged'], added: number): boolean
   return rows + added > MAX_UNMERGED.rows || spans > MAX_UNMERGED.spans;
 }
 
-/**
- * Stores blocks with the index of their traces, and nothing else.
- *
- * @returns for each trace, how many rows of index were added, and the bytes that its spans take
- */
+type BlocksToInsert<Span> = Pick<NewBlocks<Span>, 'sender' | 'blocks' | 'variants' | 'calls'> & {
+  /** Whether the row of a trace has no index yet. */
+  isNew: (traceId: string) => boolean;
+};
+
+type InsertedBlocks = {
+  /** How many rows of index each trace got. */
+  parts: ReadonlyMap<string, number>;
+  /** What its spans take. */
+  bytesOf: ReadonlyMap<string, number>;
+  /** Small indexes of new traces, which go into the traces' rows: one row less for each. */
+  firstOf: ReadonlyMap<string, PartRow>;
+};
+
+/** Stores blocks with the index of their traces. */
 export async function insertBlocks<Span extends BlockSpan>(
   trx: Database,
   place: TenantPlace,
-  { sender, blocks, variants, calls }: Pick<NewBlocks<Span>, 'sender' | 'blocks' | 'variants' | 'calls'>,
+  { sender, blocks, variants, calls, isNew }: BlocksToInsert<Span>,
   now: Date,
-): Promise<{ parts: ReadonlyMap<string, number>; bytesOf: ReadonlyMap<string, number> }> {
+): Promise<InsertedBlocks> {
   const columns = placeColumns(place);
   const rows: PartRow[] = [];
   const parts = new Map<string, number>();
   const bytesOf = new Map<string, number>();
+  const firstOf = new Map<string, PartRow>();
   const callsLeft = new Map(calls);
   for (const block of blocks) {
     const id = newBlockId(now);
@@ -87,7 +105,9 @@ export async function insertBlocks<Span extends BlockSpan>(
       const part = partOf({ traceId, spans, block: { id, sender }, variants, calls: callsLeft.get(traceId) });
       // A trace in several blocks has its calls in the first one.
       callsLeft.delete(traceId);
-      rows.push(part);
+      const isFirst = isNew(traceId) && !parts.has(traceId);
+      if (isFirst && part.spans.length + (part.calls?.length ?? 0) <= MAX_FIRST_BYTES) firstOf.set(traceId, part);
+      else rows.push(part);
       parts.set(traceId, (parts.get(traceId) ?? 0) + 1);
       const share = Math.floor((block.body.length * linesOf(spans)) / block.bytes);
       const bytes = share + part.spans.length + (part.calls?.length ?? 0);
@@ -99,7 +119,7 @@ export async function insertBlocks<Span extends BlockSpan>(
     if (start > 0) await yieldToEventLoop();
     await insertParts(trx, rows.slice(start, start + ROWS_OF_TURN), columns);
   }
-  return { parts, bytesOf };
+  return { parts, bytesOf, firstOf };
 }
 
 type NewPart<Span> = {

@@ -1,9 +1,11 @@
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import type { Span } from '@quartermaster/contracts/traces.ts';
-import { sql } from 'kysely';
+import { type Expression, type SqlBool, sql } from 'kysely';
 import type { Database } from '../database.ts';
+import { isPostgres } from '../dialects/postgres.ts';
 import { type Page, type PageKey, type PageRequest, placeOf, within } from '../queries.ts';
 import { SpanIndex } from '../span-index.ts';
+import { statement } from '../statement.ts';
 import { storedJson } from '../stored-json.ts';
 import type { TenantPlace, TenantScope } from '../tenancy.ts';
 import { partsOfTrace } from './known-spans.ts';
@@ -15,6 +17,9 @@ const MAX_PLACES_READ = 50;
 
 /** How often a page is read anew, because blocks went away while it was read. */
 const ATTEMPTS = 3;
+
+/** A place of the trace, with the index that is in the trace's row. */
+type PlaceRow = SpanPlace & { first_spans: Buffer | null };
 
 /** Spans for an answer, see `storedJson`, and the places that they are in. */
 type SpanPage = Page<Span> & { places: TenantPlace[] };
@@ -69,31 +74,66 @@ async function listPlaces(
   scope: TenantScope,
   traceId: string,
   group: PageKey | null,
-): Promise<SpanPlace[]> {
-  let query = db
+): Promise<PlaceRow[]> {
+  const list = isPostgres(db) ? listPlacesByIndex : listPlacesOneByOne;
+  return list(db, { scope, traceId, group, rows: MAX_PLACES_READ + 1 });
+}
+
+type PlacesWanted = { scope: TenantScope; traceId: string; group: PageKey | null; rows: number };
+
+/** Postgres has an index of traces by their ids alone. */
+const listPlacesByIndex = statement((db, { scope, traceId, group, rows }: PlacesWanted) =>
+  db
     .selectFrom('traces')
-    .select(['tenant_id', 'sub_tenant_id', 'trace_id'])
+    .select(['tenant_id', 'sub_tenant_id', 'trace_id', 'first_spans'])
     .where('trace_id', '=', traceId)
-    .where(within(scope));
-  if (group) query = query.where(sql<boolean>`(tenant_id, sub_tenant_id) >= (${group[0]}, ${group[1]})`);
-  return query
+    .where(within(scope))
+    .where(sinceGroup(group))
     .orderBy('tenant_id')
     .orderBy('sub_tenant_id')
-    .limit(MAX_PLACES_READ + 1)
-    .execute();
+    .limit(rows),
+);
+
+/**
+ * On SQLite the key of traces serves: each place of the scope is looked up in it. An index by ids alone would be a third of the
+ * pages that storing a batch of traces writes.
+ */
+async function listPlacesOneByOne(
+  db: Database,
+  { scope, traceId, group, rows }: PlacesWanted,
+): Promise<PlaceRow[]> {
+  const places = sql<PlaceRow>`(
+    select traces.tenant_id, traces.sub_tenant_id, traces.trace_id, traces.first_spans
+    from (
+      select id as tenant_id, '' as sub_tenant_id from tenants
+      union all select tenant_id, id as sub_tenant_id from sub_tenants
+    ) as place
+    cross join traces on traces.tenant_id = place.tenant_id and traces.sub_tenant_id = place.sub_tenant_id
+      and traces.trace_id = ${traceId}
+    where ${within(scope, 'place')} and ${sinceGroup(group, 'place.')}
+    order by traces.tenant_id, traces.sub_tenant_id limit ${rows})`;
+  // A query of the builder: it goes to the connection that reads.
+  return db.selectFrom(places.as('places')).selectAll().orderBy('tenant_id').orderBy('sub_tenant_id').execute();
+}
+
+function sinceGroup(group: PageKey | null, prefix = ''): Expression<SqlBool> {
+  if (group === null) return sql<SqlBool>`1 = 1`;
+  const columns = sql`${sql.ref(`${prefix}tenant_id`)}, ${sql.ref(`${prefix}sub_tenant_id`)}`;
+  return sql<SqlBool>`(${columns}) >= (${group[0]}, ${group[1]})`;
 }
 
 async function findSpans(
   db: Database,
-  places: readonly SpanPlace[],
+  places: readonly PlaceRow[],
   { after, rows }: { after: PageKey | null; rows: number },
 ) {
   const first = new FirstSpans({ after, count: rows });
   for (const place of places) {
     const parts = await partsOfTrace(db, place).select('spans').execute();
+    const indexes = [...(place.first_spans === null ? [] : [place.first_spans]), ...parts.map(({ spans }) => spans)];
     first.add(
       place,
-      parts.map(({ spans }) => new SpanIndex(spans)),
+      indexes.map((bytes) => new SpanIndex(bytes)),
     );
     await yieldToEventLoop();
   }

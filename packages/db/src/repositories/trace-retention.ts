@@ -26,7 +26,7 @@ export async function deleteTracesBefore(
 ): Promise<{ traces: number; spans: number; more: boolean }> {
   const old = await db
     .selectFrom('traces')
-    .select(['tenant_id', 'sub_tenant_id', 'trace_id', 'span_count', 'stored_bytes'])
+    .select(['tenant_id', 'sub_tenant_id', 'trace_id', 'span_count', 'stored_bytes', 'first_spans'])
     .where(within(scope))
     .where('created_at', '<', time)
     .where('updated_at', '<', time)
@@ -42,9 +42,11 @@ export async function deleteTracesBefore(
   }
   const [first] = old;
   if (first && whole.length === 0) return { ...(await deleteOnePart(db, first, now)), more: true };
-  await takeFromBlocks(db, await selectIndexes(db, whole, {}));
-  await deleteParts(db, whole, {});
-  await deleteTraceRows(db, whole, {});
+  const inRows = whole.flatMap((trace) => (trace.first_spans === null ? [] : { ...trace, spans: trace.first_spans }));
+  const keys = whole.map(({ tenant_id, sub_tenant_id, trace_id }) => ({ tenant_id, sub_tenant_id, trace_id }));
+  await takeFromBlocks(db, [...inRows, ...(await selectIndexes(db, keys, {}))]);
+  await deleteParts(db, keys, {});
+  await deleteTraceRows(db, keys, {});
   await subtractBytes(db, whole, now);
   const removed = whole.reduce((sum, trace) => sum + trace.span_count, 0);
   return { traces: whole.length, spans: removed, more: whole.length < old.length || old.length === limit };
@@ -52,7 +54,7 @@ export async function deleteTracesBefore(
 
 type PlaceKey = Pick<Selectable<Tables['traces']>, 'tenant_id' | 'sub_tenant_id'>;
 type TraceKey = PlaceKey & { trace_id: string };
-type OldTrace = TraceKey & { span_count: number; stored_bytes: number };
+type OldTrace = TraceKey & { span_count: number; stored_bytes: number; first_spans: Buffer | null };
 
 /** Counts the bytes of removed traces out of what their tenants store. */
 async function subtractBytes(db: Database, traces: readonly OldTrace[], now: Date): Promise<void> {
@@ -65,9 +67,15 @@ async function subtractBytes(db: Database, traces: readonly OldTrace[], now: Dat
 /** Removes the spans of one row of a large trace's index, and counts them out; with the last row, the trace. */
 async function deleteOnePart(db: Database, trace: OldTrace, now: Date): Promise<{ traces: number; spans: number }> {
   const [part, next] = await partsOfTrace(db, trace).select(['part', 'spans']).orderBy('part').limit(2).execute();
-  const removed = part ? new SpanIndex(part.spans).count : 0;
+  const indexes = part ? [part.spans] : [];
+  // The index in the trace's row goes with that row.
+  if (!next && trace.first_spans !== null) indexes.push(trace.first_spans);
+  const removed = indexes.reduce((sum, bytes) => sum + new SpanIndex(bytes).count, 0);
+  await takeFromBlocks(
+    db,
+    indexes.map((spans) => ({ ...trace, spans })),
+  );
   if (part) {
-    await takeFromBlocks(db, [{ ...trace, spans: part.spans }]);
     await db
       .deleteFrom('trace_blocks')
       .where('tenant_id', '=', trace.tenant_id)

@@ -37,6 +37,13 @@ export function decodeNames(column: string): string[] {
 
 type PlaceColumns = ReturnType<typeof placeColumns>;
 
+/** What a batch adds to a trace's row. */
+export type StoredAddition = TraceAddition & {
+  storedBytes: number;
+  /** The index of the first block of a new trace, where the row has it. */
+  first: { spans: Buffer; calls: Buffer | null } | null;
+};
+
 /** The rows of those of some traces that there are. */
 export const selectTraceRows = rowStatement((db, rows: readonly { traceId: string }[], place: PlaceColumns) =>
   db
@@ -54,12 +61,12 @@ export const selectTraceRows = rowStatement((db, rows: readonly { traceId: strin
 /**
  * Counts stored spans in their traces. In the transaction that read `known`: nothing else has changed those rows meanwhile.
  *
- * @param additions one for each trace, with the bytes that it takes
+ * @param additions one for each trace
  */
 export async function addToTraces(
   db: Database,
   place: TenantPlace,
-  additions: readonly (TraceAddition & { storedBytes: number })[],
+  additions: readonly StoredAddition[],
   known: (traceId: string) => TraceRow | undefined,
   now: Date,
 ): Promise<void> {
@@ -87,12 +94,14 @@ function newRow(place: PlaceColumns, { traceId, startTime, endTime }: TraceAddit
     models: '',
     tools: '',
     agents: '',
+    first_spans: null,
+    first_calls: null,
     created_at: now.toISOString(),
     updated_at: now.toISOString(),
   };
 }
 
-function changedRow(row: TraceRow, addition: TraceAddition & { storedBytes: number }, now: Date): TraceRow {
+function changedRow(row: TraceRow, addition: StoredAddition, now: Date): TraceRow {
   const startTime = addition.startTime < row.start_time ? addition.startTime : row.start_time;
   const endTime = addition.endTime > row.end_time ? addition.endTime : row.end_time;
   const time = now.toISOString();
@@ -112,6 +121,8 @@ function changedRow(row: TraceRow, addition: TraceAddition & { storedBytes: numb
     models: withNames(row.models, addition.models),
     tools: withNames(row.tools, addition.tools),
     agents: withNames(row.agents, addition.agents),
+    first_spans: addition.first?.spans ?? row.first_spans,
+    first_calls: addition.first?.calls ?? row.first_calls,
     created_at: row.created_at,
     // The clocks of processes differ: a trace is not set back.
     updated_at: time > row.updated_at ? time : row.updated_at,
@@ -147,6 +158,8 @@ const upsertTraceRows = rowStatement((db, rows: readonly TraceRow[]) =>
         models: row.models,
         tools: row.tools,
         agents: row.agents,
+        first_spans: row.first_spans,
+        first_calls: row.first_calls,
         created_at: row.created_at,
         updated_at: row.updated_at,
       })),
@@ -165,6 +178,8 @@ const upsertTraceRows = rowStatement((db, rows: readonly TraceRow[]) =>
         models: sql`excluded.models`,
         tools: sql`excluded.tools`,
         agents: sql`excluded.agents`,
+        first_spans: sql`excluded.first_spans`,
+        first_calls: sql`excluded.first_calls`,
         updated_at: sql`excluded.updated_at`,
       }),
     ),

@@ -37,12 +37,18 @@ export async function listTraces(
   return { items: rows.map(toTrace), next };
 }
 
+/** All but the index. */
+const LISTED = [
+  ...(['tenant_id', 'sub_tenant_id', 'trace_id', 'root_name', 'service_name', 'start_time', 'end_time'] as const),
+  ...(['span_count', 'error_count', 'services', 'models', 'tools', 'agents', 'created_at', 'updated_at'] as const),
+] as const;
+
 function traceRows(
   db: Database,
   { filter, conditions }: { filter: TraceFilter; conditions: readonly Expression<SqlBool>[] },
   stretch: Stretch,
 ) {
-  let query = db.selectFrom('traces').selectAll().select(tracePlace.as('id')).where(within(stretch.scope));
+  let query = db.selectFrom('traces').select(LISTED).select(tracePlace.as('id')).where(within(stretch.scope));
   for (const condition of conditions) query = query.where(condition);
   if (filter.createdAfter != null) query = query.where('created_at', '>', filter.createdAfter);
   return query.$call(inStretch(stretch, tracePlace));
@@ -68,7 +74,7 @@ function listHas(db: Database, column: string, name: string): Expression<SqlBool
     : sql<SqlBool>`instr(${sql.ref(column)}, ${line}) > 0`;
 }
 
-function toTrace(row: TraceRow): Trace {
+function toTrace(row: Pick<TraceRow, (typeof LISTED)[number]>): Trace {
   return {
     traceId: row.trace_id,
     ...placeOf(row),
