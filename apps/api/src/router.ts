@@ -18,6 +18,7 @@ import { serviceAccountKeysRouter } from './service-account-keys/router.ts';
 import { serviceAccountsRouter } from './service-accounts/router.ts';
 import { tenantsRouter } from './tenants/router.ts';
 import { tracesRouter } from './telemetry/traces/router.ts';
+import { usageRouter } from './telemetry/usage/router.ts';
 import { router } from './trpc.ts';
 import { usersRouter } from './users/router.ts';
 
@@ -37,6 +38,7 @@ export const appRouter = router({
   manifests: manifestsRouter,
   operatorTasks: operatorTasksRouter,
   traces: tracesRouter,
+  usage: usageRouter,
   credentials: credentialsRouter,
   users: usersRouter,
   onboarding: onboardingRouter,
