@@ -30,7 +30,7 @@ export function fillSpanRows(file: string, answer: { items: Record<string, unkno
     db.exec(TABLE);
     const insert = db.prepare(`insert into spans (${COLUMNS}) values (?, ?, ?, ?, ?, ?, ?, ?)`);
     for (const span of answer.items) {
-      const { traceId, spanId, tenantId, subTenantId, createdAt, updatedAt, receivedFrom, ...document } = span;
+      const { traceId, spanId, tenantId, subTenantId, createdAt, updatedAt: _, receivedFrom, ...document } = span;
       const text = JSON.stringify(document);
       insert.run(tenantId, subTenantId ?? '', traceId, spanId, document['startTime'], text, createdAt, receivedFrom);
     }

@@ -273,10 +273,10 @@ export async function deleteUnreviewedObservations(
   db: Database,
   { tenantId }: TenantPlace,
   limit: number,
-): Promise<{ id: string }[]> {
+): Promise<(ObservationSubject & TenantPlace & { id: string })[]> {
   const doomed = await db
     .selectFrom('runtime_observations')
-    .select('id')
+    .select(['id', 'provider_id as providerId', 'kind', 'name_key as nameKey', 'tenant_id', 'sub_tenant_id'])
     .where('tenant_id', '=', tenantId)
     .where('status', '=', 'open')
     .where('unknown', '=', flag(true))
@@ -284,9 +284,23 @@ export async function deleteUnreviewedObservations(
     .where('drift', 'is', null)
     .limit(limit)
     .execute();
-  await deleteLinkRows(db, doomed, { tenantId });
-  await deleteRows(db, doomed, { tenantId });
-  return doomed;
+  await deleteObservations(
+    db,
+    { tenantId },
+    doomed.map(({ id }) => id),
+  );
+  return doomed.map((row) => ({ ...row, ...placeOf(row) }));
+}
+
+/** Removes observations of a tenant. Recommendations do not rest on them any more. */
+export async function deleteObservations(
+  db: Database,
+  { tenantId }: Pick<TenantPlace, 'tenantId'>,
+  ids: readonly string[],
+): Promise<void> {
+  const rows = ids.map((id) => ({ id }));
+  await deleteLinkRows(db, rows, { tenantId });
+  await deleteRows(db, rows, { tenantId });
 }
 
 const deleteLinkRows = rowStatement((db, rows: readonly { id: string }[], { tenantId }: { tenantId: string }) =>

@@ -98,10 +98,7 @@ const listPlacesByIndex = statement((db, { scope, traceId, group, rows }: Places
  * On SQLite the key of traces serves: each place of the scope is looked up in it. An index by ids alone would be a third of the
  * pages that storing a batch of traces writes.
  */
-async function listPlacesOneByOne(
-  db: Database,
-  { scope, traceId, group, rows }: PlacesWanted,
-): Promise<PlaceRow[]> {
+async function listPlacesOneByOne(db: Database, { scope, traceId, group, rows }: PlacesWanted): Promise<PlaceRow[]> {
   const places = sql<PlaceRow>`(
     select traces.tenant_id, traces.sub_tenant_id, traces.trace_id, traces.first_spans
     from (
