@@ -83,6 +83,7 @@ const EnvironmentSchema = z.object({
   QM_SELF_SERVICE: z.enum(['on', 'off']).default('on'),
   QM_SHUTDOWN_DELAY_MS: z.coerce.number().int().min(0).max(600_000).default(1000),
   QM_MAX_OBSERVATIONS: z.coerce.number().int().min(1).default(10_000),
+  QM_MAX_USAGE_SERIES: z.coerce.number().int().min(1).max(100_000).default(20_000),
   QM_MAX_OPEN_SESSIONS: z.coerce.number().int().min(1).max(1_000_000).default(1000),
   QM_LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'silent']).default('info'),
   QM_DEV_IDENTITY: z.enum(['', '0', '1']).default('0'),
@@ -196,6 +197,8 @@ export function readConfig(environment: Record<string, string | undefined>, mode
     otlpGrpcPort: env.QM_OTLP_GRPC_PORT === 'off' ? null : env.QM_OTLP_GRPC_PORT,
     selfService: env.QM_SELF_SERVICE === 'on',
     maxObservations: env.QM_MAX_OBSERVATIONS,
+    /** Combinations of provider, name, agent and account that usage of a tenant is summed up for. */
+    maxUsageSeries: env.QM_MAX_USAGE_SERIES,
     /** Open gateway sessions of a subject at a gateway. */
     maxOpenSessions: env.QM_MAX_OPEN_SESSIONS,
     /** How long a stopping service says that it is not ready before it stops listening. */

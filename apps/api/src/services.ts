@@ -51,6 +51,8 @@ export type Services = {
   selfService: boolean;
   /** Observations that a tenant may have. */
   maxObservations: number;
+  /** Series of usage that a tenant may have. */
+  maxUsageSeries: number;
   /** Open gateway sessions that a subject may have at a gateway. */
   maxOpenSessions: number;
   /** The base address that callers know, without a slash at its end: the `iss` of session tokens. */

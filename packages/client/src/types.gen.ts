@@ -329,6 +329,10 @@ export type TenantSettingsInput = {
     spanRetentionDays?: number | null;
     auditReads?: boolean;
     recordRetentionDays?: number | null;
+    /**
+     * Null restores the default of 400.
+     */
+    usageRetentionDays?: number | null;
 };
 
 /**
@@ -1756,6 +1760,10 @@ export type TenantSettings = {
      * After how many days ended gateway sessions, finished operator tasks and closed recommendations are removed; null: never. A recommendation that is removed can no longer be undone. The audit keeps what was done.
      */
     recordRetentionDays: number | null;
+    /**
+     * For how many days usage is kept. 400 unless it was set.
+     */
+    usageRetentionDays: number;
     /**
      * Whether the audit records who read traces, spans and the metadata of credentials. Reads of one caller, operation and record within a minute are one event with a count.
      */

@@ -3,6 +3,9 @@ import { DisplayNameInputSchema, DisplayNameSchema, IdentifierSchema, LookupIdSc
 import { operation } from './operation.ts';
 import { page, pageFields } from './pages.ts';
 
+/** For how many days usage is kept where a tenant says nothing else. */
+export const DEFAULT_USAGE_RETENTION_DAYS = 400;
+
 export const TenantSettingsSchema = z
   .strictObject({
     captureContent: z
@@ -24,6 +27,7 @@ export const TenantSettingsSchema = z
       .describe(
         'After how many days ended gateway sessions, finished operator tasks and closed recommendations are removed; null: never. A recommendation that is removed can no longer be undone. The audit keeps what was done.',
       ),
+    usageRetentionDays: z.int().min(1).max(3650).describe('For how many days usage is kept. 400 unless it was set.'),
     auditReads: z
       .boolean()
       .describe(
@@ -53,6 +57,7 @@ export const TenantSettingsInputSchema = z
     spanRetentionDays: z.int().min(1).max(3650).nullish(),
     auditReads: z.boolean().optional(),
     recordRetentionDays: z.int().min(30).max(3650).nullish(),
+    usageRetentionDays: z.int().min(1).max(3650).nullish().describe('Null restores the default of 400.'),
   })
   .meta({ id: 'TenantSettingsInput', description: 'Left out keeps, null clears, a value sets.' });
 

@@ -25,6 +25,8 @@ import { unusedTenantIndex } from './migrations/0017-unused-tenant-index.ts';
 import { tenantLimits } from './migrations/0019-tenant-limits.ts';
 import { durableMarks } from './migrations/0020-durable-marks.ts';
 import { spanBlocks } from './migrations/0021-span-blocks.ts';
+import { usage } from './migrations/0023-usage.ts';
+import { telemetryCalls } from './migrations/0024-telemetry-calls.ts';
 import { providerAliases } from './migrations/0025-provider-aliases.ts';
 import { nameFamilies } from './migrations/0026-name-families.ts';
 import { approvedRecommendations } from './migrations/0029-approved-recommendations.ts';
@@ -56,6 +58,8 @@ const MIGRATIONS = {
   '0019-tenant-limits': tenantLimits,
   '0020-durable-marks': durableMarks,
   '0021-span-blocks': spanBlocks,
+  '0023-usage': usage,
+  '0024-telemetry-calls': telemetryCalls,
   '0025-provider-aliases': providerAliases,
   '0026-name-families': nameFamilies,
   '0029-approved-recommendations': approvedRecommendations,

@@ -17,7 +17,8 @@ type Prefix =
   | 'sa'
   | 'sig'
   | 'sec'
-  | 'byt';
+  | 'byt'
+  | 'use';
 
 /** A new id, time-ordered: prefix, 48 bits of milliseconds and 80 random bits, as 26 characters (ULID). */
 export function newId(prefix: Prefix, now: Date): string {

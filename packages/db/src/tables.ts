@@ -24,6 +24,7 @@ export type Tables = {
     span_retention_days: number | null;
     audit_reads: Generated<Flag>;
     record_retention_days: Generated<number | null>;
+    usage_retention_days: Generated<number>;
     /** Observations of the tenant: what its limit is compared with. */
     observation_count: Generated<number>;
     /** The user who made it at their first run: each makes one at the most. */
@@ -366,6 +367,41 @@ export type Tables = {
     spans: Buffer;
     /** The calls that the spans tell of, see trace-calls.ts. */
     calls: Buffer | null;
+  };
+  /** One combination of provider, kind, name, agent and account that usage is summed up for. Not unique: see 0023-usage. */
+  usage_series: Place & {
+    id: string;
+    /** A digest of the columns below: sums are added to the series that has it. */
+    series_key: string;
+    /** '' where the tenant has as many providers as it may. */
+    provider_id: string;
+    kind: InventoryItem['kind'];
+    name: string;
+    name_key: string;
+    agent: string;
+    account: string;
+    created_at: Time;
+  };
+  usage_rollups: {
+    tenant_id: string;
+    series_id: string;
+    period: 'hour' | 'day';
+    /** When the hour or the day begins. */
+    start_time: Time;
+    calls: number;
+    errors: number;
+    input_tokens: number;
+    output_tokens: number;
+    /** Microseconds: whole numbers add up exactly. */
+    duration_us: number;
+  };
+  /** Calls that several signals may tell of. */
+  telemetry_calls: Place & {
+    /** A digest of what identifies the call. */
+    call_key: string;
+    /** What told of it first. */
+    signal: 'span' | 'log';
+    first_seen_at: Time;
   };
   /** Writes that carried an Idempotency-Key. Those of users and strangers stand in the tenant ''. */
   idempotency_keys: {

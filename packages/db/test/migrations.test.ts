@@ -59,8 +59,8 @@ test('from empty the migrations make every table', async () => {
     ...['provider_aliases', 'provider_uses'],
     ...['providers', 'rate_limit_windows'],
     ...['recommendation_observations', 'recommendations', 'runtime_observations', 'service_account_metadata'],
-    ...['service_accounts', 'span_blocks', 'stored_bytes', 'stored_bytes_changes', 'sub_tenants', 'tenant_limits'],
-    ...['tenants', 'trace_blocks', 'traces', 'users'],
+    ...['service_accounts', 'span_blocks', 'stored_bytes', 'stored_bytes_changes', 'sub_tenants', 'telemetry_calls'],
+    ...['tenant_limits', 'tenants', 'trace_blocks', 'traces', 'usage_rollups', 'usage_series', 'users'],
   ]);
 });
 
@@ -96,6 +96,8 @@ test('two that start at once do not get in each other’s way', async () => {
     { name: '0019-tenant-limits' },
     { name: '0020-durable-marks' },
     { name: '0021-span-blocks' },
+    { name: '0023-usage' },
+    { name: '0024-telemetry-calls' },
     { name: '0025-provider-aliases' },
     { name: '0026-name-families' },
     { name: '0029-approved-recommendations' },

@@ -29,10 +29,13 @@ import type * as seenObservations from '../src/repositories/seen-observations.ts
 import type * as serviceAccounts from '../src/repositories/service-accounts.ts';
 import { searchServiceAccounts } from '../src/repositories/service-accounts.ts';
 import type * as standingRecommendations from '../src/repositories/standing-recommendations.ts';
+import type * as telemetryCalls from '../src/repositories/telemetry-calls.ts';
 import type * as tenants from '../src/repositories/tenants.ts';
 import type * as traceRetention from '../src/repositories/trace-retention.ts';
 import type * as traces from '../src/repositories/traces.ts';
 import { listSpans } from '../src/repositories/spans.ts';
+import type * as usageRollups from '../src/repositories/usage-rollups.ts';
+import type * as usageSeries from '../src/repositories/usage-series.ts';
 import type * as users from '../src/repositories/users.ts';
 import { findUser } from '../src/repositories/users.ts';
 import { EVERYWHERE, type TenantScope } from '../src/tenancy.ts';
@@ -74,6 +77,9 @@ test('what touches the data of tenants takes a scope or a place, but for what is
   expectTypeOf<Unnarrowed<typeof recommendationStates>>().toBeNever();
   expectTypeOf<Unnarrowed<typeof traces>>().toBeNever();
   expectTypeOf<Unnarrowed<typeof traceRetention>>().toBeNever();
+  expectTypeOf<Unnarrowed<typeof telemetryCalls>>().toBeNever();
+  expectTypeOf<Unnarrowed<typeof usageRollups>>().toBeNever();
+  expectTypeOf<Unnarrowed<typeof usageSeries>>().toBeNever();
   expectTypeOf<Unnarrowed<typeof discoveredProviders>>().toBeNever();
   expectTypeOf<Unnarrowed<typeof providerUses>>().toBeNever();
   expectTypeOf<Unnarrowed<typeof seenObservations>>().toBeNever();
@@ -94,7 +100,12 @@ test('what touches the data of tenants takes a scope or a place, but for what is
   expectTypeOf<Unnarrowed<typeof runtimeObservations>>().toEqualTypeOf<never>();
   expectTypeOf<Unnarrowed<typeof founders>>().toEqualTypeOf<'hasFoundedTenant' | 'markFounder' | 'listFounderMarks'>();
   expectTypeOf<Unnarrowed<typeof tenants>>().toEqualTypeOf<
-    'insertTenant' | 'findTenantSettings' | 'listRetentions' | 'listRecordRetentions' | 'listTenantsThatAuditReads'
+    | 'insertTenant'
+    | 'findTenantSettings'
+    | 'listRetentions'
+    | 'listRecordRetentions'
+    | 'listUsageRetentions'
+    | 'listTenantsThatAuditReads'
   >();
   // Users belong to no tenant; what others see of them is narrowed by findUser and listUsers.
   expectTypeOf<Exclude<Unnarrowed<typeof users>, 'findUser' | 'listUsers'>>().toEqualTypeOf<

@@ -1,12 +1,7 @@
 import { setImmediate as breathe } from 'node:timers/promises';
 import type { Database } from '@quartermaster/db/database.ts';
-import { deleteDiscoveredProviders } from '@quartermaster/db/repositories/discovered-providers.ts';
 import { type EmptiedProvider, findEmptiedProviders } from '@quartermaster/db/repositories/emptied-providers.ts';
-import {
-  findLastOperatorTask,
-  finishOperatorTasks,
-  openOperatorTask,
-} from '@quartermaster/db/repositories/operator-tasks.ts';
+import { findLastOperatorTask, openOperatorTask } from '@quartermaster/db/repositories/operator-tasks.ts';
 import { findProvider } from '@quartermaster/db/repositories/providers.ts';
 import { supersedeUnfounded } from '@quartermaster/db/repositories/recommendation-states.ts';
 import {
@@ -14,10 +9,10 @@ import {
   countObservations,
   deleteUnreviewedObservations,
 } from '@quartermaster/db/repositories/runtime-observations.ts';
-import { supersedeOfProviders } from '@quartermaster/db/repositories/standing-recommendations.ts';
 import { scopeOf } from '@quartermaster/db/tenancy.ts';
 import type { Change as AuditedChange } from '../audit-events/write.ts';
 import { settleProvider } from '../recommendations/settle.ts';
+import { deleteBareProviders } from './bare-providers.ts';
 import { cancelReviewTasks } from './review-task.ts';
 
 /** How long after somebody dealt with a full table another task is opened, while it still is full. */
@@ -96,12 +91,12 @@ async function endBare(
   { tenantId, bare }: { tenantId: string; bare: readonly EmptiedProvider[] },
   now: Date,
 ): Promise<void> {
-  const tenant = { tenantId };
-  const ids = bare.map(({ id }) => id);
-  await deleteDiscoveredProviders(trx, tenant, ids, now);
-  await supersedeOfProviders(trx, tenant, ids, now);
-  const tasks = { kind: 'adopt_provider', subjectType: 'provider', subjectIds: ids } as const;
-  await finishOperatorTasks(trx, tenant, tasks, 'cancelled', now);
+  await deleteBareProviders(
+    trx,
+    { tenantId },
+    bare.map(({ id }) => id),
+    now,
+  );
   for (const { id, ...provider } of bare) {
     record({ place: provider, target: { type: 'provider', id }, changed: ['status'] });
   }

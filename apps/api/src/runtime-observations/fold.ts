@@ -1,4 +1,4 @@
-import { setImmediate as breathe } from 'node:timers/promises';
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import type { Provider } from '@quartermaster/contracts/providers.ts';
 import type { RuntimeObservation } from '@quartermaster/contracts/runtime-observations.ts';
 import type { Database } from '@quartermaster/db/database.ts';
@@ -13,10 +13,10 @@ import type { TenantLimits } from '../tenants/limits.ts';
 import { type FullTable, roomForObservations, settleRoom } from './cardinality.ts';
 import { type Declared, declaredOfAll, declaringItemId } from './declared.ts';
 import { usesNow } from './first-use.ts';
-import { providerMatcher, type SeenSpan } from './provider-match.ts';
 import { askAgain, settleReviewTasks } from './review-task.ts';
 import { riskOf } from './risk.ts';
-import { accountsOf, evidenceOf, type FoldedSpan, gatherSightings, type Sighting, seenIn } from './sightings.ts';
+import { removeUnused } from './remove-unused.ts';
+import { accountsOf, evidenceOf, type Sighting, seenIn } from './sightings.ts';
 import { statusAfter, statusSeenAgain } from './status.ts';
 import { subjectKey } from './subject-key.ts';
 
@@ -32,54 +32,63 @@ export type FoldLimits = {
   observations: number;
   /** Says how many providers may still be discovered. */
   tenantLimits: TenantLimits;
+  /** Series of usage that a tenant may have. */
+  usageSeries: number;
+  /** For how many days the tenant keeps usage. */
+  usageRetentionDays: number;
 };
 
 /** Sightings folded before the event loop gets a turn: the database answers without giving it one. */
-const OF_TURN = 64;
+const BATCH_SIZE = 64;
 
 /**
- * Folds spans into observations, one for each (tenant, sub-tenant, provider, kind, name), in the transaction that
- * stored them: what was stored before is not folded again, so counts are exact under retries. It takes the same few
- * statements for one subject as for {@link OF_TURN}.
+ * Adds calls to observations, one for each (tenant, sub-tenant, provider, kind, name), in the transaction that stores the
+ * spans or log records that tell of them: so counts are exact under retries. Counts go down where calls turn out to be of
+ * another subject. It takes the same few statements for one subject as for {@link BATCH_SIZE}.
  *
- * @param batch all spans of the request, since children tell of their parents' provider
- * @param stored those that were new
+ * @param made discovered providers that are not stored yet
  * @param sender who sent them, as evidence has it
  * @param limits what the tenant may have of observations and of providers
- * @returns how many subjects were not observed, because the tenant has as many as it may
+ * @returns how many calls were not observed, because the tenant has as many subjects as it may, and the providers that
+ *   were not stored for that reason
  */
-export async function foldSpans(
+export async function foldSightings(
   db: Database,
   place: TenantPlace,
-  spans: { batch: readonly SeenSpan[]; stored: readonly FoldedSpan[]; sender: string; limits: FoldLimits },
+  { sightings, made, sender, limits }: Folding,
   now: Date,
-): Promise<number> {
-  const { batch, stored, sender, limits } = spans;
-  if (stored.length === 0) return 0;
-  const { match, made } = await providerMatcher(db, place, batch, now);
-  const sightings = await gatherSightings(stored, match, now);
+): Promise<{ unobserved: number; refused: ReadonlySet<Provider> }> {
   const formerOf = await findFormer(
     db,
     place,
     sightings.filter(({ provider }) => !made.has(provider)),
   );
-  const all = sightings.map((sighting) => ({ sighting, former: formerOf(sighting) }));
+  const all = sightings
+    .map((sighting) => ({ sighting, former: formerOf(sighting) }))
+    .filter(({ sighting, former }) => former || sighting.count > 0);
   const { kept, refused } = await withinLimits(db, place, { all, made, limits }, now);
   const discovered = new Set(kept.map(({ sighting }) => sighting.provider).filter((provider) => made.has(provider)));
   await insertDiscoveredProviders(db, place, [...discovered]);
-  for (let start = 0; start < kept.length; start += OF_TURN) {
-    if (start > 0) await breathe();
-    await fold(db, place, { seen: kept.slice(start, start + OF_TURN), sender }, now);
+  for (let start = 0; start < kept.length; start += BATCH_SIZE) {
+    if (start > 0) await yieldToEventLoop();
+    await fold(db, place, { seen: kept.slice(start, start + BATCH_SIZE), sender }, now);
   }
-  return refused;
+  return { unobserved: refused, refused: new Set([...made].filter((provider) => !discovered.has(provider))) };
 }
+
+type Folding = {
+  sightings: readonly Sighting[];
+  made: ReadonlySet<Provider>;
+  sender: string;
+  limits: FoldLimits;
+};
 
 /** What is observed in the place of the subjects of some sightings. */
 async function findFormer(db: Database, place: TenantPlace, sightings: readonly Sighting[]) {
   const found = new Map<string, RuntimeObservation>();
-  for (let start = 0; start < sightings.length; start += OF_TURN) {
-    if (start > 0) await breathe();
-    const some = await findObservationsInPlace(db, place, sightings.slice(start, start + OF_TURN));
+  for (let start = 0; start < sightings.length; start += BATCH_SIZE) {
+    if (start > 0) await yieldToEventLoop();
+    const some = await findObservationsInPlace(db, place, sightings.slice(start, start + BATCH_SIZE));
     for (const { nameKey, ...observation } of some) found.set(subjectKey({ ...observation, nameKey }), observation);
   }
   return (sighting: Sighting) => found.get(subjectKey(sighting));
@@ -132,7 +141,8 @@ async function fold(
 ): Promise<void> {
   const observed = seen.map((one) => ({
     ...{ ...one, ...place, provider: one.sighting.provider, kind: one.sighting.kind, nameKey: one.sighting.nameKey },
-    accounts: accountsOf(one.former?.evidence, sender),
+    accounts:
+      one.sighting.latest === '' ? (one.former?.evidence.accounts ?? []) : accountsOf(one.former?.evidence, sender),
   }));
   const declaredOf = await declaredOfAll(db, place, observed);
   const usesOf = await usesNow(db, place, { used: observed, account: sender }, now);
@@ -140,7 +150,8 @@ async function fold(
     foldOne(one, { declared: declaredOf(one), uses: usesOf(one), accounts: one.accounts, place, now }),
   );
   const added = folded.filter(({ former }) => !former);
-  const known = folded.filter(({ former }) => former);
+  const unused = folded.filter(isUnused);
+  const known = folded.filter((one) => one.former && !isUnused(one));
   await insertObservations(
     db,
     place,
@@ -153,7 +164,28 @@ async function fold(
     known.map(({ observation, isReviewSpent }) => ({ ...observation, isReviewSpent })),
     now,
   );
-  await settle(db, place, folded, now);
+  await settle(
+    db,
+    place,
+    folded.filter((one) => !isUnused(one)),
+    now,
+  );
+  await removeUnused(
+    db,
+    place,
+    unused.map(({ sighting: { provider }, observation }) => ({ provider, observation })),
+    now,
+  );
+}
+
+/** Whether all calls of an observation turned out to be of other subjects, and nothing else is known of it. */
+function isUnused({ former, observation }: Folded): boolean {
+  return former !== undefined && former.occurrences > 0 && observation.occurrences === 0 && !isDecided(former);
+}
+
+/** Whether a person or a sync said something of an observation, which stays with it. */
+function isDecided({ review, drift }: RuntimeObservation): boolean {
+  return review !== null || drift !== null;
 }
 
 /** What follows from what was observed. */
@@ -181,10 +213,13 @@ function foldOne(
 ): Folded {
   const { provider, providerId, kind, name } = sighting;
   const { declared, uses, accounts, place, now } = known;
+  const isSeen = sighting.latest !== '';
   const decided = former
-    ? { ...former, status: statusSeenAgain(former, declared, { latest: new Date(sighting.latest), now }) }
+    ? !isSeen
+      ? former
+      : { ...former, status: statusSeenAgain(former, declared, { latest: new Date(sighting.latest), now }) }
     : ({ status: 'open', review: null, drift: null } as const);
-  const occurrences = (former?.occurrences ?? 0) + sighting.count;
+  const occurrences = Math.max(0, (former?.occurrences ?? 0) + sighting.count);
   const { status, review } = statusAfter({ ...decided, occurrences }, declared);
   const evidence = evidenceOf(former?.evidence, sighting, accounts);
   const { unknown, item } = declared;

@@ -1,31 +1,40 @@
-import { setImmediate as breathe } from 'node:timers/promises';
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import type { Provider } from '@quartermaster/contracts/providers.ts';
 import type { RuntimeObservation } from '@quartermaster/contracts/runtime-observations.ts';
 import { nameKey, plainName } from '@quartermaster/db/name-key.ts';
 import type { ObservationSubject } from '@quartermaster/db/repositories/runtime-observations.ts';
+import type { CallChange } from '../telemetry/calls/call-changes.ts';
+import type { Call } from '../telemetry/calls/resolve.ts';
 import type { Use } from '../telemetry/dialects/facts.ts';
-import type { Match, SeenSpan } from './provider-match.ts';
+import type { SeenSpan } from './provider-match.ts';
 import { subjectKey } from './subject-key.ts';
 
-/** A stored span, as folding counts it. */
+/** A span that says something of models, tools or agents, as it is prepared for folding. Plain data: it may cross threads. */
 export type FoldedSpan = SeenSpan & {
-  /** RFC 3339, UTC, milliseconds. */
-  startedAt: string;
+  /** The name of the dialect; null for an unknown one. */
+  dialect: string | null;
+  /** The name of the instrumentation scope. */
+  scope: string;
+  spanName: string;
+  /** Microseconds since 1970. */
+  start: number;
+  end: number;
   failed: boolean;
 };
 
-/** What all spans of a batch say of one subject. */
+/** How the calls of a batch change what is observed of one subject. */
 export type Sighting = ObservationSubject & {
   provider: Provider;
   /** As it is shown, if nothing is observed of it yet. */
   name: string;
+  /** Calls that are added; negative where more calls turned out to be of another subject. */
   count: number;
   errors: number;
   firstSeenAt: string;
   lastSeenAt: string;
   lastTraceId: string | null;
   lastSpanId: string | null;
-  /** When the last of the spans began, as they say: that may be later than now. */
+  /** When the last of the calls began, as the spans say: that may be later than now. '' where none was seen. */
   latest: string;
   serviceNames: Set<string>;
   serverAddresses: Set<string>;
@@ -39,33 +48,34 @@ type Evidence = RuntimeObservation['evidence'];
 /** Of each list in an evidence. */
 const SAMPLES = 10;
 
-/** Spans looked at before the event loop gets a turn. */
-const OF_TURN = 2000;
+/** Changes looked at before the event loop gets a turn. */
+const BATCH_SIZE = 2000;
 
-/** Puts together what spans say of one subject; the subjects in the order in which they come first. */
+/** Adds up what changes at each subject; the subjects in the order in which they come first. */
 export async function gatherSightings(
-  spans: readonly FoldedSpan[],
-  match: (span: SeenSpan, use: Use) => Match,
+  changes: readonly CallChange[],
+  providerOf: (call: Call) => Provider | undefined,
   now: Date,
 ): Promise<Sighting[]> {
   const sightings = new Map<string, Sighting>();
-  // By the name as it is written: to tell the key of a name takes longer than to find it here.
+  // By the written name: to compute the key of a name takes longer than to find it here.
   const written = new Map<string, Sighting>();
   const latest = now.toISOString();
-  for (const [index, span] of spans.entries()) {
-    if (index % OF_TURN === OF_TURN - 1) await breathe();
-    for (const seen of span.uses) {
-      const { provider, name } = match(span, seen);
-      const said = subjectKey({ providerId: provider.id, kind: seen.kind, nameKey: name });
-      let sighting = written.get(said);
-      if (!sighting) {
-        const found = sightingOf(provider, { kind: seen.kind, name });
-        sighting = sightings.get(subjectKey(found)) ?? found;
-        sightings.set(subjectKey(sighting), sighting);
-        written.set(said, sighting);
-      }
-      count(sighting, { span, name: seen.name, latest });
+  for (const [index, change] of changes.entries()) {
+    if (index % BATCH_SIZE === BATCH_SIZE - 1) await yieldToEventLoop();
+    const provider = providerOf(change.call);
+    // Its provider was deleted, and its observations with it.
+    if (!provider) continue;
+    const { kind, name } = change.call;
+    const key = subjectKey({ providerId: provider.id, kind, nameKey: name });
+    let sighting = written.get(key);
+    if (!sighting) {
+      const found = sightingOf(provider, { kind, name });
+      sighting = sightings.get(subjectKey(found)) ?? found;
+      sightings.set(subjectKey(sighting), sighting);
+      written.set(key, sighting);
     }
+    count(sighting, change, latest);
   }
   return [...sightings.values()];
 }
@@ -79,23 +89,26 @@ function sightingOf(provider: Provider, seen: Use): Sighting {
   };
 }
 
-/** @param latest no span was seen later, whatever time it claims */
-function count(sighting: Sighting, { span, name, latest }: { span: FoldedSpan; name: string; latest: string }): void {
-  const { facts, startedAt, serviceName } = span;
+/** @param latest no call was seen later, whatever time its spans claim */
+function count(sighting: Sighting, { call, traceId, by }: CallChange, latest: string): void {
+  sighting.count += by;
+  if (call.failed) sighting.errors += by;
+  if (by < 0) return;
+  const startedAt = new Date(Math.floor(call.span.start / 1000)).toISOString();
   const time = startedAt > latest ? latest : startedAt;
-  sighting.count += 1;
-  if (span.failed) sighting.errors += 1;
   if (startedAt > sighting.latest) sighting.latest = startedAt;
   if (sighting.firstSeenAt === '' || time < sighting.firstSeenAt) sighting.firstSeenAt = time;
   if (time >= sighting.lastSeenAt) {
     sighting.lastSeenAt = time;
-    sighting.lastTraceId = span.traceId;
-    sighting.lastSpanId = span.spanId;
+    sighting.lastTraceId = traceId;
+    sighting.lastSpanId = traceId === null ? null : call.span.spanId;
   }
-  sample(sighting.serviceNames, serviceName);
-  sample(sighting.serverAddresses, facts.serverAddress);
-  sample(sighting.operations, facts.operation ?? facts.mcpMethod);
-  sample(sighting.names, name);
+  for (const { span, use } of call.told) {
+    sample(sighting.serviceNames, span.serviceName);
+    sample(sighting.serverAddresses, span.serverAddress);
+    sample(sighting.operations, span.operation);
+    sample(sighting.names, use.written);
+  }
 }
 
 function sample(samples: Set<string>, text: string | null): void {
@@ -107,7 +120,9 @@ export function seenIn(
   former: RuntimeObservation | undefined,
   sighting: Sighting,
 ): Pick<RuntimeObservation, 'firstSeenAt' | 'lastSeenAt' | 'lastTraceId' | 'lastSpanId'> {
-  const { firstSeenAt, lastSeenAt, lastTraceId, lastSpanId } = sighting;
+  const isSeen = sighting.latest !== '';
+  const { firstSeenAt, lastSeenAt, lastTraceId, lastSpanId } = former && !isSeen ? former : sighting;
+  if (!isSeen) return { firstSeenAt, lastSeenAt, lastTraceId, lastSpanId };
   // What a sync alone reported was not seen in traffic yet.
   if (!former || former.occurrences === 0) return { firstSeenAt, lastSeenAt, lastTraceId, lastSpanId };
   const last = lastSeenAt >= former.lastSeenAt ? sighting : former;
@@ -117,7 +132,7 @@ export function seenIn(
   };
 }
 
-/** What is known of a subject together with what spans say of it. */
+/** What is known of a subject together with what its calls say of it. */
 export function evidenceOf(former: Evidence | undefined, sighting: Sighting, accounts: string[]): Evidence {
   return {
     serviceNames: merged(former?.serviceNames, sighting.serviceNames),
@@ -125,7 +140,7 @@ export function evidenceOf(former: Evidence | undefined, sighting: Sighting, acc
     operations: merged(former?.operations, sighting.operations),
     accounts,
     names: merged(former?.names, sighting.names),
-    errors: (former?.errors ?? 0) + sighting.errors,
+    errors: Math.max(0, (former?.errors ?? 0) + sighting.errors),
   };
 }
 

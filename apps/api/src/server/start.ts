@@ -145,6 +145,7 @@ export async function startServer(config: Config, parts: Parts = {}): Promise<Ru
       databaseNow: parts.databaseNow ?? ((inside) => databaseNow(inside, now())),
       selfService: config.selfService,
       maxObservations: config.maxObservations,
+      maxUsageSeries: config.maxUsageSeries,
       maxOpenSessions: config.maxOpenSessions,
       metrics,
       syncs,

@@ -1,4 +1,9 @@
-import type { CreateTenantInput, Tenant, UpdateTenantInput } from '@quartermaster/contracts/tenants.ts';
+import {
+  type CreateTenantInput,
+  DEFAULT_USAGE_RETENTION_DAYS,
+  type Tenant,
+  type UpdateTenantInput,
+} from '@quartermaster/contracts/tenants.ts';
 import type { Database } from '@quartermaster/db/database.ts';
 import { newId } from '@quartermaster/db/ids.ts';
 import { findTenant, insertTenant, type TenantChange, updateTenant } from '@quartermaster/db/repositories/tenants.ts';
@@ -27,7 +32,8 @@ export async function makeTenant(
   const { displayName = null, founderId } = said;
   const { captureContent = false, spanRetentionDays = null } = said.settings ?? {};
   const { recordRetentionDays = null, auditReads = false } = said.settings ?? {};
-  const settings = { captureContent, spanRetentionDays, recordRetentionDays, auditReads };
+  const usageRetentionDays = said.settings?.usageRetentionDays ?? DEFAULT_USAGE_RETENTION_DAYS;
+  const settings = { captureContent, spanRetentionDays, recordRetentionDays, usageRetentionDays, auditReads };
   const values = { id, displayName, founderId, settings };
   return insertTenant(trx, values, now).catch(whenTaken('id_taken', `The id ${JSON.stringify(id)} is taken.`));
 }
@@ -39,17 +45,23 @@ export async function changeTenant(ctx: CallerContext, id: string, body: UpdateT
     if (!covers(ctx.reach, wholeOf(id))) {
       throw new ApiError('tenant_forbidden', 'This needs the scope for the whole tenant.');
     }
-    const { displayName, settings } = body as TenantChange;
+    const { displayName, settings } = changeOf(body);
     const changed = [
       ...changedFields(tenant, displayName === undefined ? {} : { displayName }),
       ...changedFields(tenant.settings, settings ?? {}).map((name) => `settings.${name}`),
     ];
     if (changed.length === 0) return tenant;
-    const updated = await updateTenant(trx, ctx.reach, id, body as TenantChange, now);
+    const updated = await updateTenant(trx, ctx.reach, id, { ...body, settings } as TenantChange, now);
     if (!updated) throw notFound();
     record({ place: wholeOf(id), target: { type: 'tenant', id }, changed });
     return updated;
   });
+}
+
+/** What null clears that has a default is set to it. */
+function changeOf({ displayName, settings }: UpdateTenantInput): TenantChange {
+  if (settings?.usageRetentionDays !== null) return { displayName, settings } as TenantChange;
+  return { displayName, settings: { ...settings, usageRetentionDays: DEFAULT_USAGE_RETENTION_DAYS } } as TenantChange;
 }
 
 /** The tenant that a path names: one of which something is in the caller's reach. @throws 404 */

@@ -24,12 +24,12 @@ const PATH = '/v1/tenants';
 const create = (body: object): Promise<Body> => server.ok('POST', PATH, { as: server.admin, body });
 
 test('create_tenant keeps what it is given, and makes an id and defaults for the rest', async () => {
-  const settings = { captureContent: true, spanRetentionDays: 30, recordRetentionDays: 90 };
+  const settings = { captureContent: true, spanRetentionDays: 30, recordRetentionDays: 90, usageRetentionDays: 7 };
   const given = { id: unique('tenant'), displayName: 'The tenant', settings };
   expect(await create(given)).toMatchObject({ ...given, subTenantIds: [] });
   const bare = await create({});
   const none = { captureContent: false, spanRetentionDays: null, recordRetentionDays: null, auditReads: false };
-  expect(bare).toMatchObject({ displayName: null, settings: none });
+  expect(bare).toMatchObject({ displayName: null, settings: { ...none, usageRetentionDays: 400 } });
   expect(bare.id).toMatch(/^ten_/);
   expect(await server.ok('GET', `${PATH}/${bare.id}`, { as: server.admin })).toEqual(bare);
   const [event, ...others] = await auditOf(server, { target_id: given.id });
@@ -95,10 +95,27 @@ test('settings are updated by presence each, and the audit names each that chang
       { captureContent: false, spanRetentionDays: 3650, recordRetentionDays: 90, auditReads: true },
       ['settings.auditReads'],
     ],
+    [
+      { usageRetentionDays: 30 },
+      {
+        captureContent: false,
+        spanRetentionDays: 3650,
+        recordRetentionDays: 90,
+        auditReads: true,
+        usageRetentionDays: 30,
+      },
+      ['settings.usageRetentionDays'],
+    ],
+    [
+      { usageRetentionDays: null },
+      { captureContent: false, spanRetentionDays: 3650, recordRetentionDays: 90, auditReads: true },
+      ['settings.usageRetentionDays'],
+    ],
   ];
   for (const [sent, settings, changedFields] of rows) {
     const updated = await put(sent);
-    expect(updated.settings).toEqual({ recordRetentionDays: null, auditReads: false, ...settings });
+    const defaults = { recordRetentionDays: null, usageRetentionDays: 400, auditReads: false };
+    expect(updated.settings).toEqual({ ...defaults, ...settings });
     const events = await auditOf(server, { operation: 'update_tenant', target_id: id });
     expect(events[0].changedFields).toEqual(changedFields);
     for (const nothing of [sent, {}]) expect(await put(nothing)).toEqual(updated);
@@ -112,6 +129,8 @@ test.for([
   [{ spanRetentionDays: 3651 }, 'spanRetentionDays', 'less_than_equal'],
   [{ recordRetentionDays: 29 }, 'recordRetentionDays', 'greater_than_equal'],
   [{ recordRetentionDays: 3651 }, 'recordRetentionDays', 'less_than_equal'],
+  [{ usageRetentionDays: 0 }, 'usageRetentionDays', 'greater_than_equal'],
+  [{ usageRetentionDays: 3651 }, 'usageRetentionDays', 'less_than_equal'],
   [{ other: 1 }, 'other', 'extra_forbidden'],
 ] as const)('settings of %j are refused', async ([settings, field, type]) => {
   const answered = await server.call('PUT', `${PATH}/default`, { as: server.admin, body: { settings } });

@@ -272,6 +272,7 @@ test('what a request does that lost its key to another one is undone', async () 
       captureContent: false,
       spanRetentionDays: null,
       recordRetentionDays: null,
+      usageRetentionDays: 400,
       auditReads: false,
     };
     const values = { displayName: null, founderId: null, settings };

@@ -7,16 +7,22 @@ import type { TenantPlace } from '../tenancy.ts';
 export type EmptiedProvider = TenantPlace & { id: string; isInUse: boolean };
 
 /**
- * The discovered providers of a tenant that nothing is observed of any more, with whether somebody gave them something:
+ * The discovered providers of a tenant, or those among `ids`, that nothing is observed of any more, with whether somebody gave them something:
  * an inventory item, a credential, an address, a schedule, a place in a gateway.
  */
-export async function findEmptiedProviders(db: Database, { tenantId }: TenantPlace): Promise<EmptiedProvider[]> {
+export async function findEmptiedProviders(
+  db: Database,
+  { tenantId }: TenantPlace,
+  ids?: readonly string[],
+): Promise<EmptiedProvider[]> {
+  if (ids?.length === 0) return [];
   const rows = await db
     .selectFrom('providers')
     .select(['tenant_id', 'sub_tenant_id', 'id', 'base_url', 'sync_interval_seconds'])
     .select((eb) => eb.or([eb.exists(items(eb)), eb.exists(secrets(eb)), eb.exists(gateways(eb))]).as('has_something'))
     .where('tenant_id', '=', tenantId)
     .where('status', '=', 'discovered')
+    .$if(ids !== undefined, (query) => query.where('id', 'in', ids ?? []))
     .where((eb) => eb.not(eb.exists(observations(eb))))
     .execute();
   return rows.map((row) => ({

@@ -284,9 +284,23 @@ export async function deleteUnreviewedObservations(
     .where('drift', 'is', null)
     .limit(limit)
     .execute();
-  await deleteLinkRows(db, doomed, { tenantId });
-  await deleteRows(db, doomed, { tenantId });
+  await deleteObservations(
+    db,
+    { tenantId },
+    doomed.map(({ id }) => id),
+  );
   return doomed;
+}
+
+/** Removes observations of a tenant. Recommendations do not rest on them any more. */
+export async function deleteObservations(
+  db: Database,
+  { tenantId }: Pick<TenantPlace, 'tenantId'>,
+  ids: readonly string[],
+): Promise<void> {
+  const rows = ids.map((id) => ({ id }));
+  await deleteLinkRows(db, rows, { tenantId });
+  await deleteRows(db, rows, { tenantId });
 }
 
 const deleteLinkRows = rowStatement((db, rows: readonly { id: string }[], { tenantId }: { tenantId: string }) =>

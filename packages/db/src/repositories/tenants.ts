@@ -47,6 +47,7 @@ export async function insertTenant(db: Database, tenant: NewTenant, now: Date): 
       span_retention_days: settings.spanRetentionDays,
       audit_reads: flag(settings.auditReads),
       record_retention_days: settings.recordRetentionDays,
+      usage_retention_days: settings.usageRetentionDays,
       founder_id: founderId,
       created_at: now.toISOString(),
       updated_at: now.toISOString(),
@@ -64,7 +65,8 @@ export async function updateTenant(
   change: TenantChange,
   now: Date,
 ): Promise<Tenant | undefined> {
-  const { displayName, settings: { captureContent, spanRetentionDays, recordRetentionDays, auditReads } = {} } = change;
+  const { displayName, settings = {} } = change;
+  const { captureContent, spanRetentionDays, recordRetentionDays, usageRetentionDays, auditReads } = settings;
   const row = await db
     .updateTable('tenants')
     .set({
@@ -73,6 +75,7 @@ export async function updateTenant(
       ...(spanRetentionDays !== undefined && { span_retention_days: spanRetentionDays }),
       ...(auditReads !== undefined && { audit_reads: flag(auditReads) }),
       ...(recordRetentionDays !== undefined && { record_retention_days: recordRetentionDays }),
+      ...(usageRetentionDays !== undefined && { usage_retention_days: usageRetentionDays }),
       updated_at: now.toISOString(),
     })
     .where('id', '=', id)
@@ -128,13 +131,17 @@ export async function ensurePlace(db: Database, place: TenantPlace, now: Date): 
   return made;
 }
 
+const SETTINGS = [
+  'capture_content',
+  'span_retention_days',
+  'record_retention_days',
+  'usage_retention_days',
+  'audit_reads',
+] as const;
+
 /** A tenant's settings. @throws where the tenant does not exist */
 export async function findTenantSettings(db: Database, tenantId: string): Promise<TenantSettings> {
-  const row = await db
-    .selectFrom('tenants')
-    .select(['capture_content', 'span_retention_days', 'record_retention_days', 'audit_reads'])
-    .where('id', '=', tenantId)
-    .executeTakeFirstOrThrow();
+  const row = await db.selectFrom('tenants').select(SETTINGS).where('id', '=', tenantId).executeTakeFirstOrThrow();
   return toSettings(row);
 }
 
@@ -200,13 +207,12 @@ function toTenant(row: Row, subTenantIds: string[]): Tenant {
   };
 }
 
-function toSettings(
-  row: Pick<Row, 'capture_content' | 'span_retention_days' | 'record_retention_days' | 'audit_reads'>,
-): TenantSettings {
+function toSettings(row: Pick<Row, (typeof SETTINGS)[number]>): TenantSettings {
   return {
     captureContent: row.capture_content === 1,
     spanRetentionDays: row.span_retention_days,
     recordRetentionDays: row.record_retention_days,
+    usageRetentionDays: row.usage_retention_days,
     auditReads: row.audit_reads === 1,
   };
 }
@@ -229,4 +235,10 @@ export async function listRetentions(db: Database): Promise<{ tenantId: string; 
     .where('span_retention_days', 'is not', null)
     .execute();
   return rows.flatMap(({ id, span_retention_days: days }) => (days === null ? [] : [{ tenantId: id, days }]));
+}
+
+/** For how many days each tenant keeps usage. */
+export async function listUsageRetentions(db: Database): Promise<{ tenantId: string; days: number }[]> {
+  const rows = await db.selectFrom('tenants').select(['id', 'usage_retention_days']).execute();
+  return rows.map(({ id, usage_retention_days: days }) => ({ tenantId: id, days }));
 }

@@ -8,8 +8,9 @@ import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
 import { inTransaction } from '@quartermaster/db/transaction.ts';
 import { principalName } from '../../access/principal.ts';
 import type { PartialSuccess } from '../otlp/span.ts';
-import { type FoldLimits, foldSpans } from '../../runtime-observations/fold.ts';
+import type { FoldLimits } from '../../runtime-observations/fold.ts';
 import type { CallerContext } from '../../trpc.ts';
+import { foldCalls } from '../calls/fold-calls.ts';
 import { additionsOf, type PreparedSpan } from './prepare.ts';
 import type { PreparedTraces } from './prepare-body.ts';
 import { placeOfSender } from './sender.ts';
@@ -42,7 +43,12 @@ export async function ingestSpans(
   const sender = principalName(ctx.principal);
   const settings = await findTenantSettings(db, place.tenantId);
   const { spans, texts, rejected, reasons } = await prepare({ keepContent: settings.captureContent });
-  const limits = { observations: ctx.services.maxObservations, tenantLimits };
+  const limits: FoldLimits = {
+    observations: ctx.services.maxObservations,
+    tenantLimits,
+    usageSeries: ctx.services.maxUsageSeries,
+    usageRetentionDays: settings.usageRetentionDays,
+  };
   const total: Stored = { stored: 0, duplicates: 0, rejected, reasons: [...reasons], unobserved: 0 };
   for (const batch of inTransactions(spans)) {
     // Compressed before the transaction, as if all were new: they nearly always are.
@@ -103,12 +109,11 @@ async function store(
   const known = await findKnownSpans(trx, place, batch);
   const { fresh, variants, ...others } = selectFreshSpans(batch, { known, sender });
   if (fresh.length === 0) return { ...others, stored: 0, unobserved: 0 };
-  const folded = (spans: readonly PreparedSpan[]) => spans.flatMap((span) => span.folded ?? []);
-  const spans = { batch: folded(batch), stored: folded(fresh), sender, limits };
-  const unobserved = await foldSpans(trx, place, spans, now);
+  const folded = batch.flatMap((span) => span.folded ?? []);
+  const { calls, unobserved } = await foldCalls(trx, place, { batch: folded, fresh, known, sender, limits }, now);
   const stored = fresh.length === batch.length ? blocks : await buildSpanBlocks(fresh, texts);
   const additions = additionsOf(fresh);
-  await insertSpanBlocks(trx, place, { sender, blocks: stored, additions, known, variants, calls: new Map() }, now);
+  await insertSpanBlocks(trx, place, { sender, blocks: stored, additions, known, variants, calls }, now);
   return { ...others, stored: fresh.length, unobserved };
 }
 

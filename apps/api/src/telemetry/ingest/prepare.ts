@@ -46,9 +46,18 @@ export function spanPreparer({ keepContent }: { keepContent: boolean }): SpanPre
     const failed = kept.status.code === 'error';
     const { line, resource, scope, digest } = write(kept, { serviceName, genAi: facts && shownOf(facts) });
     const folded = facts && {
-      ...{ traceId, spanId, parentSpanId, serviceName: visibleOf(serviceName), facts, failed },
+      traceId,
+      spanId,
+      parentSpanId,
+      serviceName: visibleOf(serviceName),
+      dialect,
+      scope: kept.scope.name,
+      spanName: name,
+      start: microseconds(startTime),
+      end: microseconds(endTime),
+      failed,
+      facts,
       uses,
-      startedAt: `${startTime.slice(0, 23)}Z`,
     };
     return {
       traceId,
@@ -110,6 +119,11 @@ const MAX_NAMES = 20;
 
 function addName(names: string[], name: string): void {
   if (names.length < MAX_NAMES && !names.includes(name)) names.push(name);
+}
+
+/** Since 1970. @param time RFC 3339, UTC, nanoseconds */
+function microseconds(time: string): number {
+  return Date.parse(`${time.slice(0, 23)}Z`) * 1000 + Number(time.slice(23, 26));
 }
 
 function shownOf(facts: Facts): SpanDocument['genAi'] {

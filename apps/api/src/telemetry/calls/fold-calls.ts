@@ -1,0 +1,107 @@
+import type { Database } from '@quartermaster/db/database.ts';
+import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
+import type { FoldLimits } from '../../runtime-observations/fold.ts';
+import type { SeenSpan } from '../../runtime-observations/provider-match.ts';
+import type { FoldedSpan } from '../../runtime-observations/sightings.ts';
+import { applyChanges } from './apply-changes.ts';
+import { type CallChange, changesOf } from './call-changes.ts';
+import type { CallSpan } from './call-span.ts';
+import { makeCallSpan } from './make-call-span.ts';
+import { markCounted } from './mark-counted.ts';
+import { matchUses } from './match-uses.ts';
+import { resolve } from './resolve.ts';
+import { decodeCalls, encodeCalls } from './stored-calls.ts';
+
+/** A span that is stored in this transaction. */
+type FreshSpan = {
+  traceId: string;
+  spanId: string;
+  parentSpanId: string | null;
+  /** Null for a span that says nothing of models, tools or agents. */
+  folded: FoldedSpan | null;
+};
+
+/** What is stored of a trace. */
+export type KnownTrace = {
+  /** False for a trace with too many spans to look at all of them. */
+  isComplete: boolean;
+  spans(): Iterable<{ spanId: string; parentSpanId: string | null; sender: string }>;
+  calls: readonly { sender: string; value: Uint8Array }[];
+};
+
+export type CallBatch = {
+  /** All spans of the batch, since children tell of their parents' provider. */
+  batch: readonly SeenSpan[];
+  fresh: readonly FreshSpan[];
+  /** The traces of the batch that have earlier spans. */
+  known: ReadonlyMap<string, KnownTrace>;
+  sender: string;
+  limits: FoldLimits;
+};
+
+/**
+ * Counts the calls that new spans tell of, in observations and in usage, in the transaction that stores the spans. Spans of
+ * one call that come in different batches count once: what was counted for the earlier ones is corrected. Each sender's
+ * spans are resolved by themselves, so that no sender can change what another one reported.
+ *
+ * @returns how many calls were not observed, because the tenant has as many subjects as it may; and what is to be stored
+ *   with each trace for later batches
+ */
+export async function foldCalls(
+  db: Database,
+  place: TenantPlace,
+  { batch, fresh, known, sender, limits }: CallBatch,
+  now: Date,
+): Promise<{ unobserved: number; calls: Map<string, Uint8Array> }> {
+  if (fresh.length === 0) return { unobserved: 0, calls: new Map() };
+  const { matchOf, providers, made } = await matchUses(db, place, batch, now);
+  const told = new Map<FreshSpan, CallSpan>();
+  const signalled: { span: FoldedSpan; call: CallSpan }[] = [];
+  for (const one of fresh) {
+    const span = one.folded;
+    const call = span && makeCallSpan(span, (use) => matchOf(span, use), { now, limits });
+    if (!span || !call) continue;
+    told.set(one, call);
+    signalled.push({ span, call });
+  }
+  await markCounted(db, place, { spans: signalled, sender }, now);
+  const changes: CallChange[] = [];
+  const calls = new Map<string, Uint8Array>();
+  for (const [traceId, spans] of Map.groupBy(fresh, (span) => span.traceId)) {
+    const own = spans.flatMap((span) => told.get(span) ?? []);
+    changes.push(...changesInTrace(traceId, { spans, own, known: known.get(traceId), sender }));
+    if (own.length > 0) calls.set(traceId, encodeCalls(own));
+  }
+  const unobserved = await applyChanges(db, place, { changes, providers, made, sender, limits }, now);
+  return { unobserved, calls };
+}
+
+function changesInTrace(
+  traceId: string,
+  trace: { spans: readonly FreshSpan[]; own: readonly CallSpan[]; known: KnownTrace | undefined; sender: string },
+): CallChange[] {
+  const { spans, own, known, sender } = trace;
+  const earlier = known?.isComplete ? callsOf(known, sender) : [];
+  if (own.length === 0 && earlier.length === 0) return [];
+  const parents = new Map<string, string | null>();
+  if (known?.isComplete) {
+    for (const span of known.spans()) if (span.sender === sender) addParent(parents, span);
+  }
+  const before = resolve(parents, earlier);
+  for (const span of spans) addParent(parents, span);
+  const after = resolve(parents, [...earlier, ...own]);
+  return changesOf(traceId, { before, after, fresh: new Set(own) });
+}
+
+/** Of several parents that one span id was reported with, always the same one, whichever comes first. */
+function addParent(
+  parents: Map<string, string | null>,
+  { spanId, parentSpanId }: { spanId: string; parentSpanId: string | null },
+): void {
+  const known = parents.get(spanId);
+  if (known == null || (parentSpanId !== null && parentSpanId < known)) parents.set(spanId, parentSpanId);
+}
+
+function callsOf({ calls }: KnownTrace, sender: string): CallSpan[] {
+  return calls.filter((call) => call.sender === sender).flatMap(({ value }) => decodeCalls(value));
+}

@@ -1,0 +1,66 @@
+import type { Provider } from '@quartermaster/contracts/providers.ts';
+import type { FoldLimits } from '../../runtime-observations/fold.ts';
+import type { FoldedSpan } from '../../runtime-observations/sightings.ts';
+import type { Use } from '../dialects/facts.ts';
+import type { CallSpan, CallUse } from './call-span.ts';
+import { certaintyOf } from './certainty.ts';
+
+/** The provider of a use, and the name that it has there. */
+export type Match = { provider: Provider; name: string };
+
+/** No call has more tokens or takes longer: a sender must not be able to overflow the sums of others. */
+const MAX_TOKENS = 1_000_000_000;
+const MAX_DURATION_US = 7 * 24 * 3600 * 1_000_000;
+
+const DAY_MS = 24 * 3600 * 1000;
+
+/** What is kept of a span that tells of calls. Null for one that tells of none. */
+export function makeCallSpan(
+  span: FoldedSpan,
+  matchOf: (use: Use) => Match,
+  { now, limits }: { now: Date; limits: Pick<FoldLimits, 'usageRetentionDays'> },
+): CallSpan | null {
+  const { facts, uses, spanId, parentSpanId, scope, spanName, serviceName, start, end, failed } = span;
+  if (uses.length === 0) return null;
+  const startMs = Math.floor(start / 1000);
+  const keptSince = now.getTime() - limits.usageRetentionDays * DAY_MS;
+  const isKept = startMs >= keptSince && startMs <= now.getTime();
+  return {
+    spanId,
+    parentSpanId,
+    scope,
+    spanName,
+    serviceName,
+    start,
+    end: Math.min(end, start + MAX_DURATION_US),
+    countedAt: isKept ? startMs : now.getTime(),
+    failed,
+    agent: facts.agent,
+    callId: facts.callId,
+    inputTokens: tokens(facts.inputTokens),
+    outputTokens: tokens(facts.outputTokens),
+    serverAddress: facts.serverAddress,
+    operation: facts.operation ?? facts.mcpMethod,
+    uses: uses.map((use) => makeUse(span, use, matchOf(use))),
+  };
+}
+
+function makeUse(span: FoldedSpan, use: Use, { provider, name }: Match): CallUse {
+  const { facts, serviceName } = span;
+  const isService = provider.status === 'discovered' && provider.name === serviceName;
+  return {
+    kind: use.kind,
+    name,
+    written: use.name,
+    responseModel: use.kind === 'model' ? facts.responseModel : null,
+    provider: { id: provider.id, name: provider.name, kind: provider.kind },
+    server: facts.toolServer ?? (isService ? null : provider.name),
+    certainty: certaintyOf({ span, use, provider }),
+    isMcp: facts.mcpMethod !== null,
+    isCounted: false,
+  };
+}
+
+function tokens(count: number | null): number | null {
+  return count === null ? null : Math.min(count, MAX_TOKENS);
+}

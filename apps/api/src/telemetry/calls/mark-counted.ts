@@ -1,0 +1,50 @@
+import type { Database } from '@quartermaster/db/database.ts';
+import {
+  findTelemetryCalls,
+  hasToldByLog,
+  insertTelemetryCalls,
+} from '@quartermaster/db/repositories/telemetry-calls.ts';
+import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
+import type { FoldedSpan } from '../../runtime-observations/sightings.ts';
+import { DIALECTS } from '../dialects/table.ts';
+import { keyOfCallId, keyOfSpan } from './call-keys.ts';
+import type { CallSpan, CallUse } from './call-span.ts';
+
+/**
+ * Dialects of agents that write log records without a trace. Events of the general conventions name the span that they were
+ * written in, which is enough.
+ */
+const LOGGING_DIALECTS: ReadonlySet<string | null> = new Set(
+  DIALECTS.filter(({ name, logs }) => logs !== undefined && name !== 'genai').map(({ name }) => name),
+);
+
+type Signalled = { span: FoldedSpan; call: CallSpan };
+
+/**
+ * Marks the uses of new spans whose calls log records told of before: the first signal counts. Remembers the calls that log
+ * records may still tell of, which frameworks do that write both.
+ */
+export async function markCounted(
+  db: Database,
+  place: TenantPlace,
+  { spans, sender }: { spans: readonly Signalled[]; sender: string },
+  now: Date,
+): Promise<void> {
+  if (spans.length === 0) return;
+  const hasLogs = await hasToldByLog(db, place);
+  if (hasLogs) {
+    const keyed = spans.flatMap((one) => one.call.uses.map((use) => ({ use, keys: keysOf(one, use, sender) })));
+    const known = await findTelemetryCalls(db, place, [...new Set(keyed.flatMap(({ keys }) => keys))]);
+    for (const { use, keys } of keyed) use.isCounted = keys.some((key) => known.get(key) === 'log');
+  }
+  const told = hasLogs ? spans : spans.filter(({ span }) => LOGGING_DIALECTS.has(span.dialect));
+  const keys = told.flatMap(({ call: { uses, callId } }) =>
+    callId === null ? [] : uses.filter((use) => !use.isCounted).map(({ kind }) => keyOfCallId(sender, kind, callId)),
+  );
+  await insertTelemetryCalls(db, place, { keys: [...new Set(keys)], signal: 'span' }, now);
+}
+
+function keysOf({ span, call }: Signalled, { kind }: CallUse, sender: string): string[] {
+  const bySpan = keyOfSpan(sender, kind, span);
+  return call.callId === null ? [bySpan] : [keyOfCallId(sender, kind, call.callId), bySpan];
+}

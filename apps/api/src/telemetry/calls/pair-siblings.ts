@@ -1,0 +1,47 @@
+/** A use in a span, as pairing compares it. */
+export type Sibling = { index: number; spanId: string; scope: string; start: number; end: number };
+
+/** Two instrumentations of one call start and end their spans within so many microseconds. */
+const TOLERANCE_US = 5000;
+
+/**
+ * Pairs the spans of several instrumentations that stand beside each other and tell of the same calls: each span of one
+ * instrumentation with at most one of another, where one interval is within the other.
+ *
+ * @param siblings of one parent, kind and name
+ * @param setOf tells which of them are known to be one call already
+ */
+export function pairSiblings(siblings: readonly Sibling[], setOf: (index: number) => number): [number, number][] {
+  const scopes = [...Map.groupBy(siblings, ({ scope }) => scope)].toSorted(([a], [b]) => (a < b ? -1 : 1));
+  const pairs: [number, number][] = [];
+  let paired: Sibling[] = [];
+  for (const [, own] of scopes) {
+    const others = inOrder(paired);
+    const known = new Set(others.map(({ index }) => setOf(index)));
+    const left = inOrder(own).filter(({ index }) => !known.has(setOf(index)));
+    const taken = new Set(inOrder(own).map(({ index }) => setOf(index)));
+    const free = others.filter(({ index }) => !taken.has(setOf(index)));
+    const matched = new Set<Sibling>();
+    for (let at = 0, other = 0; at < left.length && other < free.length; ) {
+      const [a, b] = [left[at], free[other]];
+      if (a === undefined || b === undefined) break;
+      if (contains(a, b) || contains(b, a)) {
+        pairs.push([b.index, a.index]);
+        matched.add(a);
+        at += 1;
+        other += 1;
+      } else if (a.end < b.end) at += 1;
+      else other += 1;
+    }
+    paired = [...paired, ...left.filter((sibling) => !matched.has(sibling))];
+  }
+  return pairs;
+}
+
+function contains(outer: Sibling, inner: Sibling): boolean {
+  return outer.start - TOLERANCE_US <= inner.start && inner.end <= outer.end + TOLERANCE_US;
+}
+
+function inOrder(siblings: readonly Sibling[]): Sibling[] {
+  return siblings.toSorted((a, b) => a.start - b.start || a.end - b.end || (a.spanId < b.spanId ? -1 : 1));
+}

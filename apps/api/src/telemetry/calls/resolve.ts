@@ -1,0 +1,178 @@
+import type { CallSpan, CallUse } from './call-span.ts';
+import { type Grouped, groupUses, type Told } from './group-uses.ts';
+import { type SpanTree, spanTree } from './span-tree.ts';
+
+/** One call of a model, tool, agent, prompt or resource. */
+export type Call = {
+  kind: CallUse['kind'];
+  name: string;
+  provider: CallUse['provider'];
+  /** The nearest agent around the call, else the agent that its spans name, else its service. */
+  agent: string;
+  /** Milliseconds since 1970. */
+  countedAt: number;
+  durationUs: number;
+  failed: boolean;
+  inputTokens: number;
+  outputTokens: number;
+  /** The innermost span that tells of it. */
+  span: CallSpan;
+  /** Everything that tells of it, the innermost first. */
+  told: readonly Pick<Told, 'span' | 'use'>[];
+};
+
+const UNNAMED_SERVICE = 'unknown_service';
+
+/**
+ * Which calls the spans of one sender in one trace tell of. A call that several spans tell of counts once: the innermost
+ * span is the call, and what it does not say is taken from the others. See docs/governance.md, "How calls are counted".
+ *
+ * A pure function of sets: the order of spans makes no difference. Takes n log n.
+ *
+ * @param parents the parent of each span of the sender in the trace, also of spans that tell of no calls
+ * @param spans those that tell of calls
+ * @returns the calls, without those that another signal counted before
+ */
+export function resolve(parents: ReadonlyMap<string, string | null>, spans: readonly CallSpan[]): Call[] {
+  if (spans.length === 0) return [];
+  const tree = spanTree(parents);
+  const grouped = groupUses(tree, spans);
+  const { told, setOf, isWrapper } = grouped;
+  const groups = new Map<number, number[]>();
+  for (const index of told.keys()) {
+    const set = setOf(index);
+    const group = groups.get(set);
+    if (group) group.push(index);
+    else groups.set(set, [index]);
+  }
+  const bestOf = bestInformed(grouped);
+  const agentOf = agentFinder(tree, grouped);
+  const calls: Call[] = [];
+  for (const group of groups.values()) {
+    const own = group.filter((index) => !isWrapper[index]);
+    const ordered = innermostFirst(grouped, own);
+    const members = ordered.flatMap((index) => told[index] ?? []);
+    const [first] = members;
+    if (first === undefined || members.some(({ use }) => use.isCounted)) continue;
+    const best = bestOf(ordered) ?? first;
+    calls.push(callOf(members, { best, agent: agentOf(ordered) }));
+  }
+  return calls;
+}
+
+function callOf(members: readonly Told[], { best, agent }: { best: Told; agent: string | null }): Call {
+  const [{ span, use }] = members as [Told, ...Told[]];
+  const firstOf = <Value>(read: (span: CallSpan) => Value | null) =>
+    members.map((one) => read(one.span)).find((value) => value !== null) ?? null;
+  return {
+    kind: use.kind,
+    name: nameOf(members, best),
+    provider: best.use.provider,
+    // The span of an agent's own call names that agent, not the one that calls it.
+    agent:
+      agent ??
+      (use.kind === 'agent' ? null : firstOf((one) => one.agent)) ??
+      firstOf((one) => one.serviceName) ??
+      UNNAMED_SERVICE,
+    countedAt: span.countedAt,
+    durationUs: span.end - span.start,
+    failed: members.some((one) => one.span.failed),
+    inputTokens: use.kind === 'model' ? (firstOf((one) => one.inputTokens) ?? 0) : 0,
+    outputTokens: use.kind === 'model' ? (firstOf((one) => one.outputTokens) ?? 0) : 0,
+    span,
+    told: members,
+  };
+}
+
+/** An MCP client names a tool as the server does. Of models the requested name counts, not the one that answered. */
+function nameOf(members: readonly Told[], best: Told): string {
+  const exact =
+    best.use.kind === 'model'
+      ? members.find(({ use }) => use.written !== use.responseModel)
+      : members.find(({ use }) => use.isMcp);
+  return (exact ?? best).use.name;
+}
+
+/** Children before their parents; of siblings the shorter one, which is nearer to the call. */
+function innermostFirst({ told, outer }: Grouped, own: readonly number[]): number[] {
+  if (own.length < 2) return [...own];
+  const depths = new Map<number, number>();
+  const members = new Set(own);
+  const depthOf = (index: number): number => {
+    const chain: number[] = [];
+    let at: number | null = index;
+    while (at !== null && members.has(at) && !depths.has(at)) {
+      chain.push(at);
+      at = outer[at] ?? null;
+    }
+    let depth = (at === null ? undefined : depths.get(at)) ?? 0;
+    for (const one of chain.toReversed()) depths.set(one, (depth += 1));
+    return depths.get(index) ?? depth;
+  };
+  const durationOf = (index: number) => {
+    const span = told[index]?.span;
+    return span ? span.end - span.start : 0;
+  };
+  return own.toSorted((a, b) => depthOf(b) - depthOf(a) || durationOf(a) - durationOf(b) || a - b);
+}
+
+/**
+ * Answers the use that knows the provider best, of some that tell of one call and of those around them: what stands for
+ * several calls may know more than they do. Where several know the same, the innermost.
+ */
+function bestInformed({ told, outer }: Grouped): (group: readonly number[]) => Told | undefined {
+  const best = new Map<number, number>();
+  /** The best of a use and all those around it. */
+  const bestFrom = (index: number): number => {
+    const chain: number[] = [];
+    let at: number | null = index;
+    while (at !== null && !best.has(at)) {
+      chain.push(at);
+      at = outer[at] ?? null;
+    }
+    let found = at === null ? undefined : best.get(at);
+    for (const one of chain.toReversed()) {
+      if (found === undefined || certainty(one) >= certainty(found)) found = one;
+      best.set(one, found);
+    }
+    return found ?? index;
+  };
+  const certainty = (index: number) => told[index]?.use.certainty ?? 0;
+  return (group) => {
+    let found: number | undefined;
+    for (const index of group) {
+      const one = bestFrom(index);
+      if (found === undefined || certainty(one) > certainty(found)) found = one;
+    }
+    return found === undefined ? undefined : told[found];
+  };
+}
+
+/** Answers the name of the nearest agent around some uses that tell of one call. */
+function agentFinder(tree: SpanTree, { told, outer }: Grouped): (group: readonly number[]) => string | null {
+  const agents = new Map<string, string>();
+  for (const { span, use } of told) {
+    if (use.kind === 'agent' && !agents.has(span.spanId)) agents.set(span.spanId, use.name);
+  }
+  const nearest = tree.nearest(agents);
+  const outermost = new Map<number, number>();
+  const outermostOf = (index: number): number => {
+    const chain: number[] = [];
+    let at = index;
+    for (let around = outer[at]; around != null && !outermost.has(at); around = outer[at]) {
+      chain.push(at);
+      at = around;
+    }
+    const found = outermost.get(at) ?? at;
+    for (const one of chain) outermost.set(one, found);
+    return found;
+  };
+  return (group) => {
+    // From the outermost span on: spans that tell of a call of an agent are not calls by that agent.
+    for (const index of new Set(group.map(outermostOf))) {
+      const agent = nearest(told[index]?.span.spanId ?? '');
+      if (agent !== null) return agents.get(agent) ?? null;
+    }
+    return null;
+  };
+}

@@ -1,0 +1,31 @@
+/** Disjoint sets of the numbers below `size`. */
+export type UnionFind = {
+  /** The number that stands for the set of `one`. */
+  find(one: number): number;
+  union(one: number, other: number): void;
+};
+
+export function unionFind(size: number): UnionFind {
+  const parents = Int32Array.from({ length: size }, (_, index) => index);
+
+  function find(one: number): number {
+    let root = one;
+    for (let parent = parents[root]; parent !== undefined && parent !== root; parent = parents[root]) root = parent;
+    // Path compression.
+    for (let at = one; at !== root; ) {
+      const next = parents[at] ?? root;
+      parents[at] = root;
+      at = next;
+    }
+    return root;
+  }
+
+  return {
+    find,
+    union(one, other) {
+      const [a, b] = [find(one), find(other)];
+      // The smaller number stays: sets do not depend on the order of unions.
+      if (a !== b) parents[Math.max(a, b)] = Math.min(a, b);
+    },
+  };
+}

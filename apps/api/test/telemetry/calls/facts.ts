@@ -1,0 +1,28 @@
+import type { Facts } from '../../../src/telemetry/dialects/facts.ts';
+
+/** Facts that say nothing but what is given. */
+export function factsOf(facts: Partial<Facts>): Facts {
+  return {
+    operation: null,
+    vendor: null,
+    model: null,
+    responseModel: null,
+    agent: null,
+    agentId: null,
+    tool: null,
+    toolServer: null,
+    toolRunsAt: null,
+    callId: null,
+    prompt: null,
+    workflow: null,
+    mcpResource: null,
+    mcpMethod: null,
+    conversationId: null,
+    inputTokens: null,
+    outputTokens: null,
+    serverAddress: null,
+    serverPort: null,
+    errorType: null,
+    ...facts,
+  };
+}

@@ -1,0 +1,244 @@
+import { describe, expect, test } from 'vitest';
+import { resolved, said, span, type TestSpan, use } from './spans.ts';
+
+const FRAMEWORK = { scope: 'framework' };
+const SDK = { scope: 'sdk' };
+const MCP = { scope: 'mcp' };
+
+const mcp = (name: string) => use('tool', name, { provider: 'everything', isMcp: true });
+
+const CASES: [what: string, spans: TestSpan[], calls: string[]][] = [
+  ['one span tells of one call', [span('a', use('model', 'gpt-5'))], ['model gpt-5 at service by service']],
+  [
+    'an SDK span within a framework span',
+    [
+      span('a', use('model', 'gpt-5', { provider: 'openai' }), { ...FRAMEWORK, end: 30 }),
+      span('b', use('model', 'gpt-5', { provider: 'openai' }), { ...SDK, parent: 'a', start: 5 }),
+    ],
+    ['model gpt-5 at openai by service'],
+  ],
+  [
+    'a span of something else stands between them',
+    [
+      span('a', use('model', 'gpt-5'), { ...FRAMEWORK, end: 30 }),
+      span('http', null, { parent: 'a' }),
+      span('b', use('model', 'gpt-5'), { ...SDK, parent: 'http', start: 5 }),
+    ],
+    ['model gpt-5 at service by service'],
+  ],
+  [
+    'the request is named in one span and the answer in the other',
+    [
+      span('a', use('model', 'gpt-5-mini', { responseModel: null }), FRAMEWORK),
+      span('b', use('model', 'gpt-5-mini-2026-01-01', { responseModel: 'gpt-5-mini-2026-01-01' }), {
+        ...SDK,
+        parent: 'a',
+      }),
+    ],
+    ['model gpt-5-mini at service by service'],
+  ],
+  [
+    'execute_tool around tools/call counts at the MCP server',
+    [span('a', use('tool', 'echo'), FRAMEWORK), span('b', mcp('echo'), { ...MCP, parent: 'a' })],
+    ['tool echo at everything by service'],
+  ],
+  [
+    'a framework rewrites the name of the tool',
+    [span('a', use('tool', 'get_sum'), FRAMEWORK), span('b', mcp('get-sum'), { ...MCP, parent: 'a' })],
+    ['tool get-sum at everything by service'],
+  ],
+  [
+    'a framework puts the server in front',
+    [
+      span('a', use('tool', 'mcp__everything__get_sum'), FRAMEWORK),
+      span('b', mcp('get-sum'), { ...MCP, parent: 'a' }),
+      span('c', use('tool', 'everything_echo', { server: 'everything' }), FRAMEWORK),
+      span('d', mcp('echo'), { ...MCP, parent: 'c' }),
+    ],
+    ['tool echo at everything by service', 'tool get-sum at everything by service'],
+  ],
+  [
+    'the outer span knows the server, and the inner one does not',
+    [
+      span('a', use('tool', 'echo', { provider: 'everything', certainty: 4 }), FRAMEWORK),
+      span('b', use('tool', 'echo', { isMcp: true }), { ...MCP, parent: 'a' }),
+    ],
+    ['tool echo at everything by service'],
+  ],
+  [
+    'a tool that calls another tool of a longer name is another call',
+    [span('a', use('tool', 'get_weather'), FRAMEWORK), span('b', mcp('weather'), { ...MCP, parent: 'a' })],
+    ['tool get_weather at service by service', 'tool weather at everything by service'],
+  ],
+  [
+    'one outer span around several calls stands for them',
+    [
+      span('a', use('model', 'gpt-5', { provider: 'openai' }), { ...FRAMEWORK, end: 50 }),
+      span('b', use('model', 'gpt-5'), { ...SDK, parent: 'a', failed: true }),
+      span('c', use('model', 'gpt-5'), { ...SDK, parent: 'a', start: 20 }),
+    ],
+    ['model gpt-5 at openai by service', 'model gpt-5 at openai by service'],
+  ],
+  [
+    'recursion through another kind stays counted',
+    [
+      span('a', use('tool', 'search')),
+      span('b', use('agent', 'searcher'), { parent: 'a' }),
+      span('c', use('tool', 'search'), { parent: 'b' }),
+    ],
+    ['agent searcher at service by service', 'tool search at service by searcher', 'tool search at service by service'],
+  ],
+  [
+    'a tool that calls itself stays counted',
+    [
+      span('a', use('tool', 'fib'), { end: 30 }),
+      span('b', use('tool', 'fib'), { parent: 'a', end: 20 }),
+      span('c', use('tool', 'fib'), { parent: 'b' }),
+    ],
+    ['tool fib at service by service', 'tool fib at service by service', 'tool fib at service by service'],
+  ],
+  [
+    'two calls of one name in a row',
+    [span('a', use('model', 'gpt-5')), span('b', use('model', 'gpt-5'), { start: 20 })],
+    ['model gpt-5 at service by service', 'model gpt-5 at service by service'],
+  ],
+  [
+    'two instrumentations beside each other pair one to one',
+    [
+      span('p', null),
+      span('a1', use('model', 'gpt-5'), { ...FRAMEWORK, parent: 'p', start: 0, end: 20 }),
+      span('a2', use('model', 'gpt-5'), { ...FRAMEWORK, parent: 'p', start: 30, end: 50 }),
+      span('b1', use('model', 'gpt-5'), { ...SDK, parent: 'p', start: 1, end: 19 }),
+      span('b2', use('model', 'gpt-5'), { ...SDK, parent: 'p', start: 29, end: 52 }),
+    ],
+    ['model gpt-5 at service by service', 'model gpt-5 at service by service'],
+  ],
+  [
+    'spans beside each other at different times are different calls',
+    [
+      span('p', null),
+      span('a', use('model', 'gpt-5'), { ...FRAMEWORK, parent: 'p', start: 0, end: 20 }),
+      span('b', use('model', 'gpt-5'), { ...SDK, parent: 'p', start: 40, end: 60 }),
+    ],
+    ['model gpt-5 at service by service', 'model gpt-5 at service by service'],
+  ],
+  [
+    'one id is one call, wherever its spans stand',
+    [
+      span('a', use('tool', 'echo'), { ...FRAMEWORK, callId: 'call_1' }),
+      span('p', null),
+      span('b', mcp('echo'), { ...MCP, parent: 'p', callId: 'call_1', start: 300 }),
+    ],
+    ['tool echo at everything by service'],
+  ],
+  [
+    'an id that an instrumentation repeats tells nothing',
+    [
+      span('a', use('tool', 'echo'), { callId: 'call_0' }),
+      span('b', use('tool', 'echo'), { callId: 'call_0', start: 50 }),
+      span('c', use('tool', 'get_weather'), { callId: 'call_0', start: 100 }),
+    ],
+    ['tool echo at service by service', 'tool echo at service by service', 'tool get_weather at service by service'],
+  ],
+  [
+    'a span that is reported at its start and at its end',
+    [span('a', use('model', 'gpt-5'), { end: 0 }), span('a', use('model', 'gpt-5'), { end: 100, inputTokens: 5 })],
+    ['model gpt-5 at service by service'],
+  ],
+  [
+    'a call belongs to the nearest agent above',
+    [
+      span('a', use('agent', 'planner')),
+      span('b', use('agent', 'writer'), { parent: 'a' }),
+      span('x', null, { parent: 'b' }),
+      span('c', use('model', 'gpt-5'), { parent: 'x' }),
+      span('d', use('tool', 'echo'), { parent: 'a', agent: 'said by itself' }),
+      span('e', use('tool', 'sum'), { agent: 'said by itself' }),
+    ],
+    [
+      'agent planner at service by service',
+      'agent writer at service by planner',
+      'model gpt-5 at service by writer',
+      'tool echo at service by planner',
+      'tool sum at service by said by itself',
+    ],
+  ],
+  [
+    'two spans of one agent are one call by what is around both',
+    [
+      span('a', use('agent', 'planner')),
+      span('b', use('agent', 'writer'), { ...FRAMEWORK, parent: 'a' }),
+      span('c', use('agent', 'writer'), { ...SDK, parent: 'b' }),
+    ],
+    ['agent planner at service by service', 'agent writer at service by planner'],
+  ],
+  ['what another signal counted is not counted again', [span('a', use('model', 'gpt-5', { isCounted: true }))], []],
+];
+
+describe('resolve', () => {
+  test.each(CASES)('%s', (_, spans, calls) => {
+    expect(said(resolved(spans))).toEqual(calls.toSorted());
+    expect(said(resolved(spans.toReversed()))).toEqual(calls.toSorted());
+  });
+
+  test('takes from each span of a call what the innermost does not say', () => {
+    const [call] = resolved([
+      span('a', use('model', 'gpt-5', { provider: 'openai' }), {
+        ...FRAMEWORK,
+        end: 100,
+        failed: true,
+        inputTokens: 7,
+        outputTokens: 9,
+        agent: 'helper',
+      }),
+      span('b', use('model', 'gpt-5'), { ...SDK, parent: 'a', start: 20, end: 50, inputTokens: 8 }),
+    ]);
+    expect(call).toMatchObject({ durationUs: 30_000, failed: true, inputTokens: 8, outputTokens: 9, agent: 'helper' });
+    expect(call?.told.map((one) => one.span.spanId)).toEqual(['b', 'a']);
+  });
+
+  test('does not take tokens from a span that stands for several calls', () => {
+    const calls = resolved([
+      span('a', use('model', 'gpt-5'), { ...FRAMEWORK, end: 50, inputTokens: 30, failed: true }),
+      span('b', use('model', 'gpt-5'), { ...SDK, parent: 'a', inputTokens: 10 }),
+      span('c', use('model', 'gpt-5'), { ...SDK, parent: 'a', start: 20 }),
+    ]);
+    expect(calls.map(({ inputTokens, failed }) => [inputTokens, failed])).toEqual([
+      [10, false],
+      [0, false],
+    ]);
+  });
+
+  test('counts every call of spans whose parents form a cycle', () => {
+    const spans = [
+      span('a', use('model', 'gpt-5'), { ...SDK, parent: 'b' }),
+      span('b', use('model', 'gpt-5'), { ...FRAMEWORK, parent: 'a', start: 20 }),
+      span('c', use('model', 'gpt-5'), { parent: 'c', start: 40 }),
+    ];
+    expect(said(resolved(spans))).toHaveLength(3);
+  });
+
+  test.each([
+    ['in a chain', (index: number) => `${index - 1}`],
+    ['beside each other', () => 'root'],
+  ])('20,000 spans %s take less than 12 times as long as 4,000', (_, parentOf) => {
+    const traceOf = (count: number) =>
+      Array.from({ length: count }, (_one, index) =>
+        span(`${index}`, use('tool', 'echo'), {
+          scope: index % 2 === 0 ? 'one' : 'other',
+          parent: index === 0 ? null : parentOf(index),
+          callId: 'the same',
+        }),
+      );
+    const fastest = (spans: TestSpan[]) =>
+      Math.min(
+        ...Array.from({ length: 3 }, () => {
+          const since = performance.now();
+          resolved(spans);
+          return performance.now() - since;
+        }),
+      );
+    resolved(traceOf(4000));
+    expect(fastest(traceOf(20_000)) / fastest(traceOf(4000))).toBeLessThan(12);
+  });
+});

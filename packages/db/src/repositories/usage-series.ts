@@ -1,0 +1,188 @@
+import { createHash } from 'node:crypto';
+import type { InventoryKind } from '@quartermaster/contracts/inventory.ts';
+import type { Selectable } from 'kysely';
+import type { Database } from '../database.ts';
+import { newId } from '../ids.ts';
+import { folded, placeColumns, within } from '../queries.ts';
+import { rowStatement } from '../row-statement.ts';
+import type { Tables } from '../tables.ts';
+import type { TenantPlace, TenantScope } from '../tenancy.ts';
+
+/** What usage is summed up for, in one place. */
+export type UsageSubject = {
+  /** '' where the tenant has as many providers as it may. */
+  providerId: string;
+  kind: InventoryKind;
+  name: string;
+  nameKey: string;
+  agent: string;
+  account: string;
+};
+
+export type UsageSeries = TenantPlace & UsageSubject & { id: string };
+
+/** What stands for names and agents beyond the limit of a tenant. */
+export const OTHER = 'other';
+
+/** A digest of what makes a series, short enough for an index. */
+export function seriesKey(place: Pick<TenantPlace, 'subTenantId'>, subject: UsageSubject): string {
+  const { providerId, kind, nameKey, agent, account } = subject;
+  const text = JSON.stringify([place.subTenantId ?? '', providerId, kind, nameKey, agent, account]);
+  return createHash('sha256').update(text).digest('base64url').slice(0, 22);
+}
+
+/** The ids of the series that exist, by their keys. */
+export async function findSeriesIds(
+  db: Database,
+  { tenantId }: Pick<TenantPlace, 'tenantId'>,
+  keys: readonly string[],
+): Promise<Map<string, string>> {
+  const rows = await selectByKeys(
+    db,
+    keys.map((key) => ({ key })),
+    { tenantId },
+  );
+  // Two series may have one key: always the older one is added to.
+  return new Map(rows.toSorted((a, b) => (a.id < b.id ? 1 : -1)).map(({ id, series_key }) => [series_key, id]));
+}
+
+const selectByKeys = rowStatement((db, rows: readonly { key: string }[], { tenantId }: { tenantId: string }) =>
+  db
+    .selectFrom('usage_series')
+    .select(['id', 'series_key'])
+    .where('tenant_id', '=', tenantId)
+    .where(
+      'series_key',
+      'in',
+      rows.map(({ key }) => key),
+    ),
+);
+
+/** Makes series. Answers their ids, by their keys. */
+export async function insertSeries(
+  db: Database,
+  place: TenantPlace,
+  subjects: readonly UsageSubject[],
+  now: Date,
+): Promise<Map<string, string>> {
+  const rows = subjects.map((subject) => ({ ...subject, id: newId('use', now), key: seriesKey(place, subject) }));
+  await insertRows(db, rows, { ...placeColumns(place), now: now.toISOString() });
+  return new Map(rows.map(({ key, id }) => [key, id]));
+}
+
+type InsertedRow = UsageSubject & { id: string; key: string };
+
+const insertRows = rowStatement(
+  (
+    db,
+    rows: readonly InsertedRow[],
+    { tenant_id, sub_tenant_id, now }: ReturnType<typeof placeColumns> & { now: string },
+  ) =>
+    db.insertInto('usage_series').values(
+      rows.map((row) => ({
+        tenant_id,
+        sub_tenant_id,
+        id: row.id,
+        series_key: row.key,
+        provider_id: row.providerId,
+        kind: row.kind,
+        name: row.name,
+        name_key: row.nameKey,
+        agent: row.agent,
+        account: row.account,
+        created_at: now,
+      })),
+    ),
+);
+
+/** How many series a tenant has, and how many of them are an account's. */
+export async function countSeries(
+  db: Database,
+  { tenantId }: Pick<TenantPlace, 'tenantId'>,
+  account: string,
+): Promise<{ all: number; own: number }> {
+  const count = () => db.selectFrom('usage_series').select(({ fn }) => fn.countAll<number>().as('count'));
+  const all = await count().where('tenant_id', '=', tenantId).executeTakeFirstOrThrow();
+  const own = await count().where('tenant_id', '=', tenantId).where('account', '=', account).executeTakeFirstOrThrow();
+  return { all: Number(all.count), own: Number(own.count) };
+}
+
+export type UsageFilter = {
+  providerId?: string | null | undefined;
+  kind?: string | null | undefined;
+  name?: string | null | undefined;
+  agent?: string | null | undefined;
+  account?: string | null | undefined;
+};
+
+/** Some series of a scope that pass the filters, behind `after` in the order of their tenants and ids. */
+export async function listSeries(
+  db: Database,
+  scope: TenantScope,
+  { providerId, kind, name, agent, account }: UsageFilter,
+  { after, limit }: { after: Pick<UsageSeries, 'tenantId' | 'id'> | null; limit: number },
+): Promise<UsageSeries[]> {
+  let query = db.selectFrom('usage_series').selectAll().where(within(scope));
+  if (after) {
+    query = query.where((eb) =>
+      eb(eb.refTuple('tenant_id', 'id'), '>', eb.tuple(eb.val(after.tenantId), eb.val(after.id))),
+    );
+  }
+  if (providerId != null) query = query.where('provider_id', '=', providerId);
+  if (kind != null) query = query.where('kind', '=', kind as Row['kind']);
+  if (agent != null) query = query.where('agent', '=', agent);
+  if (account != null) query = query.where('account', '=', account);
+  if (name != null) {
+    // Models are one in any case.
+    query = query.where((eb) =>
+      eb.or([eb('name', '=', name), eb.and([eb('kind', '=', 'model'), eb('name_key', '=', folded(name))])]),
+    );
+  }
+  return (await query.orderBy('tenant_id').orderBy('id').limit(limit).execute()).map(toSeries);
+}
+
+/** The series of a provider's subjects of one kind, all of them. */
+export async function findSeriesOfProvider(
+  db: Database,
+  { tenantId }: Pick<TenantPlace, 'tenantId'>,
+  { providerId, kind }: { providerId: string; kind: InventoryKind },
+): Promise<UsageSeries[]> {
+  const rows = await db
+    .selectFrom('usage_series')
+    .selectAll()
+    .where('tenant_id', '=', tenantId)
+    .where('provider_id', '=', providerId)
+    .where('kind', '=', kind)
+    .execute();
+  return rows.map(toSeries);
+}
+
+/** Gives a series another name. Another series may have the same name then: queries add the two up. */
+export async function renameSeries(
+  db: Database,
+  series: UsageSeries,
+  { name, nameKey }: Pick<UsageSubject, 'name' | 'nameKey'>,
+): Promise<void> {
+  await db
+    .updateTable('usage_series')
+    .set({ name, name_key: nameKey, series_key: seriesKey(series, { ...series, nameKey }) })
+    .where('tenant_id', '=', series.tenantId)
+    .where('id', '=', series.id)
+    .execute();
+}
+
+type Row = Selectable<Tables['usage_series']>;
+
+function toSeries(row: Row): UsageSeries {
+  return {
+    tenantId: row.tenant_id,
+    subTenantId: row.sub_tenant_id === '' ? null : row.sub_tenant_id,
+    id: row.id,
+    providerId: row.provider_id,
+    kind: row.kind,
+    name: row.name,
+    nameKey: row.name_key,
+    agent: row.agent,
+    account: row.account,
+  };
+}
