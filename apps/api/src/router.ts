@@ -20,6 +20,7 @@ import { tenantsRouter } from './tenants/router.ts';
 import { logsRouter } from './telemetry/logs/router.ts';
 import { metricsRouter } from './telemetry/metrics/router.ts';
 import { tracesRouter } from './telemetry/traces/router.ts';
+import { usageRouter } from './telemetry/usage/router.ts';
 import { router } from './trpc.ts';
 import { usersRouter } from './users/router.ts';
 
@@ -41,6 +42,7 @@ export const appRouter = router({
   traces: tracesRouter,
   logs: logsRouter,
   metrics: metricsRouter,
+  usage: usageRouter,
   credentials: credentialsRouter,
   users: usersRouter,
   onboarding: onboardingRouter,

@@ -644,7 +644,7 @@ export type CreateKeyInput = {
 /**
  * What a credential may do: `<resource>:<verb>`, or `*` for everything.
  */
-export type Scope = '*' | 'audit_events:read' | 'credentials:read' | 'credentials:write' | 'gateway_sessions:impersonate' | 'gateway_sessions:introspect' | 'gateway_sessions:read' | 'gateway_sessions:write' | 'gateways:read' | 'gateways:write' | 'manifests:read' | 'manifests:write' | 'memberships:read' | 'memberships:write' | 'operator_tasks:read' | 'operator_tasks:write' | 'providers:read' | 'providers:write' | 'recommendations:apply' | 'recommendations:read' | 'runtime_observations:read' | 'runtime_observations:review' | 'service_accounts:read' | 'service_accounts:write' | 'tenants:read' | 'tenants:write' | 'traces:read' | 'traces:write' | 'users:read' | 'users:write';
+export type Scope = '*' | 'audit_events:read' | 'credentials:read' | 'credentials:write' | 'gateway_sessions:impersonate' | 'gateway_sessions:introspect' | 'gateway_sessions:read' | 'gateway_sessions:write' | 'gateways:read' | 'gateways:write' | 'manifests:read' | 'manifests:write' | 'memberships:read' | 'memberships:write' | 'operator_tasks:read' | 'operator_tasks:write' | 'providers:read' | 'providers:write' | 'recommendations:apply' | 'recommendations:read' | 'runtime_observations:read' | 'runtime_observations:review' | 'service_accounts:read' | 'service_accounts:write' | 'tenants:read' | 'tenants:write' | 'traces:read' | 'traces:write' | 'usage:read' | 'users:read' | 'users:write';
 
 export type RotateKeyInput = {
     /**
@@ -743,6 +743,8 @@ export type CreateMembershipInput = {
 export type UpdateMembershipInput = {
     role?: Role;
 };
+
+export type UsageInterval = 'hour' | 'day' | 'all';
 
 /**
  * `pending_terms`: may only accept the terms. `pending_identity`: has never signed in.
@@ -2693,6 +2695,75 @@ export type SpanGenAi = {
     conversationId: string | null;
     inputTokens: number | null;
     outputTokens: number | null;
+};
+
+/**
+ * One page of a list.
+ */
+export type UsagePage = {
+    items: Array<Usage>;
+    /**
+     * Hand it in as `cursor` for the next page; null on the last. Filters look at many records: a page may be short, even empty, though there are more.
+     */
+    nextCursor: string | null;
+};
+
+/**
+ * The sums of some calls of one tenant.
+ */
+export type Usage = {
+    /**
+     * The tenant that the record belongs to.
+     */
+    tenantId: string;
+    /**
+     * The sub-tenant that the record belongs to; null where it belongs to the tenant as a whole.
+     */
+    subTenantId: string | null;
+    /**
+     * When the hour or the day begins, in UTC. Null for the interval `all`.
+     */
+    start: Timestamp | null;
+    /**
+     * The id of the provider; empty for providers that were not stored because the tenant has as many as it may. Null where the query does not group by it.
+     */
+    providerId: string | null;
+    /**
+     * The kind of what was called. Null where the query does not group by it.
+     */
+    kind: InventoryKind | null;
+    /**
+     * The name of what was called; `other` for names beyond the limit of the tenant. Null where the query does not group by it.
+     */
+    name: string | null;
+    /**
+     * The nearest agent around the calls, else the name of their service; `other` for agents beyond the limit of the tenant. Null where the query does not group by it.
+     */
+    agent: string | null;
+    /**
+     * The account that reported the calls: `user:<id>` or `service_account:<tenant>/<id>`. Null where the query does not group by it.
+     */
+    account: string | null;
+    /**
+     * How many calls there were. A call that several spans tell of counts once.
+     */
+    calls: number;
+    /**
+     * How many of them failed.
+     */
+    errors: number;
+    /**
+     * Of the calls of models that say it.
+     */
+    inputTokens: number;
+    /**
+     * Of the calls of models that say it.
+     */
+    outputTokens: number;
+    /**
+     * How long the calls took in all, in milliseconds.
+     */
+    durationMs: number;
 };
 
 /**
@@ -8571,6 +8642,108 @@ export type ListTraceSpansResponses = {
 };
 
 export type ListTraceSpansResponse = ListTraceSpansResponses[keyof ListTraceSpansResponses];
+
+export type ListUsageData = {
+    body?: never;
+    path?: never;
+    query?: {
+        /**
+         * Only records of this tenant. Left out or empty: of everything in reach.
+         */
+        tenant_id?: string | null;
+        /**
+         * Only records of this sub-tenant. Left out or empty: of everything in reach.
+         */
+        sub_tenant_id?: string | null;
+        /**
+         * Only calls since this time, which is rounded down to the hour, for the interval `day` to the day. Left out: a day before `to` for the interval `hour`, else 30 days.
+         */
+        from?: string | null;
+        /**
+         * Only calls before this time, which is rounded up. Left out: now. At most 31 days after `from` for the interval `hour`, else 3660 days.
+         */
+        to?: string | null;
+        /**
+         * `all`: one sum for the whole time.
+         */
+        interval?: UsageInterval;
+        /**
+         * What to tell apart. Repeat the parameter for several. Left out: everything is added up.
+         */
+        group_by?: Array<'provider' | 'kind' | 'name' | 'agent' | 'account' | 'sub_tenant'>;
+        /**
+         * Only calls at this provider.
+         */
+        provider_id?: string | null;
+        /**
+         * Only calls of this kind.
+         */
+        kind?: InventoryKind | null;
+        /**
+         * Only calls of this name; a model in any case.
+         */
+        name?: string | null;
+        /**
+         * Only calls by this agent or service.
+         */
+        agent?: string | null;
+        /**
+         * Only calls that this account reported.
+         */
+        account?: string | null;
+        /**
+         * How many at the most: 1 to 1,000.
+         */
+        limit?: number;
+        /**
+         * The `nextCursor` of the page before. Send the same filters with it. Opaque.
+         */
+        cursor?: string | null;
+    };
+    url: '/v1/usage';
+};
+
+export type ListUsageErrors = {
+    /**
+     * `credentials_ambiguous` (More than one credential).
+     */
+    400: Problem;
+    /**
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid).
+     */
+    401: Problem;
+    /**
+     * `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant out of reach).
+     */
+    403: Problem;
+    /**
+     * A value breaks the contract.
+     */
+    422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
+    /**
+     * `internal_error` (Internal error).
+     */
+    500: Problem;
+    /**
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
+     */
+    503: Problem;
+};
+
+export type ListUsageError = ListUsageErrors[keyof ListUsageErrors];
+
+export type ListUsageResponses = {
+    /**
+     * One page of a list.
+     */
+    200: UsagePage;
+};
+
+export type ListUsageResponse = ListUsageResponses[keyof ListUsageResponses];
 
 export type ListUsersData = {
     body?: never;

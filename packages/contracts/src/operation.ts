@@ -142,6 +142,7 @@ export const TAGS = {
   Manifests: 'What an agent, gateway or channel declares to use.',
   'Operator tasks': 'What needs a person.',
   Traces: 'The spans that agents sent, and where they send their telemetry to.',
+  Usage: 'How much agents call: calls, errors, tokens and time, by hour and day.',
   Credentials: 'Keys and secrets, as metadata.',
   Users: 'People: registration, profiles, accounts.',
   Tenants: 'Tenants, and who belongs to them.',

@@ -31,6 +31,7 @@ export const ScopeSchema = z
     'tenants:write',
     'traces:read',
     'traces:write',
+    'usage:read',
     'users:read',
     'users:write',
   ])

@@ -31,6 +31,7 @@ import { reconcileSubjects, subjectOf } from '../recommendations/reconcile.ts';
 import { endSessions } from '../recommendations/settle.ts';
 import { mergedObservation } from '../runtime-observations/merge.ts';
 import { reviewTask } from '../runtime-observations/review-task.ts';
+import { rekeyUsage } from './rekey-usage.ts';
 
 type Subject = Pick<InventoryItem, 'kind' | 'name'>;
 
@@ -55,6 +56,7 @@ export async function rekeyModels(trx: Database, renamed: Renamed, now: Date): P
   const items = await rekeyItems(trx, renamed, now);
   const observed = await rekeyObservations(trx, renamed, now);
   await rekeySubjects(trx, renamed, now);
+  await rekeyUsage(trx, renamed);
   const toSubject = ({ name }: NamedModel): Subject => ({ kind: 'model', name });
   return {
     subjects: [...items, ...observed].map(toSubject),

@@ -12,6 +12,7 @@ import {
 import { scopeOf } from '@quartermaster/db/tenancy.ts';
 import type { Change as AuditedChange } from '../audit-events/write.ts';
 import { settleProvider } from '../recommendations/settle.ts';
+import { mergeIntoOther } from '../telemetry/usage/merge-series.ts';
 import { deleteBareProviders } from './bare-providers.ts';
 import { cancelReviewTasks } from './review-task.ts';
 
@@ -66,6 +67,7 @@ export async function pruneObservations(
     removed = batch.length;
     await addToObservationCount(trx, place, -removed);
     await cancelReviewTasks(trx, place, batch, now);
+    await mergeIntoOther(trx, place, batch, now);
     await breathe();
   }
   await supersedeUnfounded(trx, place, now);

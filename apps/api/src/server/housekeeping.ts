@@ -13,6 +13,7 @@ import { removePastWindows } from '../rate-limits/shared-points.ts';
 import type { Services } from '../services.ts';
 import { removeOldRecords } from '../tenants/record-retention.ts';
 import { makeDays, removeOldTraces } from '../telemetry/traces/retention.ts';
+import { removeOldCalls, removeOldUsage } from '../telemetry/usage/retention.ts';
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
@@ -31,6 +32,8 @@ const HOURLY: Record<string, (services: Services) => Promise<unknown>> = {
   'making the days of spans': makeDays,
   'removing old traces': removeOldTraces,
   'removing old records': removeOldRecords,
+  'removing old usage': removeOldUsage,
+  'forgetting old calls': removeOldCalls,
   'erasing former secrets': eraseFormer,
   'removing expired idempotency keys': removeExpiredKeys,
   'removing expired invitations': removeExpiredInvitations,

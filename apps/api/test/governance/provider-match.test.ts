@@ -120,7 +120,7 @@ const ROWS: Row[] = [
         { ...mcpCall('lookup'), kind: SERVER, parentSpanId: call, service: 'search-server' },
       ];
     },
-    observed: ['search: tool lookup x2'],
+    observed: ['search: tool lookup x1'],
   },
   {
     name: '3: a child of the same id in another trace is not its child',

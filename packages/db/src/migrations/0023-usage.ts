@@ -24,6 +24,7 @@ async function up(db: Kysely<unknown>): Promise<void> {
   // Not unique: after a provider is renamed, two series may say the same. Queries add them up.
   await db.schema.createIndex('usage_series_by_key').on('usage_series').columns(['tenant_id', 'series_key']).execute();
   await db.schema.createIndex('usage_series_by_account').on('usage_series').columns(['tenant_id', 'account']).execute();
+  // Not the name: it may be longer than an index entry.
   await db.schema
     .createIndex('usage_series_by_provider')
     .on('usage_series')

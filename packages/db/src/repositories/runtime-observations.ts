@@ -273,10 +273,10 @@ export async function deleteUnreviewedObservations(
   db: Database,
   { tenantId }: TenantPlace,
   limit: number,
-): Promise<{ id: string }[]> {
+): Promise<(ObservationSubject & TenantPlace & { id: string })[]> {
   const doomed = await db
     .selectFrom('runtime_observations')
-    .select('id')
+    .select(['id', 'provider_id as providerId', 'kind', 'name_key as nameKey', 'tenant_id', 'sub_tenant_id'])
     .where('tenant_id', '=', tenantId)
     .where('status', '=', 'open')
     .where('unknown', '=', flag(true))
@@ -289,7 +289,7 @@ export async function deleteUnreviewedObservations(
     { tenantId },
     doomed.map(({ id }) => id),
   );
-  return doomed;
+  return doomed.map((row) => ({ ...row, ...placeOf(row) }));
 }
 
 /** Removes observations of a tenant. Recommendations do not rest on them any more. */

@@ -4,7 +4,7 @@ import type { Selectable } from 'kysely';
 import type { Database } from '../database.ts';
 import { newId } from '../ids.ts';
 import { folded, placeColumns, within } from '../queries.ts';
-import { rowStatement } from '../row-statement.ts';
+import { among, rowStatement } from '../row-statement.ts';
 import type { Tables } from '../tables.ts';
 import type { TenantPlace, TenantScope } from '../tenancy.ts';
 
@@ -156,6 +156,31 @@ export async function findSeriesOfProvider(
     .execute();
   return rows.map(toSeries);
 }
+
+/** The series of some subjects of a tenant, in whatever sub-tenants. */
+export async function findSeriesOfSubjects(
+  db: Database,
+  { tenantId }: Pick<TenantPlace, 'tenantId'>,
+  subjects: readonly Pick<UsageSubject, 'providerId' | 'kind' | 'nameKey'>[],
+): Promise<UsageSeries[]> {
+  const rows = subjects.map(({ providerId, kind, nameKey }) => ({ providerId, kind, nameKey }));
+  return (await selectOfSubjects(db, rows, { tenantId })).map(toSeries);
+}
+
+type SubjectRow = Pick<UsageSubject, 'providerId' | 'kind' | 'nameKey'>;
+
+const selectOfSubjects = rowStatement((db, rows: readonly SubjectRow[], { tenantId }: { tenantId: string }) =>
+  db
+    .selectFrom('usage_series')
+    .selectAll()
+    .where('tenant_id', '=', tenantId)
+    .where(
+      among(
+        ['provider_id', 'kind', 'name_key'],
+        rows.map(({ providerId, kind, nameKey }) => [providerId, kind, nameKey]),
+      ),
+    ),
+);
 
 /** Gives a series another name. Another series may have the same name then: queries add the two up. */
 export async function renameSeries(

@@ -72,8 +72,20 @@ export async function foldCalls(
     changes.push(...changesInTrace(traceId, { spans, own, known: known.get(traceId), sender }));
     if (own.length > 0) calls.set(traceId, encodeCalls(own));
   }
-  const unobserved = await applyChanges(db, place, { changes, providers, made, sender, limits }, now);
+  const sorted = inOrderOf([...told.values()], changes);
+  const unobserved = await applyChanges(db, place, { changes: sorted, providers, made, sender, limits }, now);
   return { unobserved, calls };
+}
+
+/** In the order in which the spans came: at a limit, what came first is observed. */
+function inOrderOf(spans: readonly CallSpan[], changes: readonly CallChange[]): CallChange[] {
+  const positions = new Map(spans.map((span, index) => [span, index]));
+  const positionOf = ({ call }: CallChange) =>
+    Math.min(...call.told.map(({ span }) => positions.get(span) ?? spans.length));
+  return changes
+    .map((change) => ({ change, position: positionOf(change) }))
+    .toSorted((a, b) => a.position - b.position)
+    .map(({ change }) => change);
 }
 
 function changesInTrace(

@@ -12,6 +12,7 @@ import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
 import type { FoldLimits } from '../../runtime-observations/fold.ts';
 import type { CallChange } from '../calls/call-changes.ts';
 import type { Call } from '../calls/resolve.ts';
+import { dayOf, hourOf } from './periods.ts';
 import { seriesOf } from './series.ts';
 
 type Added = {
@@ -57,12 +58,16 @@ export async function addUsage(
     const same = rows.get(key);
     rows.set(key, same ? { ...row, ...sumOf(same, row) } : row);
   }
-  const sorted = [...rows.values()].toSorted((a, b) => (rollupKey(a) < rollupKey(b) ? -1 : 1));
-  await addToRollups(
-    db,
-    place,
-    sorted.filter((rollup) => !isZero(rollup)),
-  );
+  const left = [...rows.values()].filter((rollup) => !isZero(rollup));
+  // In one order everywhere, so that two processes cannot wait for each other.
+  const sorted = left.toSorted((a, b) => (rollupKey(a) < rollupKey(b) ? -1 : 1));
+  for (const period of ['hour', 'day'] as const) {
+    await addToRollups(
+      db,
+      place,
+      sorted.filter((rollup) => rollup.period === period),
+    );
+  }
 }
 
 function subjectOf(
@@ -105,12 +110,4 @@ function isZero({ calls, errors, inputTokens, outputTokens, durationUs }: UsageS
 
 function rollupKey({ seriesId, period, startTime }: Pick<Rollup, 'seriesId' | 'period' | 'startTime'>): string {
   return `${seriesId} ${period} ${startTime}`;
-}
-
-function hourOf(time: number): string {
-  return `${new Date(time).toISOString().slice(0, 13)}:00:00.000Z`;
-}
-
-function dayOf(time: number): string {
-  return `${new Date(time).toISOString().slice(0, 10)}T00:00:00.000Z`;
 }

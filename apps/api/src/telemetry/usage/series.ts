@@ -66,11 +66,12 @@ async function roomForSeries(
 }
 
 /** Of each provider, kind and account there is one at most, however many names they have. */
-function otherOf(subject: UsageSubject): UsageSubject {
-  return { ...subject, name: OTHER, nameKey: OTHER, agent: OTHER };
+export function otherOf({ providerId, kind, account }: UsageSubject): UsageSubject {
+  return { providerId, kind, account, name: OTHER, nameKey: OTHER, agent: OTHER };
 }
 
-async function otherSeries(
+/** The ids of the series that stand for others, by the keys that these are given. Makes those that are missing. */
+export async function otherSeries(
   db: Database,
   place: TenantPlace,
   others: readonly { key: string; other: UsageSubject }[],

@@ -1,0 +1,18 @@
+import * as contract from '@quartermaster/contracts/usage.ts';
+import { scopeOfQuery } from '../../access/places.ts';
+import { answerPage } from '../../pages.ts';
+import { endpoint, router } from '../../trpc.ts';
+import { usagePage } from './read-usage.ts';
+
+export const usageRouter = router({
+  list: endpoint(contract.listUsage).query(({ ctx, input }) => {
+    const { query } = input;
+    const scope = scopeOfQuery(ctx, query);
+    const { interval, group_by: groupBy, from, to } = query;
+    const { provider_id: providerId, kind, name, agent, account } = query;
+    const filter = { providerId, kind, name, agent, account };
+    return answerPage(ctx, input, scope, (page) =>
+      usagePage(ctx.services.db, scope, { interval, groupBy, from, to, filter }, page, ctx.services.now()),
+    );
+  }),
+});

@@ -1,0 +1,270 @@
+import * as contract from '@quartermaster/contracts/usage.ts';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { pruneObservations } from '../../src/runtime-observations/cardinality.ts';
+import { removeOldUsage } from '../../src/telemetry/usage/retention.ts';
+import { accountWithKey, type Place, unique } from '../support/people.ts';
+import type { Body } from '../support/server.ts';
+import { chat, sendSpans, type SpanInput, toolRun } from '../telemetry/traces/sending.ts';
+import { checkCoverageAfterAll, type Endpoints, expectInvalid, expectProblem, serverFor } from './harness.ts';
+
+let server: Endpoints;
+beforeAll(async () => {
+  server = await serverFor(contract, { QM_MAX_USAGE_SERIES: '40' });
+});
+checkCoverageAfterAll(() => server);
+
+const HOUR_MS = 3600 * 1000;
+const DAY_MS = 24 * HOUR_MS;
+
+/** The beginning of the day before yesterday. */
+const dayStart = () => Math.floor(server.services.now().getTime() / DAY_MS) * DAY_MS - 2 * DAY_MS;
+const time = (milliseconds: number) => new Date(milliseconds).toISOString();
+
+function model(name: string, at: number, attributes: SpanInput['attributes'] = {}): SpanInput {
+  const tokens = { 'gen_ai.usage.input_tokens': 10, 'gen_ai.usage.output_tokens': 5 };
+  const span = chat(name, { 'gen_ai.provider.name': 'openai', ...tokens, ...attributes });
+  return { ...span, start: BigInt(at) * 1_000_000n, end: BigInt(at + 1500) * 1_000_000n };
+}
+
+async function newTenant(place: Partial<Place> = {}) {
+  const tenantId = place.tenantId ?? unique('usage');
+  const account = await accountWithKey(server, { tenantId, ...place });
+  const as = { key: account.key };
+  const usage = async (query: Record<string, string | string[]> = {}): Promise<Body[]> => {
+    const items: Body[] = [];
+    let cursor: string | null = null;
+    do {
+      const page: Body = await server.ok(
+        'GET',
+        `/v1/usage?${searchOf({ ...query, ...(cursor !== null && { cursor }) })}`,
+        { as },
+      );
+      items.push(...page.items);
+      cursor = page.nextCursor;
+    } while (cursor !== null);
+    return items;
+  };
+  return { tenantId, account, as, usage };
+}
+
+function searchOf(query: Record<string, string | string[]>): string {
+  const pairs = Object.entries(query).flatMap(([name, value]) =>
+    [value].flat().map((one): [string, string] => [name, one]),
+  );
+  return new URLSearchParams(pairs).toString();
+}
+
+const sums = ({ calls, errors, inputTokens, outputTokens, durationMs }: Body) => ({
+  calls,
+  errors,
+  inputTokens,
+  outputTokens,
+  durationMs,
+});
+
+/** Three calls of two models on two days, and a tool. */
+async function withCalls() {
+  const tenant = await newTenant();
+  const day = dayStart();
+  await sendSpans(server, tenant.as, [
+    model('gpt-5', day + HOUR_MS),
+    model('GPT-5', day + HOUR_MS + 1000),
+    { ...model('gpt-6', day + DAY_MS), failed: true },
+    { ...toolRun('search'), start: BigInt(day) * 1_000_000n, end: BigInt(day) * 1_000_000n, service: 'other-agent' },
+  ]);
+  return { ...tenant, day };
+}
+
+test('list_usage adds everything up', async () => {
+  const { tenantId, usage } = await withCalls();
+  const [all, ...others] = await usage();
+  expect(others).toEqual([]);
+  expect(all).toEqual({
+    ...{
+      tenantId,
+      subTenantId: null,
+      start: null,
+      providerId: null,
+      kind: null,
+      name: null,
+      agent: null,
+      account: null,
+    },
+    ...{ calls: 4, errors: 1, inputTokens: 30, outputTokens: 15, durationMs: 4500 },
+  });
+});
+
+test('list_usage groups by each dimension', async () => {
+  const { usage, account } = await withCalls();
+  const by = async (...dimensions: string[]) =>
+    (await usage({ group_by: dimensions })).map(({ kind, name, agent, account: by_, calls }) => [
+      kind,
+      name,
+      agent,
+      by_,
+      calls,
+    ]);
+  expect(await by('kind')).toEqual([
+    ['model', null, null, null, 3],
+    ['tool', null, null, null, 1],
+  ]);
+  expect(await by('kind', 'name')).toEqual([
+    ['model', 'gpt-5', null, null, 2],
+    ['model', 'gpt-6', null, null, 1],
+    ['tool', 'search', null, null, 1],
+  ]);
+  expect(await by('agent', 'account')).toEqual([
+    [null, null, 'other-agent', account.principal, 1],
+    [null, null, 'travel-agent', account.principal, 3],
+  ]);
+  const providers = await usage({ group_by: ['provider'] });
+  expect(providers.map(({ calls }): number => calls).toSorted((a, b) => a - b)).toEqual([1, 3]);
+});
+
+test('list_usage answers by hour and by day', async () => {
+  const { usage, day } = await withCalls();
+  const range = { from: time(day), to: time(day + 2 * DAY_MS) };
+  const starts = async (interval: string) =>
+    (await usage({ ...range, interval })).map(({ start, calls }) => [start, calls]);
+  expect(await starts('hour')).toEqual([
+    [time(day), 1],
+    [time(day + HOUR_MS), 2],
+    [time(day + DAY_MS), 1],
+  ]);
+  expect(await starts('day')).toEqual([
+    [time(day), 3],
+    [time(day + DAY_MS), 1],
+  ]);
+  // From the middle of a day to the middle of another: hours, and the whole days between them.
+  const [some] = await usage({ from: time(day + HOUR_MS), to: time(day + DAY_MS + HOUR_MS) });
+  expect(some?.calls).toBe(3);
+  const [hours] = await usage({ from: time(day + HOUR_MS), to: time(day + 2 * HOUR_MS) });
+  expect(hours?.calls).toBe(2);
+});
+
+test('list_usage filters', async () => {
+  const { usage, account } = await withCalls();
+  const [provider] = await usage({ group_by: ['provider'], kind: 'model' });
+  const callsOf = async (filter: Record<string, string>) => (await usage(filter)).map(({ calls }) => calls);
+  expect(await callsOf({ kind: 'tool' })).toEqual([1]);
+  expect(await callsOf({ name: 'GPT-5' })).toEqual([2]);
+  expect(await callsOf({ agent: 'other-agent' })).toEqual([1]);
+  expect(await callsOf({ account: account.principal })).toEqual([4]);
+  expect(await callsOf({ provider_id: provider?.providerId })).toEqual([3]);
+  expect(await callsOf({ name: 'none' })).toEqual([]);
+});
+
+test('list_usage answers pages that fit together', async () => {
+  const { usage, as } = await withCalls();
+  const query = { interval: 'hour', group_by: ['kind', 'name'], from: time(dayStart()) };
+  const whole = await usage(query);
+  expect(whole).toHaveLength(3);
+  expect(await usage({ ...query, limit: '1' })).toEqual(whole);
+  const page = await server.ok('GET', `/v1/usage?${searchOf({ ...query, limit: '2' })}`, { as });
+  const other = searchOf({ ...query, interval: 'day', cursor: page.nextCursor });
+  expectInvalid(await server.call('GET', `/v1/usage?${other}`, { as }), {
+    loc: ['query', 'cursor'],
+    type: 'value_error',
+  });
+});
+
+describe('list_usage refuses', () => {
+  test.each([
+    [{ from: '2026-01-02T00:00:00Z', to: '2026-01-01T00:00:00Z' }, ['query', 'from'], 'value_error'],
+    [{ from: '2026-01-01T00:00:00Z', to: '2026-03-01T00:00:00Z', interval: 'hour' }, ['query', 'from'], 'value_error'],
+    [{ from: '2000-01-01T00:00:00Z', to: '2026-03-01T00:00:00Z' }, ['query', 'from'], 'value_error'],
+    [{ group_by: 'colour' }, ['query', 'group_by', 0], 'enum'],
+    [{ interval: 'week' }, ['query', 'interval'], 'enum'],
+    [{ limit: '1001' }, ['query', 'limit'], 'less_than_equal'],
+  ] as const)('%j', async (query, loc, type) => {
+    const answered = await server.call('GET', `/v1/usage?${searchOf(query)}`, { as: server.admin });
+    expectInvalid(answered, { loc: [...loc], type });
+  });
+});
+
+test('a caller sees the usage of the places in reach', async () => {
+  const tenantId = unique('usage');
+  const whole = await newTenant({ tenantId });
+  const eu = await newTenant({ tenantId, subTenantId: 'eu' });
+  const us = await newTenant({ tenantId, subTenantId: 'us' });
+  const stranger = await newTenant();
+  const at = dayStart();
+  await sendSpans(server, eu.as, [model('gpt-5', at)]);
+  await sendSpans(server, us.as, [model('gpt-5', at), model('gpt-5', at)]);
+  const bySubTenant = { group_by: ['sub_tenant'] };
+  const seen = (items: Body[]) => items.map(({ subTenantId, calls }) => [subTenantId, calls]);
+  expect(seen(await whole.usage(bySubTenant))).toEqual([
+    ['eu', 1],
+    ['us', 2],
+  ]);
+  expect(seen(await whole.usage({ ...bySubTenant, sub_tenant_id: 'us' }))).toEqual([['us', 2]]);
+  expect(seen(await eu.usage(bySubTenant))).toEqual([['eu', 1]]);
+  expect(await stranger.usage(bySubTenant)).toEqual([]);
+  const named = await server.call('GET', `/v1/usage?tenant_id=${tenantId}`, { as: stranger.as });
+  expectProblem(named, 403, 'tenant_forbidden');
+});
+
+test('names beyond the limit are added up as other, and leave room for other accounts', async () => {
+  const tenantId = unique('usage');
+  const [noisy, quiet] = [await newTenant({ tenantId }), await newTenant({ tenantId })];
+  const at = dayStart();
+  await sendSpans(
+    server,
+    noisy.as,
+    Array.from({ length: 100 }, (_, index) => model(`junk-${index}`, at)),
+  );
+  await sendSpans(server, quiet.as, [model('gpt-5', at)]);
+  const byName = await noisy.usage({ group_by: ['name', 'agent'] });
+  expect(byName.reduce((sum, { calls }) => sum + calls, 0)).toBe(101);
+  expect(byName.find(({ name, agent }) => name === 'other' && agent === 'other')?.calls).toBe(80);
+  expect(byName.find(({ name }) => name === 'gpt-5')?.calls).toBe(1);
+  // What is known already goes on being counted by its name.
+  await sendSpans(server, noisy.as, [model('junk-0', at)]);
+  expect((await noisy.usage({ name: 'junk-0' })).map(sums)).toMatchObject([{ calls: 2 }]);
+});
+
+test('usage is removed after the days that the tenant keeps it', async () => {
+  const { tenantId, usage, as } = await withCalls();
+  const old = dayStart() - 20 * DAY_MS;
+  await sendSpans(server, as, [model('gpt-4', old)]);
+  const from = { from: time(old) };
+  expect((await usage(from)).map(({ calls }) => calls)).toEqual([5]);
+  await server.ok('PUT', `/v1/tenants/${tenantId}`, {
+    as: server.admin,
+    body: { settings: { usageRetentionDays: 10 } },
+  });
+  await removeOldUsage(server.services);
+  expect((await usage({ ...from, group_by: ['name'] })).map(({ name }) => name)).toEqual(['gpt-5', 'gpt-6', 'search']);
+  const series = server.services.db.selectFrom('usage_series').select('name').where('tenant_id', '=', tenantId);
+  expect((await series.execute()).map(({ name }) => name)).not.toContain('gpt-4');
+  // A span that is older than what is kept counts in the hour in which it came in.
+  await sendSpans(server, as, [model('gpt-3', old)]);
+  const [late] = await usage({ name: 'gpt-3', interval: 'hour' });
+  expect(late?.calls).toBe(1);
+});
+
+test('a renamed provider takes the usage of its models along', async () => {
+  const { usage, as } = await newTenant();
+  const body = { name: 'oai', kind: 'llm' };
+  const provider = await server.ok('POST', '/v1/providers', { as, body });
+  const at = dayStart();
+  const vendor = { 'gen_ai.provider.name': 'oai' };
+  await sendSpans(server, as, [model('gpt-5', at, vendor), model('acme/gpt-5', at, vendor)]);
+  expect((await usage({ group_by: ['name'] })).map(({ name }) => name)).toEqual(['acme/gpt-5', 'gpt-5']);
+  await server.ok('PUT', `/v1/providers/${provider.id}`, { as, body: { name: 'acme' } });
+  expect((await usage({ group_by: ['name'] })).map(({ name, calls }) => [name, calls])).toEqual([['gpt-5', 2]]);
+});
+
+test('pruning adds up what it removes as other', async () => {
+  const { tenantId, usage, as } = await newTenant();
+  const at = dayStart();
+  await sendSpans(server, as, [model('junk', at), model('junk', at + HOUR_MS), model('more-junk', at)]);
+  const before = await usage();
+  const { db, now } = server.services;
+  await db.transaction().execute((trx) => pruneObservations(trx, () => {}, tenantId, now()));
+  expect(await usage()).toEqual(before);
+  expect((await usage({ group_by: ['name'] })).map(({ name, calls }) => [name, calls])).toEqual([['other', 3]]);
+  expect((await usage({ from: time(at), to: time(at + DAY_MS), interval: 'hour' })).map(({ calls }) => calls)).toEqual([
+    2, 1,
+  ]);
+});
