@@ -37,6 +37,9 @@ const ON_POSTGRES = [
   'test/endpoints/{derived-access,membership-consent}.test.ts',
   // Spans: partitions, folding in batches, what does not fit into the parameters of a statement.
   'test/telemetry/traces/*.test.ts',
+  // Calls that are corrected, and sums of them.
+  'test/telemetry/calls/{exactness,fold-calls,fold-readings}.test.ts',
+  'test/endpoints/usage.test.ts',
   'test/governance/{cardinality,counting,manifest-names,properties,replay,renaming,statements,whole-loop}.test.ts',
   // Look-ups of providers and items by their names, in one statement for a batch.
   'test/governance/{blocks,match-tools,match-vendors,provider-aliases}.test.ts',

@@ -6,7 +6,7 @@ import type { ObservationSubject } from '@quartermaster/db/repositories/runtime-
 import type { CallChange } from '../telemetry/calls/call-changes.ts';
 import type { Call } from '../telemetry/calls/resolve.ts';
 import type { Use } from '../telemetry/dialects/facts.ts';
-import type { Match, SeenSpan } from './provider-match.ts';
+import type { SeenSpan } from './provider-match.ts';
 import { subjectKey } from './subject-key.ts';
 
 /** A span that says something of models, tools or agents, as it is prepared for folding. Plain data: it may cross threads. */

@@ -127,9 +127,9 @@ test('spans of one sender change nothing of what another one reported', async ()
   const tenant = await foldingTenant(server);
   const { outer, inner } = outerAndInner();
   await tenant.send([outer]);
-  await tenant.send([inner], 'service_account:calls/other');
+  await tenant.send([inner], 'other');
   expect(await tenant.observed()).toEqual({ 'tool echo at mcp.example.com': 1, 'tool echo at travel-agent': 1 });
-  await tenant.send([{ ...outer, attributes: {} }], 'service_account:calls/other');
+  await tenant.send([{ ...outer, attributes: {} }], 'other');
   expect(await tenant.observed()).toEqual({ 'tool echo at mcp.example.com': 1, 'tool echo at travel-agent': 1 });
 });
 

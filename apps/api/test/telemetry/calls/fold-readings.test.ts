@@ -7,7 +7,6 @@ import { chat, newSpanId, newTraceId } from '../traces/sending.ts';
 import { factsOf } from './facts.ts';
 import { foldingTenant } from './folding.ts';
 
-const SENDER = 'service_account:calls/one';
 const MODEL = { vendor: 'openai', model: 'gpt-5', inputTokens: 5, outputTokens: 6 };
 
 let server: TestServer;
@@ -38,7 +37,8 @@ function record(facts: Parameters<typeof factsOf>[0], rest: Partial<ToldRecord> 
   };
 }
 
-function fold({ place, limits }: Tenant, records: ToldRecord[], sender = SENDER) {
+function fold({ place, limits, accounts }: Tenant, records: ToldRecord[], as: 'one' | 'other' = 'one') {
+  const sender = accounts[as];
   const { db, now } = server.services;
   return inTransaction(db, (trx) => foldReadings(trx, place, { records, sender, limits }, now()));
 }
@@ -70,7 +70,7 @@ test('two records of one call id are one call', async () => {
 test('the same call id of another sender is another call', async () => {
   const tenant = await foldingTenant(server);
   await fold(tenant, [record({ ...MODEL, callId: 'resp_1' })]);
-  await fold(tenant, [record({ ...MODEL, callId: 'resp_1' })], 'service_account:calls/other');
+  await fold(tenant, [record({ ...MODEL, callId: 'resp_1' })], 'other');
   expect(await tenant.observed()).toEqual({ 'model gpt-5 at openai': 2 });
 });
 

@@ -1,46 +1,21 @@
 import type { RuntimeObservation } from '@quartermaster/contracts/runtime-observations.ts';
 import { listObservations } from '@quartermaster/db/repositories/runtime-observations.ts';
-import { inTransaction } from '@quartermaster/db/transaction.ts';
-import { foldCalls, type KnownTrace } from '../../../src/telemetry/calls/fold-calls.ts';
-import { spanPreparer } from '../../../src/telemetry/ingest/prepare.ts';
-import { decodeJson } from '../../../src/telemetry/otlp/json.ts';
 import { accountWithKey, unique } from '../../support/people.ts';
 import type { TestServer } from '../../support/server.ts';
-import { exportRequest, type SpanInput } from '../traces/sending.ts';
+import { type SpanInput, sendSpans } from '../traces/sending.ts';
 
-type Kept = { spans: { spanId: string; parentSpanId: string | null; sender: string }[]; calls: KnownTrace['calls'] };
-
-/** A tenant, and what is known of its traces: folds batches of spans as ingest does, without storing the spans. */
+/** A tenant with two accounts that send spans, and what is counted of them. */
 export async function foldingTenant(server: TestServer, subTenantId: string | null = null) {
   const tenantId = unique('calls');
-  await accountWithKey(server, { tenantId, ...(subTenantId !== null && { subTenantId }) });
+  const account = { tenantId, ...(subTenantId !== null && { subTenantId }) };
   const { db, tenantLimits } = server.services;
   const place = { tenantId, subTenantId };
-  const traces = new Map<string, Kept>();
+  const [one, other] = [await accountWithKey(server, account), await accountWithKey(server, account)];
   const limits = { observations: 10_000, tenantLimits, usageSeries: 1000, usageRetentionDays: 400 };
 
-  /** Spans that this sender sent before are left out, as ingest does. */
-  async function send(spans: readonly SpanInput[], sender = 'service_account:calls/one'): Promise<void> {
-    const { spans: prepared } = decodeJson(exportRequest(spans), spanPreparer({ keepContent: false }).prepare);
-    const isKnown = ({ traceId, spanId }: { traceId: string; spanId: string }) =>
-      traces.get(traceId)?.spans.some((span) => span.spanId === spanId && span.sender === sender) ?? false;
-    const fresh = prepared.filter((span) => !isKnown(span));
-    const known = new Map(
-      [...traces].map(([id, { spans: own, calls }]) => [id, { isComplete: true, spans: () => own, calls }]),
-    );
-    const batch = prepared.flatMap(({ folded }) => folded ?? []);
-    const { calls } = await inTransaction(db, (trx) =>
-      foldCalls(trx, place, { batch, fresh, known, sender, limits }, server.services.now()),
-    );
-    for (const { traceId, spanId, parentSpanId } of fresh) {
-      const trace = traces.get(traceId) ?? { spans: [], calls: [] };
-      trace.spans.push({ spanId, parentSpanId, sender });
-      traces.set(traceId, trace);
-    }
-    for (const [traceId, value] of calls) {
-      const trace = traces.get(traceId);
-      if (trace) trace.calls = [...trace.calls, { sender, value }];
-    }
+  /** As one account, or as another one. */
+  function send(spans: readonly SpanInput[], as: 'one' | 'other' = 'one'): Promise<void> {
+    return sendSpans(server, { key: (as === 'one' ? one : other).key }, spans);
   }
 
   /** Sums by kind, name and agent: `tool echo by service`. */
@@ -92,5 +67,14 @@ export async function foldingTenant(server: TestServer, subTenantId: string | nu
     return items;
   }
 
-  return { tenantId, place, limits, send, usage, observed, observations };
+  return {
+    tenantId,
+    place,
+    limits,
+    accounts: { one: one.principal, other: other.principal },
+    send,
+    usage,
+    observed,
+    observations,
+  };
 }

@@ -18,6 +18,8 @@ export type SpanInput = {
   failed?: boolean;
   /** The resource's `service.name`. */
   service?: string;
+  /** The name of the instrumentation scope. */
+  scope?: string;
   attributes?: Record<string, AttributeInput>;
 };
 
@@ -45,7 +47,10 @@ export function exportRequest(spans: readonly SpanInput[]) {
   return {
     resourceSpans: [...byService].map(([service, own]) => ({
       resource: { attributes: keyValues({ 'service.name': service }) },
-      scopeSpans: [{ scope: { name: 'tests' }, spans: own.map((span) => wire(span, traceId)) }],
+      scopeSpans: [...Map.groupBy(own, ({ scope = 'tests' }) => scope)].map(([name, ofScope]) => ({
+        scope: { name },
+        spans: ofScope.map((span) => wire(span, traceId)),
+      })),
     })),
   };
 }

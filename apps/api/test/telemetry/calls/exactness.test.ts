@@ -1,0 +1,56 @@
+import { onPostgres } from '@quartermaster/db/testing/test-database.ts';
+import * as fc from 'fast-check';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { startTestServer, type TestServer } from '../../support/server.ts';
+import { newTraceId } from '../traces/sending.ts';
+import { foldingTenant } from './folding.ts';
+import { countsOf, spansOf, trueCalls } from './true-calls.ts';
+
+let server: TestServer;
+
+beforeAll(async () => {
+  server = await startTestServer();
+});
+afterAll(() => server.stop());
+
+test('counts are those of the true calls, however their spans are split, ordered and repeated', {
+  timeout: 120_000,
+}, async () => {
+  const tenant = await foldingTenant(server);
+  const expected: Record<string, [number, number, number]> = {};
+  await fc.assert(
+    fc.asyncProperty(trueCalls, fc.infiniteStream(fc.nat(1000)), async (calls, random) => {
+      const spans = spansOf(calls, newTraceId());
+      const next = () => random.next().value ?? 0;
+      const shuffled = spans.map((span) => ({ span, place: next() })).toSorted((a, b) => a.place - b.place);
+      const batches = Map.groupBy(shuffled, () => next() % 4);
+      for (const batch of batches.values()) {
+        const sent = batch.map(({ span }) => span);
+        await tenant.send(sent);
+        // A retry, and one with the next spans.
+        if (next() % 3 === 0) await tenant.send(sent.slice(0, 1 + (next() % sent.length)));
+      }
+      for (const [key, [all, errors, tokens]] of Object.entries(countsOf(calls, 'travel-agent'))) {
+        const sums = (expected[key] ??= [0, 0, 0]);
+        sums[0] += all;
+        sums[1] += errors;
+        sums[2] += tokens;
+      }
+      const usage = await tenant.usage();
+      const counted = Object.fromEntries(
+        Object.entries(usage).map(([key, sums]) => [key, [sums.calls, sums.errors, sums.tokens]]),
+      );
+      expect(counted).toEqual(expected);
+      const byDay = await tenant.usage('day');
+      expect(byDay).toEqual(usage);
+      const observed = await tenant.observed();
+      const bySubject: Record<string, number> = {};
+      for (const [key, [all]] of Object.entries(expected)) {
+        const subject = key.slice(0, key.indexOf(' by '));
+        bySubject[subject] = (bySubject[subject] ?? 0) + all;
+      }
+      expect(observed).toEqual(bySubject);
+    }),
+    { numRuns: onPostgres() ? 8 : 40, endOnFailure: true },
+  );
+});

@@ -1,0 +1,107 @@
+import * as fc from 'fast-check';
+import { newSpanId, type SpanInput } from '../traces/sending.ts';
+
+/** A call that an agent really made, with the calls that were made inside it. */
+export type TrueCall = {
+  kind: 'agent' | 'model' | 'tool';
+  name: string;
+  /** How many spans tell of it, and which: 0 one span, 1 a framework's and an SDK's, 2 with a span of no call between. */
+  told: 0 | 1 | 2;
+  failed: boolean;
+  tokens: number;
+  inside: TrueCall[];
+};
+
+const MODELS = ['gpt-5', 'gpt-6'] as const;
+const MS = 1_000_000n;
+const START = 1_700_000_000_000n * MS;
+
+/** Calls of one trace. Names of tools and agents differ by depth, so that none is nested in one of its own name. */
+export const trueCalls: fc.Arbitrary<TrueCall[]> = fc.array(callAt(0), { minLength: 1, maxLength: 3 });
+
+function callAt(depth: number): fc.Arbitrary<TrueCall> {
+  const common = {
+    told: fc.constantFrom(0 as const, 1 as const, 2 as const),
+    failed: fc.boolean(),
+    tokens: fc.nat(100),
+  };
+  const model = fc.record({
+    kind: fc.constant('model' as const),
+    name: fc.constantFrom(...MODELS),
+    ...common,
+    inside: fc.constant([]),
+  });
+  const nested = (kind: 'agent' | 'tool') =>
+    fc.record({
+      kind: fc.constant(kind),
+      name: fc.constantFrom(`${kind}-a-${depth}`, `${kind}-b-${depth}`),
+      ...common,
+      inside: depth >= 2 ? fc.constant([]) : fc.array(callAt(depth + 1), { maxLength: 3 }),
+    });
+  return fc.oneof(model, nested('agent'), nested('tool'));
+}
+
+export type SpanInScope = SpanInput & { traceId: string; spanId: string; scope: string };
+
+/** The spans that tell of the calls. Calls follow each other; each lasts some milliseconds more than what is inside it. */
+export function spansOf(calls: readonly TrueCall[], traceId: string): SpanInScope[] {
+  const spans: SpanInScope[] = [];
+  let clock = 0;
+  const tell = (call: TrueCall, parentSpanId: string | null): void => {
+    const start = (clock += 100);
+    const own: SpanInScope[] = [];
+    let parent = parentSpanId;
+    const open = (name: string, scope: string, attributes: SpanInput['attributes']) => {
+      const span: SpanInScope = {
+        traceId,
+        spanId: newSpanId(),
+        ...(parent !== null && { parentSpanId: parent }),
+        name,
+        kind: 1,
+        scope,
+        start: START + BigInt(start + own.length) * MS,
+        ...(attributes && { attributes }),
+      };
+      own.push(span);
+      parent = span.spanId;
+      return span;
+    };
+    const attributes = attributesOf(call);
+    if (call.told > 0) open(`framework ${call.name}`, 'framework', attributes);
+    if (call.told === 2) open('http', 'http', {});
+    const innermost = open(`sdk ${call.name}`, 'sdk', { ...attributes, ...tokensOf(call) });
+    if (call.failed) innermost.failed = true;
+    for (const inside of call.inside) tell(inside, innermost.spanId);
+    for (const span of own.toReversed()) span.end = START + BigInt((clock += 10)) * MS;
+    spans.push(...own);
+  };
+  for (const call of calls) tell(call, null);
+  return spans;
+}
+
+function attributesOf({ kind, name }: TrueCall): NonNullable<SpanInput['attributes']> {
+  if (kind === 'model') {
+    return { 'gen_ai.operation.name': 'chat', 'gen_ai.provider.name': 'openai', 'gen_ai.request.model': name };
+  }
+  if (kind === 'tool') return { 'gen_ai.operation.name': 'execute_tool', 'gen_ai.tool.name': name };
+  return { 'gen_ai.operation.name': 'invoke_agent', 'gen_ai.agent.name': name };
+}
+
+function tokensOf({ kind, tokens }: TrueCall): NonNullable<SpanInput['attributes']> {
+  return kind === 'model' ? { 'gen_ai.usage.input_tokens': tokens } : {};
+}
+
+/** What is to be counted: calls, errors and tokens by kind, name and agent. */
+export function countsOf(calls: readonly TrueCall[], agent: string): Record<string, [number, number, number]> {
+  const counts: Record<string, [number, number, number]> = {};
+  const count = (call: TrueCall, by: string): void => {
+    const provider = call.kind === 'model' ? 'openai' : agent;
+    const sums = (counts[`${call.kind} ${call.name} at ${provider} by ${by}`] ??= [0, 0, 0]);
+    sums[0] += 1;
+    sums[1] += call.failed ? 1 : 0;
+    sums[2] += call.kind === 'model' ? call.tokens : 0;
+    for (const inside of call.inside) count(inside, call.kind === 'agent' ? call.name : by);
+  };
+  for (const call of calls) count(call, agent);
+  return counts;
+}
