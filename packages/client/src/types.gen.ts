@@ -399,6 +399,7 @@ export type ProviderStatus = 'discovered' | 'active' | 'disabled' | 'deleted';
 
 export type CreateProviderInput = {
     name: string;
+    aliases?: Array<string> | null;
     displayName?: string | null;
     description?: string | null;
     kind: ProviderKind;
@@ -421,6 +422,7 @@ export type CreateProviderInput = {
  */
 export type UpdateProviderInput = {
     name?: string;
+    aliases?: Array<string> | null;
     displayName?: string | null;
     description?: string | null;
     kind?: ProviderKind;
@@ -1839,9 +1841,13 @@ export type Provider = {
      */
     subTenantId: string | null;
     /**
-     * Unique in its tenant and sub-tenant, without regard to case.
+     * Unique in its tenant and sub-tenant among names and aliases, without regard to case.
      */
     name: string;
+    /**
+     * Other names that traffic and manifests use for this provider, at most 20. Each is unique in its tenant and sub-tenant among the names and aliases of all providers, without regard to case.
+     */
+    aliases: Array<string>;
     displayName: string | null;
     description: string | null;
     kind: ProviderKind;

@@ -42,11 +42,26 @@ const SyncIntervalSchema = z
   .max(7 * 24 * 3600)
   .describe('How often the inventory is synced, in seconds: 300 to 604,800. null: on demand alone.');
 
+/** Other names of one provider at the most. */
+export const ALIASES_MAX = 20;
+
+const aliasesDescription =
+  'Other names that traffic and manifests use for this provider, at most 20. Each is unique in its tenant and sub-tenant among the names and aliases of all providers, without regard to case.';
+
+const AliasesInputSchema = z
+  .array(NameInputSchema)
+  .max(ALIASES_MAX)
+  .refine((names) => new Set(names.map((name) => name.normalize('NFKC').toLowerCase())).size === names.length, {
+    error: 'aliases should differ from each other',
+  })
+  .describe(`${aliasesDescription} A set value replaces all of them.`);
+
 export const ProviderSchema = z
   .strictObject({
     id: z.string(),
     ...tenancyFields,
-    name: NameSchema.describe('Unique in its tenant and sub-tenant, without regard to case.'),
+    name: NameSchema.describe('Unique in its tenant and sub-tenant among names and aliases, without regard to case.'),
+    aliases: z.array(NameSchema).describe(aliasesDescription),
     displayName: DisplayNameSchema.nullable(),
     description: DescriptionSchema.nullable(),
     kind: ProviderKindSchema,
@@ -67,6 +82,7 @@ export type Provider = z.infer<typeof ProviderSchema>;
 export const CreateProviderInputSchema = z
   .strictObject({
     name: NameInputSchema,
+    aliases: AliasesInputSchema.nullish(),
     displayName: DisplayNameInputSchema.nullish(),
     description: DescriptionInputSchema.nullish(),
     kind: ProviderKindSchema,
@@ -82,6 +98,7 @@ export type CreateProviderInput = z.infer<typeof CreateProviderInputSchema>;
 export const UpdateProviderInputSchema = z
   .strictObject({
     name: NameInputSchema.optional(),
+    aliases: AliasesInputSchema.nullish(),
     displayName: DisplayNameInputSchema.nullish(),
     description: DescriptionInputSchema.nullish(),
     kind: ProviderKindSchema.optional(),

@@ -25,6 +25,8 @@ import { unusedTenantIndex } from './migrations/0017-unused-tenant-index.ts';
 import { tenantLimits } from './migrations/0019-tenant-limits.ts';
 import { durableMarks } from './migrations/0020-durable-marks.ts';
 import { spanBlocks } from './migrations/0021-span-blocks.ts';
+import { providerAliases } from './migrations/0025-provider-aliases.ts';
+import { nameFamilies } from './migrations/0026-name-families.ts';
 import { approvedRecommendations } from './migrations/0029-approved-recommendations.ts';
 import { moveSpansToBlocks } from './spans-to-blocks.ts';
 import { hasTable, migrationsOf } from './stored-migrations.ts';
@@ -54,6 +56,8 @@ const MIGRATIONS = {
   '0019-tenant-limits': tenantLimits,
   '0020-durable-marks': durableMarks,
   '0021-span-blocks': spanBlocks,
+  '0025-provider-aliases': providerAliases,
+  '0026-name-families': nameFamilies,
   '0029-approved-recommendations': approvedRecommendations,
 };
 

@@ -1,6 +1,6 @@
 /** A unique key is taken. */
 export class DuplicateKeyError extends Error {
-  constructor(options: ErrorOptions) {
+  constructor(options?: ErrorOptions) {
     super('a unique key is taken', options);
     this.name = 'DuplicateKeyError';
   }

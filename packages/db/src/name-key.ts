@@ -11,7 +11,7 @@ import { folded } from './queries.ts';
  */
 export function nameKey(kind: InventoryKind, name: string, providerName: string | null): string {
   if (kind !== 'model') return name;
-  const prefixes = prefixesOf(providerName);
+  const prefixes = providerName === null ? [] : ownPrefixes(providerName);
   let key = folded(name);
   for (let prefix = prefixOf(key, prefixes); prefix !== undefined; prefix = prefixOf(key, prefixes)) {
     key = key.slice(prefix.length + 1);
@@ -25,7 +25,7 @@ export function nameKey(kind: InventoryKind, name: string, providerName: string 
  */
 export function plainName(kind: InventoryKind, name: string, providerName: string | null): string {
   if (kind !== 'model') return name;
-  const prefixes = prefixesOf(providerName);
+  const prefixes = providerName === null ? [] : ownPrefixes(providerName);
   let plain = name;
   for (;;) {
     const prefix = prefixOf(folded(plain), prefixes);
@@ -38,10 +38,13 @@ export function plainName(kind: InventoryKind, name: string, providerName: strin
 /** The keys by which a manifest may declare what has this key: with and without the provider's name in front. */
 export function declaredKeys(kind: InventoryKind, key: string, providerName: string): string[] {
   if (kind !== 'model') return [key];
-  return [key, ...prefixesOf(providerName).map((prefix) => `${prefix}/${key}`)];
+  return [key, ...ownPrefixes(providerName).map((prefix) => `${prefix}/${key}`)];
 }
 
-/** What routers put before a model's name where the convention's name of the provider is another. */
+/**
+ * What routers put before a model's name where the convention's name of the provider is another. Stored keys are made with
+ * these: a change needs a migration. All further spellings (see vendors.ts) are compared when declarations are looked up.
+ */
 const ALIASES: ReadonlyMap<string, readonly string[]> = new Map([
   ['aws.bedrock', ['bedrock', 'aws']],
   ['azure.ai.inference', ['azure_ai', 'azure']],
@@ -55,8 +58,8 @@ const ALIASES: ReadonlyMap<string, readonly string[]> = new Map([
   ['x_ai', ['xai', 'x-ai']],
 ]);
 
-function prefixesOf(providerName: string | null): readonly string[] {
-  if (providerName === null) return [];
+/** What stands before the names of a provider's models and is not part of their keys, case-folded. */
+export function ownPrefixes(providerName: string): readonly string[] {
   const name = folded(providerName);
   return [name, ...(ALIASES.get(name) ?? [])];
 }

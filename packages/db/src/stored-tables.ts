@@ -17,6 +17,7 @@ export const TABLE_KEYS = {
   identities: ['issuer', 'subject'],
   memberships: ['tenant_id', 'user_id', 'sub_tenant_id'],
   providers: ['tenant_id', 'id'],
+  provider_aliases: ['tenant_id', 'sub_tenant_id', 'alias_key'],
   provider_uses: ['tenant_id', 'provider_id', 'account'],
   inventory_items: ['tenant_id', 'id'],
   runtime_observations: ['tenant_id', 'id'],

@@ -131,6 +131,10 @@ export type Tables = {
       name: string;
       /** The name, case-folded. */
       name_key: string;
+      /** The name as frameworks rewrite it: see rewrittenName. */
+      name_family: string;
+      /** Other names, as they are written. */
+      aliases: Generated<Json>;
       display_name: string | null;
       description: string | null;
       kind: Provider['kind'];
@@ -145,6 +149,13 @@ export type Tables = {
       next_sync_at: Generated<Time | null>;
       metadata: Json;
     };
+  /** The aliases of providers that are not deleted. */
+  provider_aliases: Place & {
+    /** Case-folded. */
+    alias_key: string;
+    alias_family: string;
+    provider_id: string;
+  };
   inventory_items: Place &
     Times & {
       id: string;
@@ -153,6 +164,8 @@ export type Tables = {
       name: string;
       /** The name without what its variants differ in; unique for its kind at the provider. */
       name_key: string;
+      /** What all names have that one declaration may cover: see nameFamily. */
+      name_family: string;
       title: string | null;
       description: string | null;
       status: InventoryItem['status'];
@@ -171,6 +184,7 @@ export type Tables = {
       kind: InventoryItem['kind'];
       name: string;
       name_key: string;
+      name_family: string;
       unknown: Flag;
       status: 'open' | 'approved' | 'rejected' | 'ignored' | 'resolved';
       occurrences: number;
@@ -284,6 +298,7 @@ export type Tables = {
     kind: InventoryItem['kind'];
     name: string;
     name_key: string;
+    name_family: string;
   };
   operator_tasks: Place &
     Times & {

@@ -210,7 +210,7 @@ test('what manifests declare is found by the keys that are asked for', async () 
   await declare('Search', 'tool');
   await migrate(db);
   const isDeclared = async (name: string, kind: 'model' | 'tool' = 'model') => {
-    const provider = { ...OPENAI, subTenantId: null };
+    const provider = { ...OPENAI, aliases: [], baseUrl: null, subTenantId: null };
     const subject = { ...ACME, provider, kind, nameKey: nameKey(kind, name, OPENAI.name) };
     return (await manifestDeclarations(db, ACME, [subject]))(subject);
   };

@@ -55,7 +55,8 @@ test('from empty the migrations make every table', async () => {
     ...['audit_chain', 'audit_events', 'audit_heads', 'audit_unsealed'],
     ...['credentials', 'gateway_grant_items', 'gateway_grants', 'gateway_providers', 'gateway_session_grants'],
     ...['gateway_sessions', 'gateways', 'idempotency_keys', 'identities'],
-    ...['inventory_items', 'manifest_declarations', 'manifests', 'memberships', 'operator_tasks', 'provider_uses'],
+    ...['inventory_items', 'manifest_declarations', 'manifests', 'memberships', 'operator_tasks'],
+    ...['provider_aliases', 'provider_uses'],
     ...['providers', 'rate_limit_windows'],
     ...['recommendation_observations', 'recommendations', 'runtime_observations', 'service_account_metadata'],
     ...['service_accounts', 'span_blocks', 'stored_bytes', 'stored_bytes_changes', 'sub_tenants', 'tenant_limits'],
@@ -95,6 +96,8 @@ test('two that start at once do not get in each other’s way', async () => {
     { name: '0019-tenant-limits' },
     { name: '0020-durable-marks' },
     { name: '0021-span-blocks' },
+    { name: '0025-provider-aliases' },
+    { name: '0026-name-families' },
   ]);
 });
 

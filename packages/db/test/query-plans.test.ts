@@ -6,13 +6,13 @@ import { listAuditEvents } from '../src/repositories/audit-events.ts';
 import { listEndingCredentials, listSettledRotations } from '../src/repositories/credential-expiry.ts';
 import { hasOpenSessions, insertGatewaySession, listGatewaySessions } from '../src/repositories/gateway-sessions.ts';
 import { insertGateway } from '../src/repositories/gateways.ts';
-import { findInventoryItemsByKeys, listInventory } from '../src/repositories/inventory.ts';
+import { findBlockedItems, findInventoryItemsOfFamilies, listInventory } from '../src/repositories/inventory.ts';
 import { manifestDeclarations } from '../src/repositories/manifest-declarations.ts';
 import { insertDeclarations, insertManifest } from '../src/repositories/manifests.ts';
 import { listMemberships } from '../src/repositories/memberships.ts';
 import { findLastOperatorTask, finishOperatorTasks, openOperatorTasks } from '../src/repositories/operator-tasks.ts';
 import { eraseFormerSecrets } from '../src/repositories/provider-secrets.ts';
-import { findSoleProvidersOfTools, insertProvider } from '../src/repositories/providers.ts';
+import { findOfferedItems, findProvidersOfTraffic, insertProvider } from '../src/repositories/providers.ts';
 import { supersedeRecommendationsOf } from '../src/repositories/recommendation-states.ts';
 import { deleteEndedSessions, deleteFinishedTasks } from '../src/repositories/record-retention.ts';
 import {
@@ -38,10 +38,11 @@ const PAGE = { limit: 25, after: PAGE_KEY };
 const PROVIDER = { id: 'prov_1', name: 'openai' };
 const SUBJECT = {
   ...ACME,
-  provider: { ...PROVIDER, subTenantId: null },
+  provider: { ...PROVIDER, aliases: [] as string[], baseUrl: null, subTenantId: null },
   providerId: 'prov_1',
   kind: 'model',
   nameKey: 'gpt-5',
+  nameFamily: 'gpt-5',
 } as const;
 const TASK = { kind: 'review_observation', subject: { type: 'runtime_observation', id: 'obs_1' } } as const;
 const MODEL = { kind: 'model', name: 'gpt-5' } as const;
@@ -98,13 +99,18 @@ test.each<[string, (db: Database) => Promise<unknown>, string[]]>([
   ],
   [
     'who has tools of some names',
-    (db) => findSoleProvidersOfTools(db, ACME, ['search', 'read']),
-    ['inventory_items_by_kind (tenant_id=? AND kind=? AND name_key=?)', 'providers (tenant_id=? AND id=?)'],
+    (db) => findOfferedItems(db, ACME, { kind: 'tool', families: ['search', 'read'] }),
+    ['inventory_items_of_family (tenant_id=? AND kind=? AND name_family=?)', 'providers (tenant_id=? AND id=?)'],
   ],
   [
-    'items by the keys of their names',
-    (db) => findInventoryItemsByKeys(db, ACME, [SUBJECT]),
-    ['inventory_items_by_name_key (tenant_id=? AND provider_id=? AND kind=? AND name_key=?)'],
+    'items by the families of their names',
+    (db) => findInventoryItemsOfFamilies(db, ACME, [SUBJECT]),
+    ['inventory_items_by_family (tenant_id=? AND provider_id=? AND kind=? AND name_family=?)'],
+  ],
+  [
+    'the blocked items of a provider',
+    (db) => findBlockedItems(db, ACME, ['prov_1']),
+    ['inventory_items_blocked (tenant_id=? AND provider_id=?)'],
   ],
   [
     'manifests that declare some names',
@@ -116,8 +122,8 @@ test.each<[string, (db: Database) => Promise<unknown>, string[]]>([
     },
     [
       'SCAN called',
-      'manifest_declarations_by_key (tenant_id=? AND provider_key=?)',
-      'manifest_declarations_by_key (tenant_id=? AND provider_key=? AND kind=? AND name_key=?)',
+      'manifest_declarations_by_family (tenant_id=? AND provider_key=?)',
+      'manifest_declarations_by_family (tenant_id=? AND provider_key=? AND kind=? AND name_family=?)',
     ],
   ],
   [
@@ -175,7 +181,13 @@ test.each<[string, (db: Database) => Promise<unknown>, string[]]>([
       } as const;
       await findRecommendation(db, [ACME], await insertRecommendation(db, ACME, made, NOW));
     },
-    ['recommendations (tenant_id=? AND id=?)', 'recommendation_observations (tenant_id=? AND recommendation_id=?)'],
+    [
+      'providers_by_name (tenant_id=? AND sub_tenant_id=? AND name_key=?)',
+      'provider_aliases (tenant_id=? AND sub_tenant_id=? AND alias_key=?)',
+      'providers_by_name (tenant_id=? AND sub_tenant_id=? AND name_key=?)',
+      'recommendations (tenant_id=? AND id=?)',
+      'recommendation_observations (tenant_id=? AND recommendation_id=?)',
+    ],
   ],
   [
     'the sessions that grant an item',
@@ -339,6 +351,19 @@ test.each<[string, (db: Database) => Promise<unknown>, string[]]>([
   ],
 ])('searched by an index: %s', async (_what, ask, indexes) => {
   expect(await planOf(ask)).toEqual(indexes);
+});
+
+test('the providers that a batch names are searched by indexes, one for each way to name them', async () => {
+  const seen = { hosts: ['api.openai.com'], names: ['openai'], families: ['everything'] };
+  const steps = await planOf((db) => findProvidersOfTraffic(db, ACME, seen));
+  expect([...new Set(steps)].toSorted()).toEqual([
+    'provider_aliases (tenant_id=? AND sub_tenant_id=? AND alias_key=?)',
+    'provider_aliases_by_family (tenant_id=? AND alias_family=?)',
+    'providers (tenant_id=? AND id=?)',
+    'providers_by_family (tenant_id=? AND name_family=?)',
+    'providers_by_host (tenant_id=? AND host=?)',
+    'providers_by_name (tenant_id=? AND sub_tenant_id=? AND name_key=?)',
+  ]);
 });
 
 /**

@@ -1,7 +1,10 @@
 import { type InventoryKind, InventoryKindSchema } from '@quartermaster/contracts/inventory.ts';
 import { AllowListSchema } from '@quartermaster/contracts/manifest-specs.ts';
 import type { Manifest } from '@quartermaster/contracts/manifests.ts';
+import type { Provider } from '@quartermaster/contracts/providers.ts';
+import { coveringAt, nameFamily } from '@quartermaster/db/name-family.ts';
 import { declaredKeys, nameKey } from '@quartermaster/db/name-key.ts';
+import { calledNames } from '@quartermaster/db/provider-names.ts';
 import { folded } from '@quartermaster/db/queries.ts';
 import type { GrantedItem } from '@quartermaster/db/repositories/granted-items.ts';
 import { mayNameProvider, type TenantPlace } from '@quartermaster/db/tenancy.ts';
@@ -17,16 +20,16 @@ export type Allows = (item: GrantedItem) => boolean;
 const EVERYTHING: Allows = () => true;
 
 /** A provider that a gateway lists, and where it stands. */
-type ListedProvider = { id: string; name: string; subTenantId: string | null };
+type ListedProvider = Pick<Provider, 'id' | 'name' | 'aliases' | 'baseUrl' | 'subTenantId'>;
 
-/** The names that are allowed of one kind, by their keys. */
-type Allowed = { all: boolean; exact: Set<string>; prefixes: Set<string> };
+/** What is allowed of one kind: the keys of names by their families, and the beginnings of keys. */
+type Allowed = { all: boolean; exact: Map<string, Set<string>>; prefixes: Set<string> };
 
 /**
  * What a gateway's manifest allows of a provider. `allow` of gateways and channels limits, and so does `declares` of an
  * agent, which may use what it says it uses; where they are left out, there is no limit.
  *
- * The manifest calls providers by id or by name. A provider's name is in the hands of its place, so it counts only if that
+ * The manifest calls providers by id, name or alias. A provider's names are in the hands of its place, so they count only if that
  * place has a say over the gateway and over the manifest: otherwise a sub-tenant would pass the policy of the whole tenant
  * by renaming its provider.
  *
@@ -42,14 +45,19 @@ export function allowanceOf(
   return (provider) => {
     const places = manifest === undefined ? [gateway] : [gateway, manifest];
     const called = places.every((place) => mayNameProvider(place, provider))
-      ? [folded(provider.name), provider.id]
+      ? [...calledNames(provider), provider.id]
       : [provider.id];
     const allowed = allowedOf(list, called);
     return ({ kind, name }) => {
       const { all, exact, prefixes } = allowed[kind];
       if (all) return true;
-      const keys = declaredKeys(kind, nameKey(kind, name, provider.name), provider.name);
-      return keys.some((key) => exact.has(key) || beginsWithOne(key, prefixes));
+      const key = nameKey(kind, name, provider.name);
+      const covering = coveringAt(provider, kind);
+      // Tools are allowed by exactly their names: an inventory has them as their server writes them.
+      const covers = (allowedKey: string) =>
+        allowedKey === key || (kind === 'model' && covering(allowedKey, key)?.doubtful === false);
+      if ([...(exact.get(nameFamily(kind, key)) ?? [])].some(covers)) return true;
+      return declaredKeys(kind, key, provider.name).some((one) => beginsWithOne(one, prefixes));
     };
   };
 }
@@ -75,7 +83,7 @@ function nameOf(text: string): Name {
 
 /** Sets, since thousands of items may meet thousands of names. */
 function allowedOf(list: NonNullable<AllowList>, called: readonly string[]): Record<InventoryKind, Allowed> {
-  const empty = (): Allowed => ({ all: false, exact: new Set(), prefixes: new Set() });
+  const empty = (): Allowed => ({ all: false, exact: new Map(), prefixes: new Set() });
   const allowed = Object.fromEntries(InventoryKindSchema.options.map((kind) => [kind, empty()])) as Record<
     InventoryKind,
     Allowed
@@ -86,7 +94,11 @@ function allowedOf(list: NonNullable<AllowList>, called: readonly string[]): Rec
       const ofKind = allowed[kind];
       if (entry.names === null) ofKind.all = true;
       for (const { text, isPrefix } of entry.names ?? []) {
-        (isPrefix ? ofKind.prefixes : ofKind.exact).add(nameKey(kind, text, null));
+        const key = nameKey(kind, text, null);
+        const family = nameFamily(kind, key);
+        const names = isPrefix ? ofKind.prefixes : (ofKind.exact.get(family) ?? new Set());
+        names.add(key);
+        if (!isPrefix) ofKind.exact.set(family, names);
       }
     }
   }

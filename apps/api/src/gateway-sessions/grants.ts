@@ -5,16 +5,19 @@ import type { Gateway } from '@quartermaster/contracts/gateways.ts';
 import type { Provider } from '@quartermaster/contracts/providers.ts';
 import type { Database } from '@quartermaster/db/database.ts';
 import {
+  type AvailableItem,
   findGrantedItems,
   type GrantedItem,
   type GrantedItemKey,
   listGrantedItems,
 } from '@quartermaster/db/repositories/granted-items.ts';
+import { coveringAt, decidingItem, nameFamily } from '@quartermaster/db/name-family.ts';
+import { findBlockedItems, type KeyedItem } from '@quartermaster/db/repositories/inventory.ts';
 import { findManifest } from '@quartermaster/db/repositories/manifests.ts';
 import { findActiveProviders } from '@quartermaster/db/repositories/providers.ts';
 import type { TenantScope } from '@quartermaster/db/tenancy.ts';
 import { valueError } from '../errors.ts';
-import { type Allows, allowanceOf } from './allow-list.ts';
+import { allowanceOf } from './allow-list.ts';
 
 /** Items that one session may grant. Beyond it the session is refused: grants that were cut would deny at random. */
 const GRANTED_ITEMS_MAX = 10_000;
@@ -84,9 +87,9 @@ export async function stillGranted(db: Database, gateway: Gateway, grants: reado
   return left;
 }
 
-type Policy = { provider: Pick<Provider, 'id' | 'name'>; allows: Allows };
+type Policy = { provider: Pick<Provider, 'id' | 'name'>; allows: (item: AvailableItem) => boolean };
 
-/** The active ones of these providers, in this order, and what the gateway's manifest allows of them. */
+/** The active ones of these providers, in this order, and what their blocks and the gateway's manifest allow of them. */
 async function policiesOf(
   db: Database,
   gateway: Gateway,
@@ -97,11 +100,29 @@ async function policiesOf(
   const { manifestId } = gateway;
   const allowance = allowanceOf(gateway, manifestId === null ? null : await findManifest(db, scope, manifestId));
   const found = new Map((await findActiveProviders(db, scope, providerIds)).map((provider) => [provider.id, provider]));
+  const blocked = Map.groupBy(await findBlockedItems(db, gateway, [...found.keys()]), ({ providerId }) => providerId);
   const policies = providerIds.flatMap((id) => {
     const provider = found.get(id);
-    return provider ? [{ provider, allows: allowance(provider) }] : [];
+    if (!provider) return [];
+    const [allows, isBlocked] = [allowance(provider), blocksOf(provider, blocked.get(id) ?? [])];
+    return [{ provider, allows: (item: AvailableItem) => !isBlocked(item) && allows(item) }];
   });
   return { scope, policies };
+}
+
+/** Whether a block of another spelling holds for an available item: see decidingItem. */
+function blocksOf(
+  provider: Pick<Provider, 'name' | 'aliases' | 'baseUrl'>,
+  blocked: readonly KeyedItem[],
+): (item: AvailableItem) => boolean {
+  const familyOf = ({ kind, nameKey: key }: GrantedItemKey) => `${kind} ${nameFamily(kind, key)}`;
+  const byFamily = Map.groupBy(blocked, familyOf);
+  return (item) => {
+    const blocks = byFamily.get(familyOf(item));
+    if (blocks === undefined) return false;
+    const items = [...blocks, { ...item, status: 'available' as const }];
+    return decidingItem(items, coveringAt(provider, item.kind), item.nameKey)?.status === 'blocked';
+  };
 }
 
 async function itemsOf(

@@ -28,11 +28,12 @@ export async function createProvider(ctx: CallerContext, body: CreateProviderInp
     await ctx.services.tenantLimits.add(trx, place.tenantId, 'providers');
     const { name, kind, status, displayName = null, description = null, baseUrl = null, metadata } = body;
     const { syncIntervalSeconds = null } = body;
+    const aliases = body.aliases ?? [];
     const values = {
-      ...{ name, kind, status, displayName, description, baseUrl, syncIntervalSeconds },
+      ...{ name, aliases, kind, status, displayName, description, baseUrl, syncIntervalSeconds },
       metadata: metadata ?? {},
     };
-    const provider = await insertProvider(trx, place, values, now).catch(nameTaken(name));
+    const provider = await insertProvider(trx, place, values, now).catch(nameTaken([name, ...aliases]));
     await schedule(ctx, trx, provider, syncIntervalSeconds);
     record({ place, target: { type: 'provider', id: provider.id }, changed: Object.keys(body) });
     return provider;
@@ -44,12 +45,16 @@ export async function changeProvider(ctx: CallerContext, id: string, body: Updat
     const provider = await findProvider(trx, ctx.reach, id);
     if (!provider) throw notFound();
     staysWithin(trx, provider.tenantId);
-    const { metadata, ...rest } = body;
-    const change = { ...rest, ...(metadata !== undefined && { metadata: metadata ?? {} }) } as ProviderChange;
+    const { metadata, aliases, ...rest } = body;
+    const change = {
+      ...rest,
+      ...(metadata !== undefined && { metadata: metadata ?? {} }),
+      ...(aliases !== undefined && { aliases: aliases ?? [] }),
+    } as ProviderChange;
     const changed = changedFields(provider, change);
     if (changed.length === 0) return provider;
     const updated = await updateProvider(trx, ctx.reach, id, change, now).catch(
-      nameTaken(change.name ?? provider.name),
+      nameTaken([change.name ?? provider.name, ...(change.aliases ?? provider.aliases)]),
     );
     if (!updated) throw notFound();
     // A secret does not follow to another host, nor out of the path that it was stored for.
@@ -59,8 +64,9 @@ export async function changeProvider(ctx: CallerContext, id: string, body: Updat
     }
     const isRenamed = folded(provider.name) !== folded(updated.name);
     const rekeyed = isRenamed ? await rekeyModels(trx, { provider: updated, formerName: provider.name }, now) : null;
-    // Manifests name it, and risk depends on where it is and whether it is declared.
-    if (['name', 'status', 'baseUrl'].some((field) => changed.includes(field))) await settleProvider(trx, updated, now);
+    // Manifests name it, names of models begin with its names, and risk depends on where it is and whether it is declared.
+    if (['name', 'aliases', 'status', 'baseUrl'].some((field) => changed.includes(field)))
+      await settleProvider(trx, updated, now);
     await schedule(ctx, trx, updated, body.syncIntervalSeconds);
     record({ place: updated, target: { type: 'provider', id }, changed });
     if (rekeyed) await settleRekeyed(trx, record, { provider: updated, rekeyed }, now);
@@ -120,6 +126,8 @@ export function notFound(): ApiError {
   return new ApiError('provider_not_found', 'No provider of this id in your reach.');
 }
 
-function nameTaken(name: string): (error: unknown) => never {
-  return whenTaken('name_taken', `A provider named ${JSON.stringify(name)} exists here, perhaps a discovered one.`);
+/** @param names the provider's own, then its aliases */
+function nameTaken(names: readonly string[]): (error: unknown) => never {
+  const named = names.map((name) => JSON.stringify(name)).join(' or ');
+  return whenTaken('name_taken', `A provider named ${named} exists here, perhaps a discovered one.`);
 }

@@ -4,13 +4,13 @@ import type { Provider } from '@quartermaster/contracts/providers.ts';
 import type { RuntimeObservation } from '@quartermaster/contracts/runtime-observations.ts';
 import type { Database } from '@quartermaster/db/database.ts';
 import { nameKey } from '@quartermaster/db/name-key.ts';
-import { findInventoryItemsByKeys } from '@quartermaster/db/repositories/inventory.ts';
 import { openOperatorTasks } from '@quartermaster/db/repositories/operator-tasks.ts';
 import { findProviderSecret } from '@quartermaster/db/repositories/provider-secrets.ts';
 import { findOpenOfSubjects, type StandingRecommendation } from '@quartermaster/db/repositories/recommendations.ts';
 import { findObservationsOfSubjects } from '@quartermaster/db/repositories/runtime-observations.ts';
 import { insertLinks } from '@quartermaster/db/repositories/standing-recommendations.ts';
 import { scopeOf, type TenantPlace } from '@quartermaster/db/tenancy.ts';
+import { findCoveringItems } from '../runtime-observations/declared.ts';
 import { subjectKey } from '../runtime-observations/subject-key.ts';
 import { acceptDrift } from './rules/accept-drift.ts';
 import { adoptProvider } from './rules/adopt-provider.ts';
@@ -213,16 +213,21 @@ async function subjectStates(
   subjects: readonly ProviderSubject[],
 ): Promise<SubjectState[]> {
   const keys = subjects.map(keyOf);
-  const items = await findInventoryItemsByKeys(db, tenant, keys);
-  const itemOf = new Map(items.map((item) => [subjectKey(item), item]));
+  const named = subjects.map(({ provider, kind, name }) => ({
+    provider,
+    kind,
+    nameKey: nameKey(kind, name, provider.name),
+  }));
+  const itemsOf = await findCoveringItems(db, tenant, named);
   const observationsOf = Map.groupBy(await findObservationsOfSubjects(db, tenant, keys), subjectKey);
-  return subjects.map((subject) => {
-    const { provider, kind, name } = subject;
-    const key = subjectKey(keyOf(subject));
-    const item = itemOf.get(key);
+  return named.map((one, index) => {
+    const { provider, kind } = one;
+    const key = subjectKey({ ...one, providerId: provider.id });
+    const { own: item, deciding } = itemsOf(one);
+    const name = subjects[index]?.name ?? '';
     const observations = observationsOf.get(key) ?? [];
     // Of variants one is said, whichever was looked at: the declared one, else the one that was seen first.
-    return { provider, kind, name: item?.name ?? observations[0]?.name ?? name, item, observations };
+    return { provider, kind, name: item?.name ?? observations[0]?.name ?? name, item, deciding, observations };
   });
 }
 

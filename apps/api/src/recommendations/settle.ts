@@ -1,6 +1,9 @@
 import type { InventoryItem } from '@quartermaster/contracts/inventory.ts';
 import type { Provider } from '@quartermaster/contracts/providers.ts';
 import type { Database } from '@quartermaster/db/database.ts';
+import { coveringAt, decidingItem, nameFamily } from '@quartermaster/db/name-family.ts';
+import { nameKey } from '@quartermaster/db/name-key.ts';
+import { findInventoryItemsOfFamilies, type KeyedItem } from '@quartermaster/db/repositories/inventory.ts';
 import { finishOperatorTask } from '@quartermaster/db/repositories/operator-tasks.ts';
 import { supersedeRecommendationsOf } from '@quartermaster/db/repositories/recommendation-states.ts';
 import { revokeSessionsOfItems, type SessionReference } from '@quartermaster/db/repositories/sessions-of-items.ts';
@@ -48,12 +51,29 @@ export async function endSessions(
   const { id: providerId, name: providerName, tenantId } = provider;
   // The whole tenant: its gateways list the providers of its sub-tenants as well.
   const scope = [{ tenantId, subTenantId: null }];
-  const ended = await revokeSessionsOfItems(trx, scope, { providerId, providerName, items: blocked }, now);
+  const items = await coveredBy(trx, provider, blocked);
+  const ended = await revokeSessionsOfItems(trx, scope, { providerId, providerName, items }, now);
   for (const session of ended) {
     const target = { type: 'gateway_session', id: session.id };
     record({ place: session, target, changed: ['revokedAt', 'revokedReason'] });
   }
   return ended;
+}
+
+/** These items, and those of the inventory that a block of one of them covers. */
+async function coveredBy(trx: Database, provider: Provider, blocked: Blocked): Promise<Blocked> {
+  const families = blocked.map(({ kind, name }) => ({
+    providerId: provider.id,
+    kind,
+    nameFamily: nameFamily(kind, nameKey(kind, name, provider.name)),
+  }));
+  const related = await findInventoryItemsOfFamilies(trx, provider, families);
+  const familyOf = ({ kind, nameKey: key }: KeyedItem) => `${kind} ${nameFamily(kind, key)}`;
+  const byFamily = Map.groupBy(related, familyOf);
+  const isBlocked = (item: KeyedItem) =>
+    decidingItem(byFamily.get(familyOf(item)) ?? [], coveringAt(provider, item.kind), item.nameKey)?.status ===
+    'blocked';
+  return [...blocked, ...related.filter(isBlocked).map(({ kind, name }) => ({ kind, name }))];
 }
 
 /** The same for an item that is gone. */

@@ -1,22 +1,25 @@
 import type { InventoryItem, InventoryKind } from '@quartermaster/contracts/inventory.ts';
 import type { Provider } from '@quartermaster/contracts/providers.ts';
 import type { Database } from '@quartermaster/db/database.ts';
+import { coveringAt, decidingItem, nameFamily } from '@quartermaster/db/name-family.ts';
 import { nameKey } from '@quartermaster/db/name-key.ts';
-import { findInventoryItemsByKeys } from '@quartermaster/db/repositories/inventory.ts';
+import { findInventoryItemsOfFamilies, type KeyedItem } from '@quartermaster/db/repositories/inventory.ts';
 import { manifestDeclarations } from '@quartermaster/db/repositories/manifest-declarations.ts';
 import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
-import { subjectKey } from './subject-key.ts';
 
-/** What is declared of a subject at a provider. */
+/** What is declared of a subject at a provider: the item is the one that says what holds for its name. */
 export type Declared = { unknown: boolean; item: InventoryItem | undefined };
 
-/** Something of a provider, and where it was observed. */
-type Observed = TenantPlace & {
+/** Something of a provider. */
+type Named = {
   provider: Provider;
   kind: InventoryKind;
   /** Of its name. */
   nameKey: string;
 };
+
+/** Something of a provider, and where it was observed. */
+type Observed = TenantPlace & Named;
 
 /** Whether something is declared, seen from where it was observed: see {@link declaredOfAll}. */
 export async function declaredAt(
@@ -41,17 +44,37 @@ export async function declaredOfAll(
   tenant: Pick<TenantPlace, 'tenantId'>,
   observed: readonly Observed[],
 ): Promise<(observed: Observed) => Declared> {
-  const keys = observed.map(({ provider, kind, nameKey: key }) => ({ providerId: provider.id, kind, nameKey: key }));
-  const items = new Map<string, InventoryItem>();
-  for (const item of await findInventoryItemsByKeys(db, tenant, keys)) items.set(subjectKey(item), item);
-  const itemOf = ({ provider, kind, nameKey: key }: Observed) =>
-    items.get(subjectKey({ providerId: provider.id, kind, nameKey: key }));
+  const itemsOf = await findCoveringItems(db, tenant, observed);
   const isDeclaring = (item: InventoryItem | undefined) => item !== undefined && item.status !== 'retired';
-  const rest = observed.filter((one) => !isDeclaring(itemOf(one)));
+  const rest = observed.filter((one) => !isDeclaring(itemsOf(one).deciding));
   const isDeclared = await manifestDeclarations(db, tenant, rest);
   return (one) => {
-    const item = itemOf(one);
+    const item = itemsOf(one).deciding;
     return { unknown: !isDeclaring(item) && !isDeclared(one), item };
+  };
+}
+
+/** The item of exactly a name, and the one that says what holds for it, see decidingItem. */
+type CoveringItems = { own: KeyedItem | undefined; deciding: KeyedItem | undefined };
+
+/** The items that cover some names. A few statements, however many names. */
+export async function findCoveringItems(
+  db: Database,
+  tenant: Pick<TenantPlace, 'tenantId'>,
+  named: readonly Named[],
+): Promise<(named: Named) => CoveringItems> {
+  const familyOf = ({ provider, kind, nameKey: key }: Named) => ({
+    providerId: provider.id,
+    kind,
+    nameFamily: nameFamily(kind, key),
+  });
+  const found = await findInventoryItemsOfFamilies(db, tenant, named.map(familyOf));
+  const textOf = (one: ReturnType<typeof familyOf>) => JSON.stringify([one.providerId, one.kind, one.nameFamily]);
+  const byFamily = Map.groupBy(found, (item) => textOf({ ...item, nameFamily: nameFamily(item.kind, item.nameKey) }));
+  return (one) => {
+    const items = byFamily.get(textOf(familyOf(one))) ?? [];
+    const own = items.find((item) => item.nameKey === one.nameKey);
+    return { own, deciding: decidingItem(items, coveringAt(one.provider, one.kind), one.nameKey) };
   };
 }
 

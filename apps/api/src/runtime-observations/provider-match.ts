@@ -1,11 +1,14 @@
 import type { Provider, ProviderKind } from '@quartermaster/contracts/providers.ts';
 import type { Database } from '@quartermaster/db/database.ts';
-import { nameKey } from '@quartermaster/db/name-key.ts';
-import { folded } from '@quartermaster/db/queries.ts';
+import { rewrittenName } from '@quartermaster/db/name-family.ts';
+import { calledNames } from '@quartermaster/db/provider-names.ts';
 import { discoveredProvider } from '@quartermaster/db/repositories/discovered-providers.ts';
-import { findProvidersOfTraffic, findSoleProvidersOfTools, hostOf } from '@quartermaster/db/repositories/providers.ts';
 import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
+import { vendorOfHost } from '@quartermaster/db/vendors.ts';
 import type { Facts, Use } from '../telemetry/dialects/facts.ts';
+import { isHost, isLoopback } from '../telemetry/dialects/server-address.ts';
+import { discoveredNames, lookUpBatch, UNNAMED_SERVICE } from './batch-lookup.ts';
+import { declaredTool, serverToolsIn, toolsAt } from './tool-names.ts';
 
 /** A span with what it says, as matching needs it. */
 export type SeenSpan = {
@@ -17,185 +20,224 @@ export type SeenSpan = {
   uses: Use[];
 };
 
-const UNNAMED_SERVICE = 'unknown_service';
-
-/** What the name of a discovered provider ends in where a declared one has the name without it. */
-const DISCOVERED_SUFFIX = ' (discovered)';
-
-/** Characters of a provider's name. */
-const NAME_LENGTH = 200;
-
-/** Hosts and names of one look-up: SQLite takes 32,766 parameters a statement. */
-const NAMES_OF_LOOKUP = 5000;
+/** What a use is of. */
+export type Match = {
+  provider: Provider;
+  /** Its name there: a declared tool's own name, however the span writes it; everything else as it is written. */
+  name: string;
+};
 
 /**
- * Finds which provider a span speaks of. First match wins:
- * 1. `server.address` is the host of a provider's base URL;
- * 2. no address, and `gen_ai.provider.name` is a provider's name (an address that belongs to another provider or to
- *    none beats the name, since a client library names its own vendor whatever endpoint it is pointed at);
- * 3. a tool span names neither: the MCP client span among its children in the batch, else the one declared provider
- *    that has the tool;
- * 4. a discovered provider, named by `gen_ai.provider.name`, the address, or the service's own name. Adopted, it keeps
- *    the traffic that it was named after, unless it was given a base URL, which rule 1 speaks of.
+ * Finds which provider a use is of, and what it is called there. First match wins:
+ * - a model: the provider at the span's address; the vendor's; the one declared provider that has the model;
+ * - a tool: the MCP call among the span's children; the server at the span's address; the server that the span or the
+ *   tool's name names; the one declared provider that has the tool; the vendor, where it runs the tool; the service;
+ * - a prompt or a resource of MCP: its server; an agent and every other prompt: the service.
  *
- * Where several fit, a declared provider comes before a discovered one, and one of the place itself before one of the
- * whole tenant.
+ * What fits none of the declared ones is at a discovered provider. A vendor of models owns no tools, agents or prompts.
+ * docs/governance.md has the whole list.
  *
- * @returns a matcher for one batch, which looked the batch's names and hosts up at once. The discovered providers that it
- *   makes are not stored yet: they are in `made`.
+ * @returns a matcher for one batch, which looked everything up at once. The discovered providers that it makes are not
+ *   stored yet: they are in `made`.
  */
 export async function providerMatcher(
   db: Database,
   place: TenantPlace,
   batch: readonly SeenSpan[],
   now: Date,
-): Promise<{ match: (span: SeenSpan, use: Use) => Provider; made: ReadonlySet<Provider> }> {
-  const byHosts = new Map<string, Provider[]>();
-  const byNames = new Map<string, Provider[]>();
-  for (const provider of await providersOf(db, place, batch)) learn(provider);
+): Promise<{ match: (span: SeenSpan, use: Use) => Match; made: ReadonlySet<Provider> }> {
+  const lookup = await lookUpBatch(db, place, batch);
+  const { providers } = lookup;
   const ofMcp = batch.filter(({ facts }) => facts.mcpMethod !== null);
   const mcpSpansOf = Map.groupBy(ofMcp, ({ traceId, parentSpanId }) => `${traceId} ${parentSpanId}`);
-  const toolOwners = await ownersOfTools(db, place, batch);
   const made = new Set<Provider>();
-  // What a span says of its provider decides, whatever else it says; and what is learnt later takes nothing away from it.
-  const matched = new Map<string, Provider>();
+  // The same facts always have the same answer, whatever is discovered in between.
+  const matched = new Map<string, Match>();
 
   return { match, made };
 
-  function match(span: SeenSpan, use: Use): Provider {
-    const { serverAddress, vendor } = span.facts;
-    if (serverAddress === null && vendor === null && use.kind === 'tool') {
-      return ofMcpChild(span, use) ?? toolOwners.get(toolKey(use.name)) ?? discovered(span, use);
+  function match(span: SeenSpan, use: Use): Match {
+    const child = use.kind === 'tool' ? mcpChild(span, use) : undefined;
+    if (child) return match(child.span, child.use);
+    const said = saidOf(span, use);
+    let found = matched.get(said);
+    if (!found) {
+      found = use.kind === 'tool' ? matchTool(span, use.name) : { provider: ownerOf(span, use), name: use.name };
+      matched.set(said, found);
     }
-    const said = saidOf(span);
-    let owner = matched.get(said);
-    if (!owner) {
-      owner = declaredOf(span) ?? discovered(span, use);
-      matched.set(said, owner);
+    return found;
+  }
+
+  function ownerOf(span: SeenSpan, use: Use): Provider {
+    if (use.kind === 'model') return ownerOfModel(span, use.name);
+    if (span.facts.mcpMethod !== null) return mcpServer(span) ?? discovered(serviceNames(span), 'mcp');
+    return serverAtAddress(span) ?? service(span);
+  }
+
+  function ownerOfModel(span: SeenSpan, model: string): Provider {
+    const { serverPort, vendor } = span.facts;
+    const address = span.facts.serverAddress;
+    const atAddress = address === null ? [] : providers.atHost(address, serverPort);
+    if (atAddress.length > 0) return preferred(atAddress, model);
+    const named = address !== null && !isHost(address) ? providers.called(address) : undefined;
+    if (named) return named;
+    const apiVendor = address === null ? null : vendorOfHost(address);
+    const vendors = distinct([vendor, apiVendor]).flatMap((one) => providers.ofVendor(one));
+    const isElsewhere = address !== null && apiVendor === null && isHost(address) && !isLoopback(address);
+    // A client library names its own vendor whatever endpoint it is pointed at: then only what the vendor is declared to have
+    // counts as the vendor's.
+    const own = isElsewhere ? vendors.filter((one) => lookup.modelAt(one, model)) : vendors;
+    if (own.length > 0 && !(isElsewhere && own[0]?.status === 'discovered')) return preferred(own, model);
+    const sole = address === null && vendor === null ? lookup.soleProviderOfModel(model) : undefined;
+    if (sole) return sole;
+    const names = address === null ? [vendor ?? span.serviceName ?? UNNAMED_SERVICE] : [address];
+    return discovered([...distinct([vendor ?? apiVendor]), ...names], 'llm', vendor);
+  }
+
+  /** Of providers that fit equally well the one that blocks the model, else one that has it. */
+  function preferred(fitting: readonly Provider[], model: string): Provider {
+    const items = fitting.map((provider) => ({ provider, item: lookup.modelAt(provider, model) }));
+    const best = items.find(({ item }) => item?.status === 'blocked') ?? items.find(({ item }) => item) ?? items[0];
+    if (!best) throw new Error('one of no providers was asked for');
+    return best.provider;
+  }
+
+  function matchTool(span: SeenSpan, written: string): Match {
+    const { facts } = span;
+    const server = serverAtAddress(span) ?? namedServer(facts);
+    if (server) return atServer(server, written);
+    const within = serverInName(written) ?? lookup.hashedTool(written);
+    if (within) return within;
+    const unknown = unknownServer(span, written);
+    if (unknown) return unknown;
+    const sole = lookup.soleTool(written);
+    if (sole) return sole;
+    if (facts.toolRunsAt === 'vendor' && facts.vendor !== null) {
+      const [owner = discovered([facts.vendor], 'llm', facts.vendor)] = providers.ofVendor(facts.vendor);
+      return atServer(owner, written);
     }
-    return owner;
+    return atServer(facts.mcpMethod === null ? service(span) : discovered(serviceNames(span), 'mcp'), written);
   }
 
-  function declaredOf({ facts: { serverAddress, serverPort, vendor } }: SeenSpan): Provider | undefined {
-    if (serverAddress !== null) return byHost(serverAddress, serverPort);
-    return vendor === null ? undefined : byName(vendor);
+  /** The declared tool of a server that is meant, else the tool as it is written. */
+  function atServer(provider: Provider, written: string): Match {
+    const readings = toolsAt(calledNames(provider), written);
+    const declared = declaredTool(readings, lookup.toolsOf(provider));
+    if (declared) return { provider, name: declared.name };
+    const marked = serverToolsIn(written).find(({ isMarked, tool }) => isMarked && readings.slice(1).includes(tool));
+    return { provider, name: marked?.tool ?? written };
   }
 
-  function learn(provider: Provider): void {
-    const add = (providers: Map<string, Provider[]>, key: string) => {
-      const same = providers.get(key);
-      if (same) same.push(provider);
-      else providers.set(key, [provider]);
-    };
-    if (provider.baseUrl !== null) add(byHosts, hostOf(provider.baseUrl));
-    add(byNames, folded(provider.name));
+  /** The known server whose name stands in a tool's name; of several the one that has the tool, else the longest name. */
+  function serverInName(written: string): Match | undefined {
+    let guess: Match | undefined;
+    for (const { server, tool, isMarked } of serverToolsIn(written).toReversed()) {
+      const provider = providers.server(server);
+      if (!provider) continue;
+      const declared = declaredTool([written, tool], lookup.toolsOf(provider));
+      if (declared) return { provider, name: declared.name };
+      if (isMarked && (provider.kind === 'mcp' || provider.status !== 'discovered')) guess ??= { provider, name: tool };
+    }
+    return guess ?? lookup.toolOfCutServer(written);
   }
 
-  function byHost(host: string, port: number | null): Provider | undefined {
-    const owners = byHosts.get(host) ?? [];
-    return nearest(owners.filter(({ baseUrl }) => portOf(baseUrl) === port)) ?? nearest(owners);
+  /** A server that nobody knows yet, which an address or the form of the tool's name tells. */
+  function unknownServer({ facts }: SeenSpan, written: string): Match | undefined {
+    const named = facts.toolServer ?? (isServerName(facts.serverAddress) ? facts.serverAddress : null);
+    if (named !== null) return atServer(discovered([named], 'mcp'), written);
+    const address = toolAddress(facts);
+    if (address !== null) {
+      return atServer(discovered([address], facts.mcpMethod === null ? 'agent_runtime' : 'mcp'), written);
+    }
+    const explicit = serverToolsIn(written).find(({ isExplicit }) => isExplicit);
+    return explicit && { provider: discovered([explicit.server], 'mcp'), name: explicit.tool };
   }
 
-  function byName(name: string): Provider | undefined {
-    return nearest(byNames.get(folded(name)) ?? []);
+  function mcpServer(span: SeenSpan): Provider | undefined {
+    const known = serverAtAddress(span) ?? namedServer(span.facts);
+    if (known) return known;
+    const name = span.facts.toolServer ?? span.facts.serverAddress;
+    return name === null ? undefined : discovered([name], 'mcp');
   }
 
-  function nearest(providers: Provider[]): Provider | undefined {
-    const distance = ({ status, subTenantId }: Provider) =>
-      (status === 'discovered' ? 2 : 0) + (subTenantId === place.subTenantId ? 0 : 1);
-    return providers.toSorted((a, b) => distance(a) - distance(b) || (a.id < b.id ? -1 : 1))[0];
+  /** Who is known at a span's address, other than a vendor of models. */
+  function serverAtAddress({ facts }: SeenSpan): Provider | undefined {
+    if (facts.serverAddress === null) return undefined;
+    return providers.atHost(facts.serverAddress, facts.serverPort).find(({ kind }) => kind !== 'llm');
   }
 
-  function ofMcpChild(span: SeenSpan, use: Use): Provider | undefined {
-    const child = mcpSpansOf
-      .get(`${span.traceId} ${span.spanId}`)
-      ?.find(({ uses }) => uses.some((own) => own.name === use.name));
-    if (!child || child.spanId === span.spanId) return undefined;
-    if (child.facts.serverAddress === null && child.facts.vendor === null) return undefined;
-    return match(child, use);
+  function namedServer({ toolServer, serverAddress }: Facts): Provider | undefined {
+    const named = toolServer ?? (isServerName(serverAddress) ? serverAddress : null);
+    if (named === null) return undefined;
+    return providers.server(named) ?? lookup.hashedServer(named);
   }
 
-  function discovered(span: SeenSpan, use: Use): Provider {
-    const names = namesOf(span);
-    for (const [index, name] of names.entries()) {
-      const holder = byName(name);
-      const isLast = index === names.length - 1;
-      const isAdopted = holder?.baseUrl === null && name !== span.facts.vendor;
-      if (holder && (holder.status === 'discovered' || isAdopted || isLast)) return holder;
+  function mcpChild(span: SeenSpan, use: Use): { span: SeenSpan; use: Use } | undefined {
+    for (const child of mcpSpansOf.get(`${span.traceId} ${span.spanId}`) ?? []) {
+      if (child.spanId === span.spanId || !saysServer(child.facts)) continue;
+      const own = child.uses.find(({ kind, name }) => kind === 'tool' && isSameTool(use.name, name));
+      if (own) return { span: child, use: own };
+    }
+    return undefined;
+  }
+
+  function service(span: SeenSpan): Provider {
+    const holder = providers.called(span.serviceName ?? UNNAMED_SERVICE);
+    if (holder && holder.status !== 'discovered' && holder.kind !== 'llm') return holder;
+    return discovered(serviceNames(span), 'agent_runtime');
+  }
+
+  /** @param vendor what a vendor of models is called: a declared one of that name has no traffic of other addresses */
+  function discovered(names: readonly string[], kind: ProviderKind, vendor: string | null = null): Provider {
+    const last = names.at(-1) ?? UNNAMED_SERVICE;
+    const all = [...names.map((name) => discoveredNames(name)[0]), discoveredNames(last)[1]];
+    for (const [index, name] of all.entries()) {
+      const holder = providers.called(name);
+      const isAdopted = holder?.baseUrl === null && name !== vendor && (kind === 'llm' || holder.kind !== 'llm');
+      if (holder && (holder.status === 'discovered' || isAdopted || index === all.length - 1)) return holder;
       if (holder) continue;
-      const provider = discoveredProvider(place, { name, kind: kindOf(span.facts, use) }, now);
+      const provider = discoveredProvider(place, { name, kind }, now);
       made.add(provider);
-      learn(provider);
+      providers.learn(provider);
       return provider;
     }
     throw new Error('a span always has a name for its provider');
   }
 }
 
-/** What a discovered provider may be called; a name that a declared one has is passed over. */
-function namesOf({ facts, serviceName }: SeenSpan): string[] {
-  const { vendor, serverAddress } = facts;
-  const base = serverAddress ?? vendor ?? serviceName ?? UNNAMED_SERVICE;
-  const fitting = (name: string, length: number) => name.slice(0, length).toWellFormed();
-  return [
-    ...(vendor === null ? [] : [fitting(vendor, NAME_LENGTH)]),
-    fitting(base, NAME_LENGTH),
-    fitting(base, NAME_LENGTH - DISCOVERED_SUFFIX.length) + DISCOVERED_SUFFIX,
-  ];
+/** The names that a service's discovered provider may have. */
+function serviceNames({ serviceName }: SeenSpan): string[] {
+  return [serviceName ?? UNNAMED_SERVICE];
 }
 
-/** What a span says of its provider. No text of a span has a NUL in it. */
-function saidOf({ facts: { serverAddress, serverPort, vendor }, serviceName }: SeenSpan): string {
-  return `${serverAddress ?? ''}\0${serverPort ?? ''}\0${vendor ?? ''}\0${serviceName ?? ''}`;
+/** The address that a tool runs at, other than that of a vendor's API. */
+function toolAddress({ serverAddress }: Facts): string | null {
+  return serverAddress !== null && isHost(serverAddress) && vendorOfHost(serverAddress) === null ? serverAddress : null;
 }
 
-/** The providers that the hosts and names of a batch may mean. */
-async function providersOf(db: Database, place: TenantPlace, batch: readonly SeenSpan[]): Promise<Provider[]> {
-  const said = [...new Map(batch.map((span) => [saidOf(span), span])).values()];
-  const hosts = distinct(said.map(({ facts }) => facts.serverAddress));
-  const names = distinct(said.flatMap(namesOf));
-  const found = new Map<string, Provider>();
-  for (let start = 0; start < Math.max(hosts.length, names.length); start += NAMES_OF_LOOKUP) {
-    const end = start + NAMES_OF_LOOKUP;
-    const seen = { hosts: hosts.slice(start, end), names: names.slice(start, end) };
-    for (const provider of await findProvidersOfTraffic(db, place, seen)) found.set(provider.id, provider);
-  }
-  return [...found.values()];
+/** Some senders write the name of an MCP server where an address belongs. */
+function isServerName(address: string | null): address is string {
+  return address !== null && !isHost(address);
 }
 
-/** The one declared provider that has a tool, by the tool's key, for the tools of a batch whose spans name neither. */
-async function ownersOfTools(
-  db: Database,
-  place: TenantPlace,
-  batch: readonly SeenSpan[],
-): Promise<Map<string, Provider>> {
-  const unnamed = batch.filter(({ facts }) => facts.serverAddress === null && facts.vendor === null);
-  const tools = unnamed.flatMap(({ uses }) => uses.filter(({ kind }) => kind === 'tool'));
-  const keys = [...new Set(tools.map(({ name }) => toolKey(name)))];
-  const owners = new Map<string, Provider>();
-  for (let start = 0; start < keys.length; start += NAMES_OF_LOOKUP) {
-    const some = await findSoleProvidersOfTools(db, place, keys.slice(start, start + NAMES_OF_LOOKUP));
-    for (const [key, owner] of some) owners.set(key, owner);
-  }
-  return owners;
+function saysServer({ serverAddress, toolServer }: Facts): boolean {
+  return serverAddress !== null || toolServer !== null;
 }
 
-function toolKey(name: string): string {
-  return nameKey('tool', name, null);
+/** Whether an outer span's tool is that of the MCP call inside it: by its name, with or without the server's in front. */
+function isSameTool(outer: string, inner: string): boolean {
+  const [long, short] = [rewrittenName(outer), rewrittenName(inner)];
+  return long === short || long.endsWith(`_${short}`);
 }
 
-function kindOf(facts: Facts, use: Use): ProviderKind {
-  if (facts.mcpMethod !== null) return 'mcp';
-  if (use.kind === 'model') return 'llm';
-  return 'agent_runtime';
-}
-
-function portOf(baseUrl: string | null): number | null {
-  if (baseUrl === null) return null;
-  const { port, protocol } = new URL(baseUrl);
-  return port === '' ? (protocol === 'https:' ? 443 : 80) : Number(port);
+/** What a use says of where it belongs. No text of a span has a NUL in it. */
+function saidOf({ facts, serviceName }: SeenSpan, { kind, name }: Use): string {
+  const { serverAddress, serverPort, vendor, toolServer, toolRunsAt, mcpMethod } = facts;
+  const isMcp = mcpMethod === null ? '' : 'mcp';
+  const said = [kind, serverAddress, serverPort, vendor, serviceName, toolServer, toolRunsAt, isMcp];
+  return [...said.map((one) => one ?? ''), kind === 'tool' || kind === 'model' ? name : ''].join('\0');
 }
 
 function distinct(texts: readonly (string | null)[]): string[] {
-  return [...new Set(texts.filter((text) => text !== null).map(folded))];
+  return [...new Set(texts.filter((text) => text !== null))];
 }

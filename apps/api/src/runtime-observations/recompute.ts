@@ -3,14 +3,16 @@ import type { InventoryKind } from '@quartermaster/contracts/inventory.ts';
 import type { Provider } from '@quartermaster/contracts/providers.ts';
 import type { RuntimeObservation } from '@quartermaster/contracts/runtime-observations.ts';
 import type { Database } from '@quartermaster/db/database.ts';
+import { nameFamily } from '@quartermaster/db/name-family.ts';
 import { nameKey } from '@quartermaster/db/name-key.ts';
+import { calledNames } from '@quartermaster/db/provider-names.ts';
 import { folded } from '@quartermaster/db/queries.ts';
 import type { ProviderUses } from '@quartermaster/db/repositories/provider-uses.ts';
 import { findProvidersDeclared } from '@quartermaster/db/repositories/providers.ts';
 import type { FormerObservation } from '@quartermaster/db/repositories/recommendation-states.ts';
 import {
   findObservationsOf,
-  findObservationsOfSubjects,
+  findObservationsOfFamilies,
   updateObservation,
 } from '@quartermaster/db/repositories/runtime-observations.ts';
 import { updateObservationStates } from '@quartermaster/db/repositories/seen-observations.ts';
@@ -48,14 +50,12 @@ export async function recomputeProvider(db: Database, provider: Provider, now: D
     now,
   );
   if (provider.status === 'deleted') return;
-  // Of an observation, rules look at nothing else that a provider changes.
-  const isOther = ({ before, after }: Changed) => before.unknown !== after.unknown || before.status !== after.status;
   const subjects = changed.filter(isOther).map(({ after: { kind, name } }) => ({ provider, kind, name }));
   await reconcileSubjects(db, provider, subjects, now);
 }
 
 /**
- * The same for one subject there, and for the recommendations about it.
+ * The same for one subject there and all names that a declaration of it covers, and for the recommendations about them.
  *
  * @param former what an undo brings back
  */
@@ -69,7 +69,7 @@ export async function recomputeSubject(
   await recomputeSubjects(db, provider, { subjects: [{ provider, kind, name }], former }, now);
 }
 
-/** The same for the subjects that declarations of a manifest name. */
+/** The same for the subjects that declarations of a manifest name, and all that these cover. */
 export async function recomputeDeclared(
   db: Database,
   place: TenantPlace,
@@ -80,12 +80,13 @@ export async function recomputeDeclared(
   const ids = [...new Set(declarations.map((declaration) => declaration.provider))];
   const providers = await findProvidersDeclared(db, place, { names, ids });
   const byId = new Map(providers.map((provider) => [provider.id, provider]));
-  const byName = Map.groupBy(providers, ({ name }) => folded(name));
+  const named = providers.flatMap((provider) => calledNames(provider).map((name) => ({ name, provider })));
+  const byName = Map.groupBy(named, ({ name }) => name);
   const subjects = declarations.flatMap(({ provider: called, kind, name }) => {
-    const named = new Set(byName.get(folded(called)));
+    const meant = new Set(byName.get(folded(called))?.map(({ provider }) => provider));
     const identified = byId.get(called);
-    if (identified) named.add(identified);
-    return [...named].map((provider) => ({ provider, kind, name }));
+    if (identified) meant.add(identified);
+    return [...meant].map((provider) => ({ provider, kind, name }));
   });
   await recomputeSubjects(db, place, { subjects }, now);
 }
@@ -97,22 +98,33 @@ async function recomputeSubjects(
   now: Date,
 ): Promise<void> {
   const providers = new Map(subjects.map(({ provider }) => [provider.id, provider]));
+  const covered: (Subject & { provider: Provider })[] = [];
   for (let start = 0; start < subjects.length; start += OF_TURN) {
     if (start > 0) await breathe();
     const some = subjects.slice(start, start + OF_TURN);
-    const keys = some.map(({ provider, kind, name }) => ({
-      ...{ providerId: provider.id, kind, nameKey: nameKey(kind, name, provider.name) },
+    const families = some.map(({ provider, kind, name }) => ({
+      providerId: provider.id,
+      kind,
+      nameFamily: nameFamily(kind, nameKey(kind, name, provider.name)),
     }));
-    const observations = await findObservationsOfSubjects(db, tenant, keys);
+    const observations = await findObservationsOfFamilies(db, tenant, families);
     // Names that are variants of one find the same twice.
     const distinct = new Map(observations.map((observation) => [observation.id, observation]));
     const observed = [...distinct.values()].flatMap((observation) => {
       const provider = providers.get(observation.providerId);
       return provider ? [{ provider, observation }] : [];
     });
-    await recompute(db, tenant, observed, former, now);
+    for (const { after } of (await recompute(db, tenant, observed, former, now)).filter(isOther)) {
+      const provider = providers.get(after.providerId);
+      if (provider) covered.push({ provider, kind: after.kind, name: after.name });
+    }
   }
-  await reconcileSubjects(db, tenant, subjects, now);
+  await reconcileSubjects(db, tenant, [...covered, ...subjects], now);
+}
+
+/** Of an observation, rules look at nothing else that a declaration changes. */
+function isOther({ before, after }: Changed): boolean {
+  return before.unknown !== after.unknown || before.status !== after.status;
 }
 
 /** Weighs an observation again, after somebody decided about it. */

@@ -6,7 +6,7 @@ import {
   type RuntimeObservation,
 } from '@quartermaster/contracts/runtime-observations.ts';
 import type { ProviderUse } from '@quartermaster/db/repositories/provider-uses.ts';
-import { hostOf } from '@quartermaster/db/repositories/providers.ts';
+import { hostOf } from '@quartermaster/db/provider-names.ts';
 import { isRejectedAgain } from '../recommendations/rules/rule.ts';
 
 type Risk = RuntimeObservation['risk'];

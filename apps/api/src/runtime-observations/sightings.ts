@@ -4,7 +4,7 @@ import type { RuntimeObservation } from '@quartermaster/contracts/runtime-observ
 import { nameKey, plainName } from '@quartermaster/db/name-key.ts';
 import type { ObservationSubject } from '@quartermaster/db/repositories/runtime-observations.ts';
 import type { Use } from '../telemetry/dialects/facts.ts';
-import type { SeenSpan } from './provider-match.ts';
+import type { Match, SeenSpan } from './provider-match.ts';
 import { subjectKey } from './subject-key.ts';
 
 /** A stored span, as folding counts it. */
@@ -45,7 +45,7 @@ const OF_TURN = 2000;
 /** Puts together what spans say of one subject; the subjects in the order in which they come first. */
 export async function gatherSightings(
   spans: readonly FoldedSpan[],
-  match: (span: SeenSpan, use: Use) => Provider,
+  match: (span: SeenSpan, use: Use) => Match,
   now: Date,
 ): Promise<Sighting[]> {
   const sightings = new Map<string, Sighting>();
@@ -55,11 +55,11 @@ export async function gatherSightings(
   for (const [index, span] of spans.entries()) {
     if (index % OF_TURN === OF_TURN - 1) await breathe();
     for (const seen of span.uses) {
-      const provider = match(span, seen);
-      const said = subjectKey({ providerId: provider.id, kind: seen.kind, nameKey: seen.name });
+      const { provider, name } = match(span, seen);
+      const said = subjectKey({ providerId: provider.id, kind: seen.kind, nameKey: name });
       let sighting = written.get(said);
       if (!sighting) {
-        const found = sightingOf(provider, seen);
+        const found = sightingOf(provider, { kind: seen.kind, name });
         sighting = sightings.get(subjectKey(found)) ?? found;
         sightings.set(subjectKey(sighting), sighting);
         written.set(said, sighting);

@@ -131,19 +131,19 @@ describe('bounds', () => {
   });
 
   test('a colon in a name does not mix up two subjects', async () => {
-    const tenant = await newTenant(server);
-    await sendSpans(server, tenant.sender, [
-      atOpenai('a:b'),
-      atOpenai('a'),
-      toolRun('b', { 'gen_ai.provider.name': 'openai' }),
-      toolRun('a:b', { 'gen_ai.provider.name': 'openai' }),
-    ]);
-    const recommendations = await tenant.recommendations();
+    const { sender, operator: as } = await newTenant(server);
+    const body = { name: 'both', kind: 'other', baseUrl: 'https://both.example.com' };
+    const { id } = await server.ok('POST', '/v1/providers', { as, body });
+    const path = `/v1/providers/${id}`;
+    const open = () => all(server, `${path}/recommendations?status=open`, as);
+    const there = { 'server.address': 'both.example.com' };
+    await sendSpans(server, sender, [chat('a:b', there), chat('a', there), toolRun('b', there), toolRun('a:b', there)]);
+    const recommendations = await open();
     expect(recommendations).toHaveLength(4);
     const chosen = recommendations.find(({ change }) => change.after.kind === 'tool' && change.after.name === 'a:b');
-    await tenant.apply({ recommendationIds: [chosen.id] });
-    expect(await tenant.items()).toMatchObject([{ kind: 'tool', name: 'a:b' }]);
-    expect(await tenant.recommendations()).toHaveLength(3);
+    await server.ok('POST', `${path}/recommendations/apply`, { as, body: { recommendationIds: [chosen?.id] } });
+    expect(await all(server, `${path}/inventory`, as)).toMatchObject([{ kind: 'tool', name: 'a:b' }]);
+    expect(await open()).toHaveLength(3);
   });
 
   test('hostile names are registered as they are', async () => {

@@ -67,6 +67,8 @@ test(`${BATCHES} batches, each sent twice, shuffled, over ${CONNECTIONS} connect
   const random = seeded(20_260_728);
   const tenant = await newTenant(server);
   const { tenantId, operator: as } = tenant;
+  const body = { name: 'tools', kind: 'mcp', baseUrl: 'https://tools.example.com' };
+  await server.ok('POST', '/v1/providers', { as, body });
   const keys = new Map<string, string[]>();
   for (const subTenantId of SUB_TENANTS) {
     const senders = [1, 2].map(() => accountWithKey(server, { tenantId, subTenantId }, ['traces:write']));
@@ -89,7 +91,7 @@ test(`${BATCHES} batches, each sent twice, shuffled, over ${CONNECTIONS} connect
 
   const providers = await all(server, '/v1/providers?limit=100', as);
   expect(providers.map(({ name, subTenantId }) => `${subTenantId} ${name.toLowerCase()}`).toSorted()).toEqual(
-    ['null openai', 'east mistral_ai', 'west mistral_ai'].toSorted(),
+    ['null openai', 'null tools', 'east mistral_ai', 'west mistral_ai'].toSorted(),
   );
   const providerNames = new Map(providers.map(({ id, name }) => [id, name.toLowerCase()]));
   const observations = await all(server, '/v1/runtime-observations?limit=100', as);
@@ -127,7 +129,7 @@ function model(provider: string, name: string, said: [string, Record<string, Att
 }
 
 function tool(name: string): Subject {
-  return { provider: 'openai', kind: 'tool', name, spans: [toolRun(name, at('openai'))] };
+  return { provider: 'tools', kind: 'tool', name, spans: [toolRun(name, { 'server.address': 'tools.example.com' })] };
 }
 
 /** No two of their spans begin at the same time; traces run through many batches and both sub-tenants. */

@@ -47,7 +47,8 @@ type Row = {
 
 function subject({ provider: status, item: fields, seen = [] }: Row): SubjectState {
   const observations = seen.map((said, index) => observation(said, `obs_${index + 1}`));
-  return { provider: provider(status), kind: 'tool', name: 'echo', item: fields && item(fields), observations };
+  const own = fields && item(fields);
+  return { provider: provider(status), kind: 'tool', name: 'echo', item: own, deciding: own, observations };
 }
 
 const ECHO = { kind: 'tool', name: 'echo' };

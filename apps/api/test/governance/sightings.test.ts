@@ -168,18 +168,21 @@ describe('variants of a model’s name', () => {
     const tenant = await newTenant(server);
     const body = { name: 'gcp.vertex_ai', kind: 'llm' };
     const { id } = await server.ok('POST', '/v1/providers', { as: tenant.operator, body });
+    const tools = await server.ok('POST', '/v1/providers', {
+      as: tenant.operator,
+      body: { name: 'tools', kind: 'mcp', baseUrl: 'https://tools.example.com' },
+    });
     const at = { 'gen_ai.provider.name': 'gcp.vertex_ai' };
     await sendSpans(server, tenant.sender, [
       ...['vertex_ai/gemini-3', 'google/gemini-3', 'Gemini-3'].map((model) => chat(model, at)),
-      ...['find', 'Find', 'gcp.vertex_ai/find'].map((tool) => toolRun(tool, at)),
+      ...['find', 'Find', 'tools/find'].map((tool) => toolRun(tool, { 'server.address': 'tools.example.com' })),
     ]);
-    const observations = await all(server, `/v1/providers/${id}/observations`, tenant.operator);
-    expect(observations.map(({ kind, name, occurrences }) => `${kind} ${name} x${occurrences}`).toSorted()).toEqual([
-      'model gemini-3 x3',
-      'tool Find x1',
-      'tool find x1',
-      'tool gcp.vertex_ai/find x1',
-    ]);
+    const observedAt = async (providerId: string) => {
+      const observations = await all(server, `/v1/providers/${providerId}/observations`, tenant.operator);
+      return observations.map(({ kind, name, occurrences }) => `${kind} ${name} x${occurrences}`).toSorted();
+    };
+    expect(await observedAt(id)).toEqual(['model gemini-3 x3']);
+    expect(await observedAt(tools.id)).toEqual(['tool Find x1', 'tool find x1', 'tool tools/find x1']);
   });
 
   test('a block of one blocks them all, and an item or a manifest declares them all', async () => {

@@ -1,6 +1,7 @@
 import type { Provider } from '@quartermaster/contracts/providers.ts';
 import type { Database } from '../database.ts';
 import { newId } from '../ids.ts';
+import { rewrittenName } from '../name-family.ts';
 import { folded, placeColumns } from '../queries.ts';
 import { rowStatement } from '../row-statement.ts';
 import type { TenantPlace } from '../tenancy.ts';
@@ -15,7 +16,7 @@ export function discoveredProvider(
   const time = now.toISOString();
   return {
     ...{ id: newId('prov', now), tenantId, subTenantId, name, kind, status: 'discovered', health: 'unknown' },
-    ...{ displayName: null, description: null, baseUrl: null, metadata: {} },
+    ...{ aliases: [], displayName: null, description: null, baseUrl: null, metadata: {} },
     ...{ inventorySyncedAt: null, syncIntervalSeconds: null, createdAt: time, updatedAt: time },
   };
 }
@@ -27,18 +28,19 @@ export async function insertDiscoveredProviders(
   providers: readonly Provider[],
 ): Promise<void> {
   const rows = providers.map(({ id, name, kind, createdAt }) => ({
-    ...{ id, name, nameKey: folded(name), kind, createdAt },
+    ...{ id, name, nameKey: folded(name), nameFamily: rewrittenName(name), kind, createdAt },
   }));
   await insertRows(db, rows, placeColumns(place));
 }
 
-type ProviderRow = Pick<Provider, 'id' | 'name' | 'kind' | 'createdAt'> & { nameKey: string };
+type ProviderRow = Pick<Provider, 'id' | 'name' | 'kind' | 'createdAt'> & { nameKey: string; nameFamily: string };
 
 const insertRows = rowStatement(
   (db, rows: readonly ProviderRow[], { tenant_id, sub_tenant_id }: ReturnType<typeof placeColumns>) =>
     db.insertInto('providers').values(
-      rows.map(({ id, name, nameKey, kind, createdAt }) => ({
+      rows.map(({ id, name, nameKey, nameFamily, kind, createdAt }) => ({
         ...{ tenant_id, sub_tenant_id, id, name, name_key: nameKey, kind, status: 'discovered' as const },
+        ...{ name_family: nameFamily, aliases: '[]' },
         ...{ display_name: null, description: null, base_url: null, host: null, metadata: '{}' },
         ...{ health: 'unknown' as const, inventory_synced_at: null, created_at: createdAt, updated_at: createdAt },
       })),

@@ -4,6 +4,7 @@ import type { Provider } from '@quartermaster/contracts/providers.ts';
 import { type SqlBool, sql } from 'kysely';
 import type { Database } from '../database.ts';
 import { newId } from '../ids.ts';
+import { nameFamily } from '../name-family.ts';
 import { placeColumns, within } from '../queries.ts';
 import type { TenantPlace, TenantScope } from '../tenancy.ts';
 
@@ -225,6 +226,7 @@ export async function insertFoundItems(
     kind: item.kind,
     name: item.name,
     name_key: item.nameKey,
+    name_family: nameFamily(item.kind, item.nameKey),
     title: item.title,
     description: item.description,
     status: 'available' as const,

@@ -1,8 +1,9 @@
 import type { InventoryItem } from '@quartermaster/contracts/inventory.ts';
-import type { Selectable } from 'kysely';
+import { type Selectable, type SqlBool, sql } from 'kysely';
 import type { Database } from '../database.ts';
 import { newId } from '../ids.ts';
 import { inStretch, listRows, type Stretch } from '../listing.ts';
+import { nameFamily } from '../name-family.ts';
 import { type Page, type PageRequest, placeColumns, placeOf, timesOf, within } from '../queries.ts';
 import { among, rowStatement } from '../row-statement.ts';
 import type { Tables } from '../tables.ts';
@@ -16,8 +17,8 @@ export type NewInventoryItem = Pick<
   nameKey: string;
 };
 type InventoryFilter = { providerId: string; kind?: string | null | undefined; status?: string | null | undefined };
-/** What an item is found by: its name as nameKey makes it, at its provider. */
-type ItemKey = Pick<InventoryItem, 'providerId' | 'kind'> & { nameKey: string };
+/** The items that may cover a name: those of its family at its provider. See nameFamily. */
+export type ItemFamily = Pick<InventoryItem, 'providerId' | 'kind'> & { nameFamily: string };
 export type KeyedItem = InventoryItem & { nameKey: string };
 
 export type InventoryItemChange = Partial<
@@ -57,26 +58,55 @@ export async function findInventoryItemByKey(
   return row && toInventoryItem(row);
 }
 
-/** The items of a tenant that some keys of names mean at their providers, with the keys; in no order. */
-export async function findInventoryItemsByKeys(
+/** The items of a tenant that are of some families, with the keys of their names; in no order. */
+export async function findInventoryItemsOfFamilies(
   db: Database,
   { tenantId }: Pick<TenantPlace, 'tenantId'>,
-  keys: readonly ItemKey[],
+  families: readonly ItemFamily[],
 ): Promise<KeyedItem[]> {
-  const rows = await selectByKeys(db, keys, { tenantId });
+  const distinct = new Map(families.map((one) => [JSON.stringify([one.providerId, one.kind, one.nameFamily]), one]));
+  const rows = await selectOfFamilies(db, [...distinct.values()], { tenantId });
   return rows.map((row) => ({ ...toInventoryItem(row), nameKey: row.name_key }));
 }
 
-const selectByKeys = rowStatement((db, rows: readonly ItemKey[], { tenantId }: { tenantId: string }) =>
+const selectOfFamilies = rowStatement((db, rows: readonly ItemFamily[], { tenantId }: { tenantId: string }) =>
   db
     .selectFrom('inventory_items')
     .selectAll()
     .where('tenant_id', '=', tenantId)
     .where(
       among(
-        ['provider_id', 'kind', 'name_key'],
-        rows.map(({ providerId, kind, nameKey }) => [providerId, kind, nameKey]),
+        ['provider_id', 'kind', 'name_family'],
+        rows.map(({ providerId, kind, nameFamily: family }) => [providerId, kind, family]),
       ),
+    ),
+);
+
+/** The blocked items of some providers, with the keys of their names; in no order. */
+export async function findBlockedItems(
+  db: Database,
+  { tenantId }: Pick<TenantPlace, 'tenantId'>,
+  providerIds: readonly string[],
+): Promise<KeyedItem[]> {
+  const rows = await selectBlocked(
+    db,
+    providerIds.map((providerId) => ({ providerId })),
+    { tenantId },
+  );
+  return rows.map((row) => ({ ...toInventoryItem(row), nameKey: row.name_key }));
+}
+
+const selectBlocked = rowStatement((db, rows: readonly { providerId: string }[], { tenantId }: { tenantId: string }) =>
+  db
+    .selectFrom('inventory_items')
+    .selectAll()
+    .where('tenant_id', '=', tenantId)
+    // Written out, not bound: a partial index serves a query only where the statement itself shows its condition.
+    .where(sql<SqlBool>`status = 'blocked'`)
+    .where(
+      'provider_id',
+      'in',
+      rows.map(({ providerId }) => providerId),
     ),
 );
 
@@ -134,6 +164,7 @@ export async function insertInventoryItem(
       kind: item.kind,
       name: item.name,
       name_key: item.nameKey,
+      name_family: nameFamily(item.kind, item.nameKey),
       title: item.title,
       description: item.description,
       status: item.status,

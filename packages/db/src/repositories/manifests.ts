@@ -4,6 +4,7 @@ import type { Selectable } from 'kysely';
 import type { Database } from '../database.ts';
 import { newId } from '../ids.ts';
 import { inStretch, listRows, type Stretch } from '../listing.ts';
+import { nameFamily } from '../name-family.ts';
 import { nameKey } from '../name-key.ts';
 import { folded, type Page, type PageRequest, placeColumns, placeOf, timesOf, within } from '../queries.ts';
 import { statement } from '../statement.ts';
@@ -162,6 +163,7 @@ export async function insertDeclarations(
         provider_key: provider,
         ...{ kind, name },
         name_key: nameKey(kind, name, null),
+        name_family: nameFamily(kind, nameKey(kind, name, null)),
       })),
     )
     .execute();

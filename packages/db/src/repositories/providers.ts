@@ -1,8 +1,12 @@
 import type { Provider } from '@quartermaster/contracts/providers.ts';
-import type { Selectable } from 'kysely';
+import type { InventoryItem } from '@quartermaster/contracts/inventory.ts';
+import { type Selectable, type SqlBool, sql } from 'kysely';
 import type { Database } from '../database.ts';
+import { DuplicateKeyError } from '../errors.ts';
 import { newId } from '../ids.ts';
 import { inStretch, listRows, type Stretch } from '../listing.ts';
+import { rewrittenName } from '../name-family.ts';
+import { hostOf } from '../provider-names.ts';
 import { folded, type Page, type PageRequest, placeColumns, placeOf, timesOf, within } from '../queries.ts';
 import { statement } from '../statement.ts';
 import { storedJson } from '../stored-json.ts';
@@ -13,7 +17,7 @@ export type NewProvider = Pick<
   Provider,
   'name' | 'displayName' | 'description' | 'kind' | 'baseUrl' | 'status' | 'metadata'
 > &
-  Partial<Pick<Provider, 'syncIntervalSeconds'>>;
+  Partial<Pick<Provider, 'aliases' | 'syncIntervalSeconds'>>;
 export type ProviderChange = Partial<NewProvider>;
 
 export type ProviderFilter = {
@@ -47,7 +51,7 @@ export async function findProviders(db: Database, scope: TenantScope, ids: reado
 const providerNames = statement((db, { scope, ids }: { scope: TenantScope; ids: readonly string[] }) =>
   db
     .selectFrom('providers')
-    .select(['tenant_id', 'sub_tenant_id', 'id', 'name'])
+    .select(['tenant_id', 'sub_tenant_id', 'id', 'name', 'aliases', 'base_url'])
     .where('id', 'in', ids)
     .where('status', '=', 'active')
     .where(within(scope)),
@@ -58,9 +62,15 @@ export async function findActiveProviders(
   db: Database,
   scope: TenantScope,
   ids: readonly string[],
-): Promise<Pick<Provider, 'id' | 'name' | 'tenantId' | 'subTenantId'>[]> {
+): Promise<Pick<Provider, 'id' | 'name' | 'aliases' | 'baseUrl' | 'tenantId' | 'subTenantId'>[]> {
   if (ids.length === 0) return [];
-  return (await providerNames(db, { scope, ids })).map((row) => ({ ...placeOf(row), id: row.id, name: row.name }));
+  return (await providerNames(db, { scope, ids })).map((row) => ({
+    ...placeOf(row),
+    id: row.id,
+    name: row.name,
+    aliases: JSON.parse(row.aliases) as string[],
+    baseUrl: row.base_url,
+  }));
 }
 
 type ListedProviders = Stretch & { kind: string | null; status: string | null; nameKey: string | null };
@@ -91,14 +101,66 @@ export async function listProviders(
   return { items: rows.map(toListed), next };
 }
 
+/** What spans of a batch say of providers. */
+export type SeenProviders = {
+  /** Lower case, without ports. */
+  hosts: readonly string[];
+  /** Names and aliases, case-folded. */
+  names: readonly string[];
+  /** Names and aliases of MCP servers as frameworks rewrite them: see rewrittenName. */
+  families: readonly string[];
+};
+
 /**
  * The providers that traffic in a place can belong to: those of the place and of its whole tenant which have one of the
- * hosts or (case-folded) names.
+ * hosts, names or aliases.
  */
 export async function findProvidersOfTraffic(
   db: Database,
   place: TenantPlace,
-  seen: { hosts: readonly string[]; names: readonly string[] },
+  { hosts, names, families }: SeenProviders,
+): Promise<Provider[]> {
+  const { tenant_id, sub_tenant_id } = placeColumns(place);
+  const nearby = ['', sub_tenant_id];
+  const having = (column: 'host' | 'name_key' | 'name_family', values: readonly string[]) =>
+    db
+      .selectFrom('providers')
+      .select('id')
+      .where('tenant_id', '=', tenant_id)
+      .where('sub_tenant_id', 'in', nearby)
+      // Written out, not bound: a partial index serves a query only where the statement itself shows its condition.
+      .where(sql<SqlBool>`status <> 'deleted'`)
+      .where(column, 'in', ['', ...values]);
+  const aliased = (column: 'alias_key' | 'alias_family', values: readonly string[]) =>
+    db
+      .selectFrom('provider_aliases')
+      .select('provider_id as id')
+      .where('tenant_id', '=', tenant_id)
+      .where('sub_tenant_id', 'in', nearby)
+      .where(column, 'in', ['', ...values]);
+  // A union: for conditions joined by `or` SQLite reads all providers of the tenant.
+  const meant = having('host', hosts)
+    .unionAll(having('name_key', names))
+    .unionAll(having('name_family', families))
+    .unionAll(aliased('alias_key', names))
+    .unionAll(aliased('alias_family', families));
+  const rows = await db
+    .selectFrom('providers')
+    .selectAll()
+    .where('tenant_id', '=', tenant_id)
+    .where('id', 'in', meant)
+    .execute();
+  return rows.map(toProvider);
+}
+
+/**
+ * The declared providers of a place and of its whole tenant whose host ends like one of these: for the APIs of vendors that
+ * give each customer or region a host of its own.
+ */
+export async function findDeclaredProvidersByHostSuffix(
+  db: Database,
+  place: TenantPlace,
+  suffixes: readonly string[],
 ): Promise<Provider[]> {
   const { tenant_id, sub_tenant_id } = placeColumns(place);
   const rows = await db
@@ -106,15 +168,15 @@ export async function findProvidersOfTraffic(
     .selectAll()
     .where('tenant_id', '=', tenant_id)
     .where('sub_tenant_id', 'in', ['', sub_tenant_id])
-    .where('status', '<>', 'deleted')
-    .where((eb) => eb.or([eb('host', 'in', ['', ...seen.hosts]), eb('name_key', 'in', ['', ...seen.names])]))
+    .where('status', 'in', ['active', 'disabled'])
+    .where((eb) => eb.or(suffixes.map((suffix) => eb('host', 'like', `%${suffix}`))))
     .execute();
   return rows.map(toProvider);
 }
 
 /**
- * The providers that declarations of a place can mean: by their (case-folded) names those of the place and of its whole
- * tenant, see `mayNameProvider`; by their ids the same, and for a whole tenant those of its sub-tenants too.
+ * The providers that declarations of a place can mean: by their names and aliases (case-folded) those of the place and of its
+ * whole tenant, see `mayNameProvider`; by their ids the same, and for a whole tenant those of its sub-tenants too.
  */
 export async function findProvidersDeclared(
   db: Database,
@@ -131,50 +193,66 @@ export async function findProvidersDeclared(
       eb.or([
         eb('id', 'in', ['', ...declared.ids]),
         eb.and([eb('sub_tenant_id', 'in', nearby), eb('name_key', 'in', ['', ...declared.names])]),
+        eb(
+          'id',
+          'in',
+          eb
+            .selectFrom('provider_aliases')
+            .select('provider_id')
+            .where('tenant_id', '=', tenant_id)
+            .where('sub_tenant_id', 'in', nearby)
+            .where('alias_key', 'in', ['', ...declared.names]),
+        ),
       ]),
     )
     .execute();
   return rows.map(toProvider);
 }
 
+/** An item of a provider that traffic in a place can belong to. */
+export type OfferedItem = Pick<InventoryItem, 'providerId' | 'kind' | 'name' | 'status' | 'source'> & {
+  nameKey: string;
+  nameFamily: string;
+};
+
 /**
- * The declared provider of traffic in a place that alone has a tool, for each of some tools where there is one.
+ * The items of some families that the providers of a place and of its whole tenant have.
  *
- * @param keys of the tools' names, as nameKey makes them; some thousands at the most
+ * @param families of one kind; some thousands at the most
  */
-export async function findSoleProvidersOfTools(
+export async function findOfferedItems(
   db: Database,
   place: TenantPlace,
-  keys: readonly string[],
-): Promise<Map<string, Provider>> {
-  if (keys.length === 0) return new Map();
+  { kind, families }: { kind: InventoryItem['kind']; families: readonly string[] },
+): Promise<OfferedItem[]> {
+  if (families.length === 0) return [];
+  return offeredItems(db, place).where('item.kind', '=', kind).where('item.name_family', 'in', families).execute();
+}
+
+/** The tools of the MCP servers that traffic in a place can belong to, in no order; `limit` at the most. */
+export async function listMcpTools(db: Database, place: TenantPlace, limit: number): Promise<OfferedItem[]> {
+  return offeredItems(db, place)
+    .where('item.kind', '=', 'tool')
+    .where('providers.kind', '=', 'mcp')
+    .limit(limit)
+    .execute();
+}
+
+function offeredItems(db: Database, place: TenantPlace) {
   const { tenant_id, sub_tenant_id } = placeColumns(place);
-  const owned = await db
+  return db
     .selectFrom('inventory_items as item')
     .innerJoin('providers', (join) =>
       join.onRef('providers.tenant_id', '=', 'item.tenant_id').onRef('providers.id', '=', 'item.provider_id'),
     )
-    .select((eb) => ['item.name_key', eb.fn.min('item.provider_id').as('provider_id')])
+    .select(['item.provider_id as providerId', 'item.kind', 'item.name', 'item.status', 'item.source'])
+    .select(['item.name_key as nameKey', 'item.name_family as nameFamily'])
     .where('item.tenant_id', '=', tenant_id)
-    .where('item.kind', '=', 'tool')
-    .where('item.name_key', 'in', keys)
     .where('providers.sub_tenant_id', 'in', ['', sub_tenant_id])
-    .where('providers.status', 'in', ['active', 'disabled'])
-    .groupBy('item.name_key')
-    .having((eb) => eb.fn.countAll(), '=', 1)
-    .execute();
-  const ids = [...new Set(owned.map((row) => row.provider_id))];
-  const found = await findProviders(db, [{ tenantId: place.tenantId, subTenantId: null }], ids);
-  const byId = new Map(found.map((provider) => [provider.id, provider]));
-  const owners = new Map<string, Provider>();
-  for (const row of owned) {
-    const owner = byId.get(row.provider_id);
-    if (owner) owners.set(row.name_key, owner);
-  }
-  return owners;
+    .where('providers.status', '<>', 'deleted');
 }
 
-/** @throws DuplicateKeyError where the name is taken in the place */
+/** @throws DuplicateKeyError where the name or an alias is taken in the place */
 export async function insertProvider(
   db: Database,
   place: TenantPlace,
@@ -189,6 +267,7 @@ export async function insertProvider(
       ...columns(provider, now),
       name: provider.name,
       name_key: folded(provider.name),
+      name_family: rewrittenName(provider.name),
       kind: provider.kind,
       status: provider.status,
       metadata: JSON.stringify(provider.metadata),
@@ -199,10 +278,12 @@ export async function insertProvider(
     })
     .returningAll()
     .executeTakeFirstOrThrow();
-  return toProvider(row);
+  const inserted = toProvider(row);
+  await insertAliases(db, inserted);
+  return inserted;
 }
 
-/** @throws DuplicateKeyError where the name is taken in the place */
+/** @throws DuplicateKeyError where the name or an alias is taken in the place */
 export async function updateProvider(
   db: Database,
   scope: TenantScope,
@@ -218,7 +299,53 @@ export async function updateProvider(
     .where(within(scope))
     .returningAll()
     .executeTakeFirst();
-  return row && toProvider(row);
+  if (!row) return undefined;
+  const updated = toProvider(row);
+  if ('name' in change || 'aliases' in change || change.status === 'deleted') {
+    await db
+      .deleteFrom('provider_aliases')
+      .where('tenant_id', '=', updated.tenantId)
+      .where('provider_id', '=', id)
+      .execute();
+    if (updated.status !== 'deleted') await insertAliases(db, updated);
+  }
+  return updated;
+}
+
+/**
+ * Stores which aliases a provider has. Names and aliases are unique together: that no other provider of the place has one of
+ * these is read here, within the transaction.
+ *
+ * @throws DuplicateKeyError where a name is taken
+ */
+async function insertAliases(db: Database, provider: Provider): Promise<void> {
+  const { tenant_id, sub_tenant_id } = placeColumns(provider);
+  const own = folded(provider.name);
+  const aliases = provider.aliases.map((alias) => ({ alias_key: folded(alias), alias_family: rewrittenName(alias) }));
+  const keys = aliases.map(({ alias_key }) => alias_key);
+  const taken = await db
+    .selectFrom('provider_aliases')
+    .select('provider_id as id')
+    .where('tenant_id', '=', tenant_id)
+    .where('sub_tenant_id', '=', sub_tenant_id)
+    .where('alias_key', 'in', [own, ...keys])
+    .unionAll(
+      db
+        .selectFrom('providers')
+        .select('id')
+        .where('tenant_id', '=', tenant_id)
+        .where('sub_tenant_id', '=', sub_tenant_id)
+        .where('name_key', 'in', ['', ...keys])
+        .where('id', '<>', provider.id)
+        .where(sql<SqlBool>`status <> 'deleted'`),
+    )
+    .execute();
+  if (taken.length > 0) throw new DuplicateKeyError();
+  if (aliases.length === 0) return;
+  await db
+    .insertInto('provider_aliases')
+    .values(aliases.map((alias) => ({ ...alias, tenant_id, sub_tenant_id, provider_id: provider.id })))
+    .execute();
 }
 
 /** The providers whose sync is due, the longest due first. */
@@ -269,15 +396,11 @@ export async function markSynced(
     .execute();
 }
 
-/** The host of a URL as `server.address` has it: lower case, without brackets and port. */
-export function hostOf(url: string): string {
-  return new URL(url).hostname.replace(/^\[|\]$/g, '').toLowerCase();
-}
-
 function columns(change: ProviderChange, now: Date) {
-  const { name, displayName, description, kind, baseUrl, status, metadata, syncIntervalSeconds } = change;
+  const { name, aliases, displayName, description, kind, baseUrl, status, metadata, syncIntervalSeconds } = change;
   return {
-    ...(name !== undefined && { name, name_key: folded(name) }),
+    ...(name !== undefined && { name, name_key: folded(name), name_family: rewrittenName(name) }),
+    ...(aliases !== undefined && { aliases: JSON.stringify(aliases) }),
     ...(displayName !== undefined && { display_name: displayName }),
     ...(description !== undefined && { description }),
     ...(kind !== undefined && { kind }),
@@ -307,6 +430,7 @@ function withMetadata(row: ProviderRow, metadata: Provider['metadata']): Provide
     id: row.id,
     ...placeOf(row),
     name: row.name,
+    aliases: JSON.parse(row.aliases) as string[],
     displayName: row.display_name,
     description: row.description,
     kind: row.kind,

@@ -7,6 +7,7 @@ import { among, rowStatement } from '../row-statement.ts';
 import { statement } from '../statement.ts';
 import type { Flag, Tables } from '../tables.ts';
 import type { TenantPlace, TenantScope } from '../tenancy.ts';
+import type { ItemFamily } from './inventory.ts';
 
 type Row = Selectable<Tables['runtime_observations']>;
 
@@ -83,6 +84,32 @@ const selectInPlace = rowStatement(
       .where('tenant_id', '=', tenant_id)
       .where('sub_tenant_id', '=', sub_tenant_id)
       .where(ofSubjects(rows)),
+);
+
+/**
+ * All observations of a tenant whose names are of some families, in whatever sub-tenants, with the keys of their names; the
+ * oldest first. See nameFamily.
+ */
+export async function findObservationsOfFamilies(
+  db: Database,
+  { tenantId }: Pick<TenantPlace, 'tenantId'>,
+  families: readonly ItemFamily[],
+): Promise<KeyedObservation[]> {
+  const distinct = new Map(families.map((one) => [JSON.stringify([one.providerId, one.kind, one.nameFamily]), one]));
+  return oldestFirst(await selectOfFamilies(db, [...distinct.values()], { tenantId })).map(toKeyed);
+}
+
+const selectOfFamilies = rowStatement((db, rows: readonly ItemFamily[], { tenantId }: { tenantId: string }) =>
+  db
+    .selectFrom('runtime_observations')
+    .selectAll()
+    .where('tenant_id', '=', tenantId)
+    .where(
+      among(
+        ['provider_id', 'kind', 'name_family'],
+        rows.map(({ providerId, kind, nameFamily }) => [providerId, kind, nameFamily]),
+      ),
+    ),
 );
 
 /** All observations of some subjects of a tenant, in whatever sub-tenants, with the keys of their names; the oldest first. */

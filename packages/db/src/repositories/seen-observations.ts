@@ -2,6 +2,7 @@ import type { RuntimeObservation } from '@quartermaster/contracts/runtime-observ
 import { type Selectable, sql } from 'kysely';
 import type { Database } from '../database.ts';
 import { newId } from '../ids.ts';
+import { nameFamily } from '../name-family.ts';
 import { flag, placeColumns } from '../queries.ts';
 import { rowStatement } from '../row-statement.ts';
 import type { Flag, Tables } from '../tables.ts';
@@ -32,7 +33,8 @@ export async function insertObservations(
   now: Date,
 ): Promise<void> {
   const rows = observations.map(({ id, providerId, kind, name, nameKey, drift, ...seen }) => ({
-    ...{ id, providerId, kind, name, nameKey, drift: drift && JSON.stringify(drift) },
+    ...{ id, providerId, kind, name, nameKey, nameFamily: nameFamily(kind, nameKey) },
+    drift: drift && JSON.stringify(drift),
     ...seenColumns(seen),
   }));
   await insertRows(db, rows, { ...placeColumns(place), now: now.toISOString() });
@@ -40,7 +42,11 @@ export async function insertObservations(
 
 type SeenColumns = ReturnType<typeof seenColumns>;
 type InsertedRow = SeenColumns &
-  Pick<NewObservation, 'providerId' | 'kind' | 'name' | 'nameKey'> & { id: string; drift: string | null };
+  Pick<NewObservation, 'providerId' | 'kind' | 'name' | 'nameKey'> & {
+    id: string;
+    nameFamily: string;
+    drift: string | null;
+  };
 
 const insertRows = rowStatement(
   (
@@ -51,7 +57,13 @@ const insertRows = rowStatement(
     db.insertInto('runtime_observations').values(
       rows.map((row) => ({
         ...{ tenant_id, sub_tenant_id, id: row.id, provider_id: row.providerId, kind: row.kind },
-        ...{ name: row.name, name_key: row.nameKey, unknown: row.unknown, status: row.status },
+        ...{
+          name: row.name,
+          name_key: row.nameKey,
+          name_family: row.nameFamily,
+          unknown: row.unknown,
+          status: row.status,
+        },
         ...{ occurrences: row.occurrences, first_seen_at: row.firstSeenAt, last_seen_at: row.lastSeenAt },
         ...{ last_trace_id: row.lastTraceId, last_span_id: row.lastSpanId, evidence: row.evidence, risk: row.risk },
         ...{ inventory_item_id: row.inventoryItemId, review: null, drift: row.drift },
@@ -105,7 +117,9 @@ const updateSeenRows = rowStatement(
       const numbers = [row.occurrences, row.unknown, row.spent].map((number) => sql`cast(${number} as integer)`);
       return sql`(${sql.join([...texts, ...numbers])})`;
     });
-    type Seen = Omit<Row, 'name' | 'name_key' | 'review' | 'drift' | 'created_at' | 'updated_at'> & { spent: Flag };
+    type Seen = Omit<Row, 'name' | 'name_key' | 'name_family' | 'review' | 'drift' | 'created_at' | 'updated_at'> & {
+      spent: Flag;
+    };
     return db
       .with(
         'seen(id, status, inventory_item_id, first_seen_at, last_seen_at, last_trace_id, last_span_id, evidence, risk, occurrences, unknown, spent)',

@@ -1,14 +1,14 @@
 import { isRejectedAgain, itemWithStatus, type Rule, type SubjectState } from './rule.ts';
 
 /**
- * Opens when something that a person rejected is seen again; superseded when the inventory blocks it, or a later review
+ * Opens when something that a person rejected is seen again; superseded when the inventory blocks it or what covers it, or a later review
  * decides otherwise. Applied: the item is blocked, made where there is none, and the sessions that hold it end.
  */
 export const blockItem: Rule<SubjectState> = {
   kind: 'block_item',
   wanted(state, standing) {
-    const { provider, kind, name, item, observations } = state;
-    if (provider.status === 'deleted' || item?.status === 'blocked') return null;
+    const { provider, kind, name, deciding, observations } = state;
+    if (provider.status === 'deleted' || deciding?.status === 'blocked') return null;
     const again = observations.filter(isRejectedAgain);
     // A second rejection confirms the first: it does not take the block away that the sighting in between led to.
     const confirmed = standing ? observations.filter(({ status, review }) => status === 'rejected' && review) : [];

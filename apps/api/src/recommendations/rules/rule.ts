@@ -33,6 +33,8 @@ export type SubjectState = {
   kind: InventoryKind;
   name: string;
   item: InventoryItem | undefined;
+  /** The item that says what holds for the name: that one, or one that covers it. */
+  deciding: InventoryItem | undefined;
   /** Those of it, in whatever sub-tenants. */
   observations: readonly RuntimeObservation[];
 };

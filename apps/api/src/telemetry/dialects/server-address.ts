@@ -16,3 +16,9 @@ export function isHost(text: string): boolean {
   const labels = text.replace(/\.$/, '').split('.');
   return text.length <= MAX_HOST_CHARACTERS && labels.length > 1 && labels.every((label) => LABEL.test(label));
 }
+
+/** Whether a host is the sender's own machine: it does not tell one provider from another. */
+export function isLoopback(host: string): boolean {
+  if (isIP(host) === 4) return host.startsWith('127.');
+  return host === '::1' || host === 'localhost' || host.endsWith('.localhost');
+}

@@ -1,0 +1,94 @@
+import type { Provider } from '@quartermaster/contracts/providers.ts';
+import { rewrittenName } from '@quartermaster/db/name-family.ts';
+import { calledNames, hostOf, vendorSpellings } from '@quartermaster/db/provider-names.ts';
+import { folded } from '@quartermaster/db/queries.ts';
+import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
+import { canonicalVendor, isSameVendor, vendorNames, vendorOfHost } from '@quartermaster/db/vendors.ts';
+
+/** The providers that a batch may mean, by what spans call them. */
+export type KnownProviders = ReturnType<typeof knownProviders>;
+
+/**
+ * Finds providers by host, name, vendor and as servers. Where several fit, a declared provider comes before a discovered one,
+ * and one of the place itself before one of the whole tenant. Lists are of those that fit equally well, in a stable order.
+ */
+export function knownProviders(place: TenantPlace) {
+  const byHosts = new Map<string, Provider[]>();
+  const byNames = new Map<string, Provider[]>();
+  const byFamilies = new Map<string, Provider[]>();
+  const byId = new Map<string, Provider>();
+
+  return { learn, get: (id: string) => byId.get(id), atHost, called, ofVendor, server };
+
+  function learn(provider: Provider): void {
+    if (byId.has(provider.id)) return;
+    byId.set(provider.id, provider);
+    if (provider.baseUrl !== null) add(byHosts, hostOf(provider.baseUrl), provider);
+    for (const name of calledNames(provider)) {
+      add(byNames, name, provider);
+      add(byFamilies, rewrittenName(name), provider);
+    }
+  }
+
+  /** Those whose base URL has a host; of several, those whose port fits. */
+  function atHost(host: string, port: number | null): Provider[] {
+    const all = byHosts.get(host) ?? [];
+    const fitting = all.filter(({ baseUrl }) => portOf(baseUrl) === port);
+    return nearest(fitting.length > 0 ? fitting : all);
+  }
+
+  /** The one of a name or an alias. */
+  function called(name: string): Provider | undefined {
+    return nearest(byNames.get(folded(name)) ?? [])[0];
+  }
+
+  /** Those of a vendor: by this very name, else by another spelling or the vendor's API host, else another product of it. */
+  function ofVendor(vendor: string): Provider[] {
+    const exact = byNames.get(folded(vendor)) ?? [];
+    const others = [...byId.values()].filter((one) => one.kind !== 'mcp' && !exact.includes(one));
+    const same = others.filter((one) => isVendor(one, vendor));
+    const spellings = new Set(vendorNames(vendor));
+    const products = others.filter((one) => vendorSpellings(one).some((spelling) => spellings.has(spelling)));
+    const isDeclared = ({ status }: Provider) => status !== 'discovered';
+    const ranked = [exact, same, products];
+    const first = ranked.find((some) => some.some(isDeclared)) ?? ranked.find((some) => some.length > 0) ?? [];
+    return nearest(first);
+  }
+
+  /** The server of a name or an alias: in this very spelling, else as frameworks rewrite it. A vendor of models is none. */
+  function server(name: string): Provider | undefined {
+    const isServer = ({ kind }: Provider) => kind !== 'llm';
+    const exact = nearest((byNames.get(folded(name)) ?? []).filter(isServer));
+    if (exact.length > 0) return exact[0];
+    const rewritten = nearest((byFamilies.get(rewrittenName(name)) ?? []).filter(isServer));
+    return rewritten.length === 1 ? rewritten[0] : undefined;
+  }
+
+  function nearest(providers: readonly Provider[]): Provider[] {
+    const closest = Math.min(...providers.map(distance));
+    return providers.filter((one) => distance(one) === closest).toSorted((a, b) => (a.id < b.id ? -1 : 1));
+  }
+
+  function distance({ status, subTenantId }: Provider): number {
+    return (status === 'discovered' ? 2 : 0) + (subTenantId === place.subTenantId ? 0 : 1);
+  }
+}
+
+function isVendor({ baseUrl, ...called }: Provider, vendor: string): boolean {
+  if (calledNames(called).some((name) => isSameVendor(name, vendor))) return true;
+  return (
+    baseUrl !== null && vendorOfHost(hostOf(baseUrl)) === canonicalVendor(vendor) && canonicalVendor(vendor) !== null
+  );
+}
+
+function add(providers: Map<string, Provider[]>, key: string, provider: Provider): void {
+  const same = providers.get(key);
+  if (same) same.push(provider);
+  else providers.set(key, [provider]);
+}
+
+function portOf(baseUrl: string | null): number | null {
+  if (baseUrl === null) return null;
+  const { port, protocol } = new URL(baseUrl);
+  return port === '' ? (protocol === 'https:' ? 443 : 80) : Number(port);
+}

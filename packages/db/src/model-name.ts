@@ -1,0 +1,155 @@
+/**
+ * A model's name taken apart: the model itself, and what senders add to say which snapshot of it, or which way to it, they
+ * mean. `us.anthropic.claude-sonnet-5-20260101-v1:0` is `claude-sonnet-5` with the route `us`, the date 20260101 and the
+ * revision v1:0.
+ */
+export type ModelName = { base: string; qualifiers: ReadonlyMap<Qualifier, string> };
+
+/**
+ * - `route`: Bedrock's inference profile or ARN, a region
+ * - `date`: YYYYMMDD, YYYYMM, or `latest`
+ * - `revision`: Bedrock's `-v1:0`
+ * - `variant`: a context size such as `[1m]`
+ * - `shortDate`, `tag`: `-0613`, `-05-20`, `-002`, `:free`, `:70b`. These may also be another model.
+ */
+type Qualifier = 'route' | 'date' | 'revision' | 'variant' | 'shortDate' | 'tag';
+
+/** What may also tell two models apart: it widens no declaration, but gets round no block either. */
+const DOUBTFUL: ReadonlySet<Qualifier> = new Set(['shortDate', 'tag']);
+
+/** @param vendorPrefixes what may stand before the name and says nothing, case-folded */
+export function parseModelName(key: string, vendorPrefixes: readonly string[]): ModelName {
+  const qualifiers = new Map<Qualifier, string>();
+  const { directory, name } = splitName(withoutPrefixes(key, vendorPrefixes, qualifiers));
+  return { base: directory + withoutQualifiers(name, qualifiers), qualifiers };
+}
+
+/**
+ * The coarsest form of a model's name: all names that one declaration can cover share it, whatever the provider is called.
+ * Names that share it may still be different models.
+ */
+export function modelFamily(key: string): string {
+  return withoutQualifiers(splitName(key).name, new Map());
+}
+
+/** How exactly a declaration names what it covers; more is more exact. */
+export type Coverage = { exactness: number; doubtful: boolean };
+
+/** How a declared name covers one that was seen; null where it does not. Both without their provider in front. */
+export function modelCoverage(declared: ModelName, seen: ModelName): Coverage | null {
+  if (declared.base !== seen.base) return null;
+  for (const [qualifier, value] of declared.qualifiers) {
+    const isLatest = qualifier === 'date' && value === 'latest' && !seen.qualifiers.has('date');
+    if (seen.qualifiers.get(qualifier) !== value && !isLatest) return null;
+  }
+  const added = [...seen.qualifiers.keys()].filter((qualifier) => !declared.qualifiers.has(qualifier));
+  return { exactness: declared.qualifiers.size, doubtful: added.some((qualifier) => DOUBTFUL.has(qualifier)) };
+}
+
+/** Bedrock: `arn:aws:bedrock:us-east-1:123456789012:inference-profile/us.anthropic.claude-...`. */
+const ARN = /^arn:aws[\w-]*:bedrock:[^/]*\//;
+/** Vertex AI and the Gemini API: `projects/p/locations/l/publishers/google/models/gemini-3`, `models/gemini-3`. */
+const RESOURCE = /^(?:projects\/[^/]+\/locations\/[^/]+\/)?(?:publishers\/[^/]+\/)?models\//;
+/** LiteLLM on Bedrock: `bedrock/converse/...`, `bedrock/us-east-1/...`. */
+const BEDROCK_PATH = /^(?:converse|invoke|(?:us|eu|ap|sa|ca|me|af|il|mx)(?:-gov)?-[a-z]+-\d)\//;
+const FIREWORKS = /^accounts\/fireworks\/models\//;
+const PROFILE = /^(us|us-gov|eu|apac|ap|jp|au|ca|sa|me|af|global)\.(?=[a-z0-9]+\.)/;
+/** Bedrock names the maker of a model with a dot. */
+const MAKER =
+  /^(?:ai21|amazon|anthropic|cohere|deepseek|google|luma|meta|minimax|mistral|moonshot|moonshotai|nvidia|openai|qwen|stability|twelvelabs|writer|zai)\.(?=.)/;
+
+function withoutPrefixes(key: string, vendorPrefixes: readonly string[], qualifiers: Map<Qualifier, string>): string {
+  let rest = key;
+  for (let before = ''; before !== rest; ) {
+    before = rest;
+    const current = rest;
+    const prefix = vendorPrefixes.find((one) => current.length > one.length + 1 && isPrefix(current, one));
+    if (prefix !== undefined) rest = rest.slice(prefix.length + 1);
+    for (const notation of [RESOURCE, FIREWORKS]) rest = strip(rest, notation);
+    for (const route of [ARN, BEDROCK_PATH]) rest = withoutRoute(rest, route, qualifiers);
+  }
+  return rest;
+}
+
+/** What Pydantic AI and LangChain write before a colon. Other names do not count there, since `llama3:70b` has one as well. */
+const COLON_PREFIX =
+  /^(?:anthropic|aws|azure|azure[_-]ai|azure[_-]openai|bedrock|bedrock[_-]converse|cerebras|cohere|deepseek|fireworks|fireworks[_-]ai|gemini|google|google[_-]anthropic[_-]vertex|google-gla|google[_-]genai|google-vertex|google_vertexai|grok|groq|huggingface|ibm|litellm|mistral|mistralai|moonshotai|nvidia|ollama|openai|openai-chat|openai-responses|openrouter|perplexity|together|vercel|vertexai|x-ai|xai)$/;
+
+function isPrefix(name: string, prefix: string): boolean {
+  if (!name.startsWith(prefix)) return false;
+  const next = name[prefix.length];
+  return next === '/' || (next === ':' && COLON_PREFIX.test(prefix));
+}
+
+function withoutRoute(name: string, route: RegExp, qualifiers: Map<Qualifier, string>): string {
+  const [found = ''] = route.exec(name) ?? [];
+  if (found === '' || found.length === name.length) return name;
+  qualifiers.set('route', (qualifiers.get('route') ?? '') + found);
+  return name.slice(found.length);
+}
+
+/** What stands before the last slash, and a vendor before a colon, are kept apart from the name itself. */
+function splitName(key: string): { directory: string; name: string } {
+  let start = key.lastIndexOf('/', key.length - 2) + 1;
+  for (;;) {
+    const colon = key.indexOf(':', start);
+    if (colon <= start || colon === key.length - 1 || !COLON_PREFIX.test(key.slice(start, colon))) break;
+    start = colon + 1;
+  }
+  return { directory: key.slice(0, start), name: key.slice(start) };
+}
+
+type Suffix = { qualifier: Qualifier; pattern: RegExp; value: (match: RegExpExecArray) => string };
+
+const MONTH = '(0[1-9]|1[0-2])';
+const DAY = '(0[1-9]|[12]\\d|3[01])';
+const whole = ([text]: RegExpExecArray) => text.slice(1);
+
+/** In the order in which they are looked for at the end of a name. */
+const SUFFIXES: readonly Suffix[] = [
+  { qualifier: 'variant', pattern: /\[[\w.-]+\]$/, value: whole },
+  { qualifier: 'revision', pattern: /-v\d+:\d+(?::\d+k)?$/, value: whole },
+  { qualifier: 'date', pattern: /(?:[-:@]latest|@default)$/, value: () => 'latest' },
+  {
+    qualifier: 'date',
+    pattern: new RegExp(`[-@_:.](20\\d\\d)[-_.]?${MONTH}[-_.]?${DAY}$`),
+    value: ([, year, month, day]) => `${year}${month}${day}`,
+  },
+  {
+    qualifier: 'date',
+    pattern: new RegExp(`[-@](20\\d\\d)-?${MONTH}$`),
+    value: ([, year, month]) => `${year}${month}`,
+  },
+  { qualifier: 'date', pattern: new RegExp(`-${MONTH}-(20\\d\\d)$`), value: ([, month, year]) => `${year}${month}` },
+  { qualifier: 'shortDate', pattern: new RegExp(`[-@](?:${MONTH}-?${DAY}|2\\d${MONTH}|0\\d\\d)$`), value: whole },
+  { qualifier: 'tag', pattern: /:[\w.-]+$/, value: whole },
+];
+
+const DOTTED_REVISION: Suffix = { qualifier: 'revision', pattern: /-v\d+$/, value: whole };
+
+/** Answers the base, and adds what was said beyond it to the qualifiers. */
+function withoutQualifiers(name: string, qualifiers: Map<Qualifier, string>): string {
+  // A fine-tuned model is a model of its own: ft:gpt-4o-mini-2024-07-18:org:name:id
+  if (name.startsWith('ft:')) return name;
+  const unrouted = withoutRoute(name, PROFILE, qualifiers);
+  let rest = strip(unrouted, MAKER);
+  const suffixes = rest === unrouted ? SUFFIXES : [DOTTED_REVISION, ...SUFFIXES];
+  for (;;) {
+    const current = rest;
+    const found = suffixes.find(({ qualifier, pattern }) => !qualifiers.has(qualifier) && pattern.test(current));
+    const match = found?.pattern.exec(current);
+    if (!found || !match || match.index === 0) return plainBase(rest);
+    qualifiers.set(found.qualifier, found.value(match));
+    rest = current.slice(0, match.index);
+  }
+}
+
+/** Senders write versions with a dot, a hyphen or (on Azure, where names have no dots) with neither. */
+function plainBase(name: string): string {
+  return name.replace(/^gpt-35(?=-|$)/, 'gpt-3.5').replaceAll(/[\s._]+/g, '-');
+}
+
+function strip(text: string, pattern: RegExp): string {
+  const rest = text.replace(pattern, '');
+  return rest === '' ? text : rest;
+}
