@@ -38,6 +38,8 @@ const ON_POSTGRES = [
   // Spans: partitions, folding in batches, what does not fit into the parameters of a statement.
   'test/telemetry/traces/*.test.ts',
   'test/governance/{cardinality,counting,manifest-names,properties,replay,renaming,statements,whole-loop}.test.ts',
+  // Look-ups of providers and items by their names, in one statement for a batch.
+  'test/governance/{blocks,match-tools,match-vendors,provider-aliases}.test.ts',
   // From one database to another.
   'test/database-move.test.ts',
 ];

@@ -3,7 +3,11 @@
  * mean. `us.anthropic.claude-sonnet-5-20260101-v1:0` is `claude-sonnet-5` with the route `us`, the date 20260101 and the
  * revision v1:0.
  */
-export type ModelName = { base: string; qualifiers: ReadonlyMap<Qualifier, string> };
+export type ModelName = {
+  /** What stands before the name, a NUL, and the name: to be compared alone. */
+  base: string;
+  qualifiers: ReadonlyMap<Qualifier, string>;
+};
 
 /**
  * - `route`: Bedrock's inference profile or ARN, a region
@@ -21,7 +25,7 @@ const DOUBTFUL: ReadonlySet<Qualifier> = new Set(['shortDate', 'tag']);
 export function parseModelName(key: string, vendorPrefixes: readonly string[]): ModelName {
   const qualifiers = new Map<Qualifier, string>();
   const { directory, name } = splitName(withoutPrefixes(key, vendorPrefixes, qualifiers));
-  return { base: directory + withoutQualifiers(name, qualifiers), qualifiers };
+  return { base: `${directory}\0${withoutQualifiers(name, qualifiers)}`, qualifiers };
 }
 
 /**
@@ -90,7 +94,7 @@ function withoutRoute(name: string, route: RegExp, qualifiers: Map<Qualifier, st
 
 /** What stands before the last slash, and a vendor before a colon, are kept apart from the name itself. */
 function splitName(key: string): { directory: string; name: string } {
-  let start = key.lastIndexOf('/', key.length - 2) + 1;
+  let start = key.length < 2 ? 0 : key.lastIndexOf('/', key.length - 2) + 1;
   for (;;) {
     const colon = key.indexOf(':', start);
     if (colon <= start || colon === key.length - 1 || !COLON_PREFIX.test(key.slice(start, colon))) break;

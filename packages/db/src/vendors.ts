@@ -10,270 +10,91 @@ type Vendor = {
   /** Hosts of the API; `*.` in front stands for one or more labels, a `*` inside for a part of one. */
   hosts: readonly string[];
   /** Products of one vendor that senders mix up share this. */
-  family?: string;
+  family: string | null;
 };
 
 const VENDORS: readonly Vendor[] = [
-  {
-    name: 'ai21',
-    aliases: ['ai21_labs', 'ai21labs'],
-    hosts: ['api.ai21.com'],
-  },
-  {
-    name: 'alibaba_cloud',
-    aliases: ['alibaba', 'alibabacloud', 'aliyun', 'dashscope', 'qwen', 'tongyi'],
-    hosts: ['dashscope.aliyuncs.com', 'dashscope-intl.aliyuncs.com'],
-  },
-  {
-    name: 'anthropic',
-    aliases: ['anthropic-ai', 'anthropic_ai', 'claude'],
-    hosts: ['api.anthropic.com'],
-  },
-  {
-    name: 'aws.bedrock',
-    aliases: [
-      'amazon',
-      'amazon-bedrock',
-      'amazon.bedrock',
-      'amazon_bedrock',
-      'aws',
-      'aws-bedrock',
-      'aws_bedrock',
-      'bedrock',
-      'bedrock-converse',
-      'bedrock_converse',
-      'bedrock_runtime',
-    ],
-    hosts: [
-      'bedrock-runtime.*.amazonaws.com',
-      'bedrock-runtime-fips.*.amazonaws.com',
-      'bedrock-agent-runtime.*.amazonaws.com',
-    ],
-  },
-  {
-    name: 'aws.sagemaker',
-    aliases: ['aws-sagemaker', 'aws_sagemaker', 'sagemaker'],
-    hosts: [],
-  },
-  {
-    name: 'azure.ai.inference',
-    aliases: [
-      'az.ai.inference',
-      'azure-ai',
-      'azure-ai-inference',
-      'azure.ai',
-      'azure_ai',
-      'azure_ai_inference',
-      'azureai',
-    ],
-    hosts: ['*.services.ai.azure.com', '*.inference.ai.azure.com', 'models.inference.ai.azure.com'],
-    family: 'azure',
-  },
-  {
-    name: 'azure.ai.openai',
-    aliases: [
-      'az.ai.openai',
-      'azure',
-      'azure-openai',
-      'azure-openai-responses',
-      'azure.openai',
-      'azure_openai',
-      'azure_openai_responses',
-      'azureopenai',
-    ],
-    hosts: ['*.openai.azure.com', '*.cognitiveservices.azure.com'],
-    family: 'azure',
-  },
-  {
-    name: 'baseten',
-    aliases: [],
-    hosts: ['inference.baseten.co'],
-  },
-  {
-    name: 'cerebras',
-    aliases: ['cerebras-ai', 'cerebras_ai'],
-    hosts: ['api.cerebras.ai'],
-  },
-  {
-    name: 'cloudflare.workers_ai',
-    aliases: ['cloudflare', 'workers-ai', 'workers_ai', 'workersai'],
-    hosts: [],
-  },
-  {
-    name: 'cohere',
-    aliases: ['cohere_ai', 'cohere_chat'],
-    hosts: ['api.cohere.com', 'api.cohere.ai'],
-  },
-  {
-    name: 'databricks',
-    aliases: [],
-    hosts: ['*.cloud.databricks.com', '*.azuredatabricks.net'],
-  },
-  {
-    name: 'deepgram',
-    aliases: [],
-    hosts: ['api.deepgram.com'],
-  },
-  {
-    name: 'deepinfra',
-    aliases: ['deep_infra'],
-    hosts: ['api.deepinfra.com'],
-  },
-  {
-    name: 'deepseek',
-    aliases: ['deep_seek', 'deepseek-ai', 'deepseek_ai'],
-    hosts: ['api.deepseek.com'],
-  },
-  {
-    name: 'elevenlabs',
-    aliases: ['eleven_labs'],
-    hosts: ['api.elevenlabs.io'],
-  },
-  {
-    name: 'fireworks',
-    aliases: ['fireworks-ai', 'fireworks_ai', 'fireworksai'],
-    hosts: ['api.fireworks.ai'],
-  },
-  {
-    name: 'gcp.gemini',
-    aliases: [
-      'gemini',
-      'google-ai-studio',
-      'google-generative-ai',
-      'google-gla',
-      'google.generative-ai',
-      'google.generative_ai',
-      'google.generativeai',
-      'google_ai_studio',
-    ],
-    hosts: ['generativelanguage.googleapis.com'],
-    family: 'google',
-  },
-  {
-    name: 'gcp.gen_ai',
-    aliases: [
-      'gcp',
-      'genai',
-      'google',
-      'google-ai',
-      'google-genai',
-      'google_ai',
-      'google_genai',
-      'google_generative_ai',
-      'googleai',
-    ],
-    hosts: [],
-    family: 'google',
-  },
-  {
-    name: 'gcp.vertex_ai',
-    aliases: [
-      'google-vertex',
-      'google-vertex-ai',
-      'google-vertex.anthropic',
-      'google-vertexai',
-      'google.vertex',
-      'google.vertex.anthropic',
-      'google_anthropic_vertex',
-      'google_vertex',
-      'google_vertex_ai',
-      'google_vertexai',
-      'vertex',
-      'vertex-ai',
-      'vertex.anthropic',
-      'vertex_ai',
-      'vertex_ai_beta',
-      'vertexai',
-    ],
-    hosts: ['aiplatform.googleapis.com', '*-aiplatform.googleapis.com'],
-    family: 'google',
-  },
-  {
-    name: 'groq',
-    aliases: ['groqcloud'],
-    hosts: ['api.groq.com'],
-  },
-  {
-    name: 'huggingface',
-    aliases: ['hf', 'hugging-face', 'hugging_face'],
-    hosts: ['router.huggingface.co', 'api-inference.huggingface.co'],
-  },
-  {
-    name: 'ibm.watsonx.ai',
-    aliases: ['ibm', 'ibm_watsonx', 'watsonx', 'watsonx.ai', 'watsonx_ai'],
-    hosts: ['*.ml.cloud.ibm.com'],
-  },
-  {
-    name: 'meta',
-    aliases: ['llama_api', 'meta_llama'],
-    hosts: ['api.llama.com'],
-  },
-  {
-    name: 'minimax',
-    aliases: [],
-    hosts: ['api.minimax.io'],
-  },
-  {
-    name: 'mistral_ai',
-    aliases: ['mistral', 'mistral-ai', 'mistral.ai', 'mistralai'],
-    hosts: ['api.mistral.ai'],
-  },
-  {
-    name: 'moonshot_ai',
-    aliases: ['kimi', 'moonshot', 'moonshot-ai', 'moonshotai'],
-    hosts: ['api.moonshot.ai', 'api.moonshot.cn'],
-  },
-  {
-    name: 'nvidia',
-    aliases: ['nim', 'nvidia-nim', 'nvidia_nim'],
-    hosts: ['integrate.api.nvidia.com'],
-  },
-  {
-    name: 'ollama',
-    aliases: ['ollama-chat', 'ollama_chat'],
-    hosts: [],
-  },
-  {
-    name: 'openai',
-    aliases: ['chatgpt', 'open-ai', 'open_ai', 'openai-chat', 'openai-responses', 'openai_chat', 'openai_responses'],
-    hosts: ['api.openai.com', '*.api.openai.com'],
-  },
-  {
-    name: 'openrouter',
-    aliases: ['open-router', 'open_router'],
-    hosts: ['openrouter.ai'],
-  },
-  {
-    name: 'perplexity',
-    aliases: ['perplexity-ai', 'perplexity_ai', 'pplx'],
-    hosts: ['api.perplexity.ai'],
-  },
-  {
-    name: 'replicate',
-    aliases: [],
-    hosts: ['api.replicate.com'],
-  },
-  {
-    name: 'together_ai',
-    aliases: ['together', 'together-ai', 'together.ai', 'togetherai'],
-    hosts: ['api.together.xyz', 'api.together.ai'],
-  },
-  {
-    name: 'voyage_ai',
-    aliases: ['voyage', 'voyageai'],
-    hosts: ['api.voyageai.com'],
-  },
-  {
-    name: 'x_ai',
-    aliases: ['grok', 'x-ai', 'x.ai', 'xai'],
-    hosts: ['api.x.ai'],
-  },
-  {
-    name: 'zhipu_ai',
-    aliases: ['bigmodel', 'z.ai', 'zai', 'zhipu', 'zhipuai'],
-    hosts: ['open.bigmodel.cn', 'api.z.ai'],
-  },
+  vendor('ai21', 'ai21_labs ai21labs', 'api.ai21.com'),
+  vendor(
+    'alibaba_cloud',
+    'alibaba alibabacloud aliyun dashscope qwen tongyi',
+    'dashscope.aliyuncs.com dashscope-intl.aliyuncs.com',
+  ),
+  vendor('anthropic', 'anthropic-ai anthropic_ai claude', 'api.anthropic.com'),
+  vendor(
+    'aws.bedrock',
+    'amazon amazon-bedrock amazon.bedrock amazon_bedrock aws aws-bedrock aws_bedrock bedrock bedrock-converse bedrock_converse bedrock_runtime',
+    'bedrock-runtime.*.amazonaws.com bedrock-runtime-fips.*.amazonaws.com bedrock-agent-runtime.*.amazonaws.com',
+  ),
+  vendor('aws.sagemaker', 'aws-sagemaker aws_sagemaker sagemaker', ''),
+  vendor(
+    'azure.ai.inference',
+    'az.ai.inference azure-ai azure-ai-inference azure.ai azure_ai azure_ai_inference azureai',
+    '*.services.ai.azure.com *.inference.ai.azure.com models.inference.ai.azure.com',
+    'azure',
+  ),
+  vendor(
+    'azure.ai.openai',
+    'az.ai.openai azure azure-openai azure-openai-responses azure.openai azure_openai azure_openai_responses azureopenai',
+    '*.openai.azure.com *.cognitiveservices.azure.com',
+    'azure',
+  ),
+  vendor('baseten', '', 'inference.baseten.co'),
+  vendor('cerebras', 'cerebras-ai cerebras_ai', 'api.cerebras.ai'),
+  vendor('cloudflare.workers_ai', 'cloudflare workers-ai workers_ai workersai', ''),
+  vendor('cohere', 'cohere_ai cohere_chat', 'api.cohere.com api.cohere.ai'),
+  vendor('databricks', '', '*.cloud.databricks.com *.azuredatabricks.net'),
+  vendor('deepgram', '', 'api.deepgram.com'),
+  vendor('deepinfra', 'deep_infra', 'api.deepinfra.com'),
+  vendor('deepseek', 'deep_seek deepseek-ai deepseek_ai', 'api.deepseek.com'),
+  vendor('elevenlabs', 'eleven_labs', 'api.elevenlabs.io'),
+  vendor('fireworks', 'fireworks-ai fireworks_ai fireworksai', 'api.fireworks.ai'),
+  vendor(
+    'gcp.gemini',
+    'gemini google-ai-studio google-generative-ai google-gla google.generative-ai google.generative_ai google.generativeai google_ai_studio',
+    'generativelanguage.googleapis.com',
+    'google',
+  ),
+  vendor(
+    'gcp.gen_ai',
+    'gcp genai google google-ai google-genai google_ai google_genai google_generative_ai googleai',
+    '',
+    'google',
+  ),
+  vendor(
+    'gcp.vertex_ai',
+    'google-vertex google-vertex-ai google-vertex.anthropic google-vertexai google.vertex google.vertex.anthropic google_anthropic_vertex google_vertex google_vertex_ai google_vertexai vertex vertex-ai vertex.anthropic vertex_ai vertex_ai_beta vertexai',
+    'aiplatform.googleapis.com *-aiplatform.googleapis.com',
+    'google',
+  ),
+  vendor('groq', 'groqcloud', 'api.groq.com'),
+  vendor('huggingface', 'hf hugging-face hugging_face', 'router.huggingface.co api-inference.huggingface.co'),
+  vendor('ibm.watsonx.ai', 'ibm ibm_watsonx watsonx watsonx.ai watsonx_ai', '*.ml.cloud.ibm.com'),
+  vendor('meta', 'llama_api meta_llama', 'api.llama.com'),
+  vendor('minimax', '', 'api.minimax.io'),
+  vendor('mistral_ai', 'mistral mistral-ai mistral.ai mistralai', 'api.mistral.ai'),
+  vendor('moonshot_ai', 'kimi moonshot moonshot-ai moonshotai', 'api.moonshot.ai api.moonshot.cn'),
+  vendor('nvidia', 'nim nvidia-nim nvidia_nim', 'integrate.api.nvidia.com'),
+  vendor('ollama', 'ollama-chat ollama_chat', ''),
+  vendor(
+    'openai',
+    'chatgpt open-ai open_ai openai-chat openai-responses openai_chat openai_responses',
+    'api.openai.com *.api.openai.com',
+  ),
+  vendor('openrouter', 'open-router open_router', 'openrouter.ai'),
+  vendor('perplexity', 'perplexity-ai perplexity_ai pplx', 'api.perplexity.ai'),
+  vendor('replicate', '', 'api.replicate.com'),
+  vendor('together_ai', 'together together-ai together.ai togetherai', 'api.together.xyz api.together.ai'),
+  vendor('voyage_ai', 'voyage voyageai', 'api.voyageai.com'),
+  vendor('x_ai', 'grok x-ai x.ai xai', 'api.x.ai'),
+  vendor('zhipu_ai', 'bigmodel z.ai zai zhipu zhipuai', 'open.bigmodel.cn api.z.ai'),
 ];
+
+/** @param aliases and hosts, with spaces in between */
+function vendor(name: string, aliases: string, hosts: string, family: string | null = null): Vendor {
+  const words = (text: string) => text.split(' ').filter((word) => word !== '');
+  return { name, aliases: words(aliases), hosts: words(hosts), family };
+}
 
 /** What AI SDK and others add to the vendor's name: the API of it. */
 const API_SUFFIX =
@@ -295,13 +116,14 @@ export function canonicalVendor(name: string): string | null {
 export function vendorNames(name: string): readonly string[] {
   const vendor = vendorOf(name);
   if (!vendor) return [folded(name)];
-  const products = vendor.family === undefined ? [] : VENDORS.filter((one) => one.family === vendor.family);
+  const products = vendor.family === null ? [] : VENDORS.filter((one) => one.family === vendor.family);
   return [...new Set([vendor, ...products].flatMap((one) => [one.name, ...one.aliases]))];
 }
 
-/** Whether two names mean the same product of one vendor. */
-export function isSameVendor(one: string, other: string): boolean {
-  return folded(one) === folded(other) || (vendorOf(one) !== undefined && vendorOf(one) === vendorOf(other));
+/** What the products of one vendor share, which senders mix up: `google` of `gcp.gemini` and `gcp.vertex_ai`. */
+export function productFamily(name: string): string {
+  const vendor = vendorOf(name);
+  return vendor?.family ?? vendor?.name ?? folded(name);
 }
 
 /** The canonical name of the vendor whose API has a host; null for other hosts. @param host lower case, without port */
@@ -312,9 +134,7 @@ export function vendorOfHost(host: string): string | null {
 /** The hosts of a vendor's API and of its other products: in full, and as endings where each customer or region has its own. */
 export function vendorHosts(name: string): { hosts: readonly string[]; suffixes: readonly string[] } {
   const vendor = vendorOf(name);
-  const products = VENDORS.filter(
-    (one) => one === vendor || (one.family !== undefined && one.family === vendor?.family),
-  );
+  const products = VENDORS.filter((one) => one === vendor || (one.family !== null && one.family === vendor?.family));
   const all = products.flatMap(({ hosts }) => hosts);
   return {
     hosts: all.filter((host) => !host.includes('*')),

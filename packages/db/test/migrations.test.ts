@@ -98,6 +98,7 @@ test('two that start at once do not get in each other’s way', async () => {
     { name: '0021-span-blocks' },
     { name: '0025-provider-aliases' },
     { name: '0026-name-families' },
+    { name: '0029-approved-recommendations' },
   ]);
 });
 

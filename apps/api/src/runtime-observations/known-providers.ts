@@ -1,9 +1,9 @@
 import type { Provider } from '@quartermaster/contracts/providers.ts';
 import { rewrittenName } from '@quartermaster/db/name-family.ts';
-import { calledNames, hostOf, vendorSpellings } from '@quartermaster/db/provider-names.ts';
+import { calledNames, hostOf } from '@quartermaster/db/provider-names.ts';
 import { folded } from '@quartermaster/db/queries.ts';
 import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
-import { canonicalVendor, isSameVendor, vendorNames, vendorOfHost } from '@quartermaster/db/vendors.ts';
+import { canonicalVendor, productFamily, vendorOfHost } from '@quartermaster/db/vendors.ts';
 
 /** The providers that a batch may mean, by what spans call them. */
 export type KnownProviders = ReturnType<typeof knownProviders>;
@@ -16,6 +16,8 @@ export function knownProviders(place: TenantPlace) {
   const byHosts = new Map<string, Provider[]>();
   const byNames = new Map<string, Provider[]>();
   const byFamilies = new Map<string, Provider[]>();
+  const byVendors = new Map<string, Provider[]>();
+  const byProducts = new Map<string, Provider[]>();
   const byId = new Map<string, Provider>();
 
   return { learn, get: (id: string) => byId.get(id), atHost, called, ofVendor, server };
@@ -28,6 +30,10 @@ export function knownProviders(place: TenantPlace) {
       add(byNames, name, provider);
       add(byFamilies, rewrittenName(name), provider);
     }
+    if (provider.kind === 'mcp') return;
+    const vendors = vendorsOf(provider);
+    for (const vendor of vendors) add(byVendors, vendor, provider);
+    for (const product of new Set(vendors.map(productFamily))) add(byProducts, product, provider);
   }
 
   /** Those whose base URL has a host; of several, those whose port fits. */
@@ -44,11 +50,10 @@ export function knownProviders(place: TenantPlace) {
 
   /** Those of a vendor: by this very name, else by another spelling or the vendor's API host, else another product of it. */
   function ofVendor(vendor: string): Provider[] {
+    const canonical = canonicalVendor(vendor);
     const exact = byNames.get(folded(vendor)) ?? [];
-    const others = [...byId.values()].filter((one) => one.kind !== 'mcp' && !exact.includes(one));
-    const same = others.filter((one) => isVendor(one, vendor));
-    const spellings = new Set(vendorNames(vendor));
-    const products = others.filter((one) => vendorSpellings(one).some((spelling) => spellings.has(spelling)));
+    const same = canonical === null ? [] : (byVendors.get(canonical) ?? []);
+    const products = canonical === null ? [] : (byProducts.get(productFamily(canonical)) ?? []);
     const isDeclared = ({ status }: Provider) => status !== 'discovered';
     const ranked = [exact, same, products];
     const first = ranked.find((some) => some.some(isDeclared)) ?? ranked.find((some) => some.length > 0) ?? [];
@@ -74,11 +79,11 @@ export function knownProviders(place: TenantPlace) {
   }
 }
 
-function isVendor({ baseUrl, ...called }: Provider, vendor: string): boolean {
-  if (calledNames(called).some((name) => isSameVendor(name, vendor))) return true;
-  return (
-    baseUrl !== null && vendorOfHost(hostOf(baseUrl)) === canonicalVendor(vendor) && canonicalVendor(vendor) !== null
-  );
+/** The canonical names of the vendors that a provider is, by its names and by its base URL. */
+function vendorsOf(provider: Provider): string[] {
+  const byUrl = provider.baseUrl === null ? null : vendorOfHost(hostOf(provider.baseUrl));
+  const vendors = [byUrl, ...calledNames(provider).map(canonicalVendor)];
+  return [...new Set(vendors.filter((vendor) => vendor !== null))];
 }
 
 function add(providers: Map<string, Provider[]>, key: string, provider: Provider): void {

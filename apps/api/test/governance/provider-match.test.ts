@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { accountWithKey, unique } from '../support/people.ts';
-import { type Body, startTestServer, type TestServer } from '../support/server.ts';
+import { startTestServer, type TestServer } from '../support/server.ts';
 import {
   all,
   chat,
@@ -12,6 +12,7 @@ import {
   sendSpans,
   toolRun,
 } from '../telemetry/traces/sending.ts';
+import { type Declared, declare, observedIn } from './match-support.ts';
 
 let server: TestServer;
 
@@ -20,14 +21,6 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-type Declared = {
-  name: string;
-  kind?: string;
-  baseUrl?: string;
-  subTenantId?: string;
-  tools?: string[];
-  status?: string;
-};
 type Row = {
   name: string;
   declared?: Declared[];
@@ -183,8 +176,8 @@ const ROWS: Row[] = [
       { attributes: { 'gen_ai.operation.name': 'invoke_agent', 'gen_ai.agent.name': 'planner' }, service: 'agents' },
     ],
     observed: [
-      'Anthropic?: model m x1',
-      'Anthropic?: model n x1',
+      'anthropic?: model m x1',
+      'anthropic?: model n x1',
       'agents?: agent planner x1',
       'llm.internal?: model m x1',
       'llm.internal?: model n x1',
@@ -242,11 +235,11 @@ const ROWS: Row[] = [
 describe.each(ROWS)('$name', ({ declared = [], spans, observed, subTenantId }) => {
   test('over the API', async () => {
     const tenantId = unique('match');
-    for (const provider of declared) await declare(tenantId, provider);
+    for (const provider of declared) await declare(server, tenantId, provider);
     const place = { tenantId, ...(subTenantId !== undefined && { subTenantId }) };
     const sender = await accountWithKey(server, place, ['traces:write']);
     await sendSpans(server, sender, typeof spans === 'function' ? spans() : spans);
-    expect(await observedIn(tenantId)).toEqual(observed.toSorted());
+    expect(await observedIn(server, tenantId)).toEqual(observed.toSorted());
   });
 });
 
@@ -254,9 +247,9 @@ test('a provider declared for the tenant comes before what a sub-tenant discover
   const tenantId = unique('match');
   const sender = await accountWithKey(server, { tenantId, subTenantId: 'team' }, ['traces:write']);
   await sendSpans(server, sender, [chat('m', { 'gen_ai.provider.name': 'openai' })]);
-  await declare(tenantId, OPENAI);
+  await declare(server, tenantId, OPENAI);
   await sendSpans(server, sender, [chat('m', { 'gen_ai.provider.name': 'openai' })]);
-  expect(await observedIn(tenantId)).toEqual(['OpenAI: model m x1', 'openai?@team: model m x1']);
+  expect(await observedIn(server, tenantId)).toEqual(['OpenAI: model m x1', 'openai?@team: model m x1']);
 });
 
 test('an adopted provider keeps the traffic that it was discovered by', async () => {
@@ -268,7 +261,7 @@ test('an adopted provider keeps the traffic that it was discovered by', async ()
     await server.ok('PUT', `/v1/providers/${provider.id}`, { as: server.admin, body: { status: 'active' } });
   }
   await sendSpans(server, sender, spans);
-  expect(await observedIn(tenantId)).toEqual(['llm.internal: model m x2', 'travel-agent: tool t x2']);
+  expect(await observedIn(server, tenantId)).toEqual(['llm.internal: model m x2', 'travel-agent: tool t x2']);
 });
 
 test('hostile names are kept apart, and harm nobody', async () => {
@@ -296,25 +289,3 @@ test('hostile names are kept apart, and harm nobody', async () => {
   );
   expect(tasks).toHaveLength(items.length);
 });
-
-async function declare(tenantId: string, { tools = [], subTenantId, ...provider }: Declared): Promise<void> {
-  // Tenants and sub-tenants are made with their first account.
-  await accountWithKey(server, { tenantId, ...(subTenantId !== undefined && { subTenantId }) });
-  const body = { kind: 'other', tenantId, ...(subTenantId !== undefined && { subTenantId }), ...provider };
-  const { id } = await server.ok('POST', '/v1/providers', { as: server.admin, body });
-  for (const name of tools) {
-    await server.ok('POST', `/v1/providers/${id}/inventory`, { as: server.admin, body: { kind: 'tool', name } });
-  }
-}
-
-async function observedIn(tenantId: string): Promise<string[]> {
-  const providers = await all(server, `/v1/providers?tenant_id=${tenantId}`, server.admin);
-  const lines = providers.map(async (provider: Body) => {
-    if (provider.status === 'discovered') expect(provider.baseUrl).toBeNull();
-    const mark = provider.status === 'discovered' ? '?' : '';
-    const at = provider.subTenantId === null ? '' : `@${provider.subTenantId}`;
-    const observations = await all(server, `/v1/providers/${provider.id}/observations`, server.admin);
-    return observations.map((one) => `${provider.name}${mark}${at}: ${one.kind} ${one.name} x${one.occurrences}`);
-  });
-  return (await Promise.all(lines)).flat().toSorted();
-}

@@ -103,7 +103,7 @@ const COLON_PREFIX =
   /^(?:anthropic|aws|azure|azure[_-]ai|azure[_-]openai|bedrock|bedrock[_-]converse|cerebras|cohere|deepseek|fireworks|fireworks[_-]ai|gemini|google|google[_-]anthropic[_-]vertex|google-gla|google[_-]genai|google-vertex|google_vertexai|grok|groq|huggingface|ibm|litellm|mistral|mistralai|moonshotai|nvidia|ollama|openai|openai-chat|openai-responses|openrouter|perplexity|together|vercel|vertexai|x-ai|xai)$/;
 
 function modelFamily(key: string): string {
-  let start = key.lastIndexOf('/', key.length - 2) + 1;
+  let start = key.length < 2 ? 0 : key.lastIndexOf('/', key.length - 2) + 1;
   for (;;) {
     const colon = key.indexOf(':', start);
     if (colon <= start || colon === key.length - 1 || !COLON_PREFIX.test(key.slice(start, colon))) break;

@@ -1,0 +1,171 @@
+import { createHash } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { accountWithKey, unique } from '../support/people.ts';
+import { startTestServer, type TestServer } from '../support/server.ts';
+import {
+  type AttributeInput,
+  all,
+  mcpCall,
+  newSpanId,
+  type SpanInput,
+  sendSpans,
+  toolRun,
+} from '../telemetry/traces/sending.ts';
+import { type Declared, declare, observedIn } from './match-support.ts';
+
+let server: TestServer;
+beforeAll(async () => {
+  server = await startTestServer();
+});
+afterAll(() => server.stop());
+
+const sha256 = (text: string) => createHash('sha256').update(text).digest('hex');
+
+const LONG = 'search_all_of_the_documents_of_the_whole_company_by_their_contents_and_titles';
+const EVERYTHING: Declared = { name: 'everything', kind: 'mcp', tools: ['echo', 'get-sum', LONG] };
+const OTHER: Declared = { name: 'other', kind: 'mcp', tools: ['echo', 'get_weather'] };
+const at = (name: string): Record<string, AttributeInput> => ({ 'mcp.server.name': name });
+
+type Row = { name: string; declared?: Declared[]; spans: SpanInput[] | (() => SpanInput[]); observed: string[] };
+
+const ROWS: Row[] = [
+  ...[
+    'mcp__everything__echo',
+    'mcp_everything_echo',
+    'everything__echo',
+    'everything_echo',
+    'everything.echo',
+    'everything-echo',
+    'everything/echo',
+    'everything:echo',
+    'everything___echo',
+    'mcp__Everything__echo',
+    sha256('everything-echo'),
+    sha256('everything__echo'),
+    sha256('mcp__everything__echo'),
+  ].map((spelling) => ({
+    name: `${spelling} is echo of the server that it names`,
+    declared: [EVERYTHING, OTHER],
+    spans: [toolRun(spelling)],
+    observed: ['everything: tool echo x1'],
+  })),
+  ...['get_sum', 'everything_get_sum', 'mcp__everything__get_sum', 'mcp__everything__get-sum', 'GET_SUM'].map(
+    (spelling) => ({
+      name: `${spelling} is get-sum, as its server declares it`,
+      declared: [EVERYTHING],
+      spans: [toolRun(spelling), toolRun(spelling, at('everything'))],
+      observed: ['everything: tool get-sum x2'],
+    }),
+  ),
+  ...[LONG.slice(0, 64), `${LONG.slice(0, 56)}_1a2b3c4d`, `mcp__everything__${LONG}`.slice(0, 64)].map((spelling) => ({
+    name: `${spelling} is the tool whose long name was cut`,
+    declared: [EVERYTHING],
+    spans: [toolRun(spelling, at('everything'))],
+    observed: [`everything: tool ${LONG} x1`],
+  })),
+  {
+    name: 'the exact name wins over one that is written alike, and of two alike ones none is chosen',
+    declared: [{ name: 'everything', kind: 'mcp', tools: ['get_sum', 'get-sum', 'a-b', 'a.b'] }],
+    spans: ['get_sum', 'a_b'].map((tool) => toolRun(tool, at('everything'))),
+    observed: ['everything: tool a_b x1', 'everything: tool get_sum x1'],
+  },
+  {
+    name: 'a tool of another server is not matched across servers',
+    declared: [EVERYTHING, OTHER],
+    spans: [toolRun('get_weather', at('everything')), toolRun('mcp__everything__get_weather')],
+    observed: ['everything: tool get_weather x2'],
+  },
+  {
+    name: 'a server by the hash of its name, and one whose name is cut',
+    declared: [EVERYTHING, { name: 'GitHub MCP Server', kind: 'mcp', tools: ['search_issues'] }],
+    spans: [toolRun('echo', at(sha256('everything'))), toolRun('mcp_github_mcp_se_search_issues')],
+    observed: ['GitHub MCP Server: tool search_issues x1', 'everything: tool echo x1'],
+  },
+  {
+    name: 'a server by an alias, and as frameworks rewrite its name',
+    declared: [{ name: 'Company Tools', aliases: ['ct.v2'], kind: 'mcp', tools: ['find'] }],
+    spans: ['mcp__company_tools__find', 'ct_v2_find'].map((tool) => toolRun(tool)),
+    observed: ['Company Tools: tool find x2'],
+  },
+  {
+    name: 'a name in place of an address is a server’s',
+    declared: [EVERYTHING],
+    spans: [mcpCall('echo', { 'server.address': 'everything' }), mcpCall('new', { 'server.address': 'unknown' })],
+    observed: ['everything: tool echo x1', 'unknown?: tool new x1'],
+  },
+  {
+    name: 'a discovered server has the name that says it, and other spellings find it',
+    spans: [toolRun('mcp__every_thing__echo'), toolRun('echo', at('every_thing')), toolRun('every-thing__echo')],
+    observed: ['every_thing?: tool echo x3'],
+  },
+  {
+    name: 'a name that only looks like a server and a tool is the service’s',
+    declared: [{ name: 'get', kind: 'mcp', tools: ['other'] }],
+    spans: [toolRun('get_weather'), toolRun('x-y')],
+    observed: ['travel-agent?: tool get_weather x1', 'travel-agent?: tool x-y x1'],
+  },
+  {
+    name: 'a vendor owns no tools, agents or prompts',
+    declared: [{ name: 'openai', kind: 'llm', baseUrl: 'https://api.openai.com/v1', tools: ['other'] }],
+    spans: [
+      toolRun('get_weather', { 'gen_ai.provider.name': 'openai', 'server.address': 'api.openai.com' }),
+      toolRun('openai_search', { 'gen_ai.provider.name': 'openai' }),
+      {
+        attributes: {
+          'gen_ai.operation.name': 'invoke_agent',
+          'gen_ai.agent.name': 'planner',
+          'gen_ai.provider.name': 'openai',
+        },
+      },
+    ],
+    observed: [
+      'travel-agent?: agent planner x1',
+      'travel-agent?: tool get_weather x1',
+      'travel-agent?: tool openai_search x1',
+    ],
+  },
+  {
+    name: 'a service that is called like a vendor does not make its tools the vendor’s',
+    declared: [{ name: 'openai', kind: 'llm' }],
+    spans: [{ ...toolRun('get_weather'), service: 'openai' }],
+    observed: ['openai (discovered)?: tool get_weather x1'],
+  },
+  {
+    name: 'the MCP call inside tells of the tool outside, whatever the framework calls it',
+    declared: [EVERYTHING, OTHER],
+    spans: () => {
+      const run = newSpanId();
+      return [
+        { ...toolRun('mcp__x__get_sum'), spanId: run },
+        { ...mcpCall('get-sum', at('everything')), parentSpanId: run },
+      ];
+    },
+    observed: ['everything: tool get-sum x2'],
+  },
+];
+
+describe.each(ROWS)('$name', ({ declared = [], spans, observed }) => {
+  test('over the API', async () => {
+    const tenantId = unique('tools');
+    for (const provider of declared) await declare(server, tenantId, provider);
+    const sender = await accountWithKey(server, { tenantId }, ['traces:write']);
+    await sendSpans(server, sender, typeof spans === 'function' ? spans() : spans);
+    expect((await observedIn(server, tenantId)).filter((line) => !line.startsWith('x?'))).toEqual(observed.toSorted());
+  });
+});
+
+test('what was written is kept as evidence of the declared tool', async () => {
+  const tenantId = unique('tools');
+  const id = await declare(server, tenantId, EVERYTHING);
+  const sender = await accountWithKey(server, { tenantId }, ['traces:write']);
+  const spellings = ['get-sum', 'get_sum', 'mcp__everything__get_sum'];
+  await sendSpans(
+    server,
+    sender,
+    spellings.map((tool) => toolRun(tool)),
+  );
+  const [observation, ...others] = await all(server, `/v1/providers/${id}/observations`, server.admin);
+  expect(others).toEqual([]);
+  expect(observation).toMatchObject({ name: 'get-sum', occurrences: 3, unknown: false });
+  expect(observation?.['evidence'].names.toSorted()).toEqual(spellings);
+});

@@ -1,0 +1,99 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { accountWithKey, unique } from '../support/people.ts';
+import { startTestServer, type TestServer } from '../support/server.ts';
+import { chat, type SpanInput, sendSpans } from '../telemetry/traces/sending.ts';
+import { type Declared, declare, observedIn } from './match-support.ts';
+
+let server: TestServer;
+beforeAll(async () => {
+  server = await startTestServer();
+});
+afterAll(() => server.stop());
+
+const by = (vendor: string, address?: string) =>
+  chat('m', { 'gen_ai.provider.name': vendor, ...(address !== undefined && { 'server.address': address }) });
+
+type Row = { name: string; declared?: Declared[]; spans: SpanInput[]; observed: string[]; subTenantId?: string };
+
+const ROWS: Row[] = [
+  {
+    name: 'a provider that is declared by any spelling of a vendor',
+    declared: [{ name: 'Google', kind: 'llm' }],
+    spans: ['google', 'gemini', 'gcp.gemini', 'gcp.gen_ai', 'vertex_ai', 'gcp.vertex_ai'].map((one) => by(one)),
+    observed: ['Google: model m x6'],
+  },
+  {
+    name: 'of two products of a vendor the one that is named',
+    declared: [
+      { name: 'gcp.vertex_ai', kind: 'llm' },
+      { name: 'gemini', kind: 'llm' },
+    ],
+    spans: [by('vertex_ai'), by('gcp.gemini')],
+    observed: ['gcp.vertex_ai: model m x1', 'gemini: model m x1'],
+  },
+  {
+    name: 'a provider of any name whose base URL is the vendor’s API',
+    declared: [
+      { name: 'our models', kind: 'llm', baseUrl: 'https://api.openai.com/v1' },
+      { name: 'our azure', kind: 'llm', baseUrl: 'https://corp.openai.azure.com' },
+      { name: 'our bedrock', kind: 'llm', baseUrl: 'https://bedrock-runtime.eu-west-1.amazonaws.com' },
+    ],
+    spans: [by('openai'), by('azure'), by('aws.bedrock'), by('openai.chat')],
+    observed: ['our azure: model m x1', 'our bedrock: model m x1', 'our models: model m x2'],
+  },
+  {
+    name: 'a provider that adds the name itself',
+    declared: [{ name: 'our models', aliases: ['acme-ai', 'OpenAI'], kind: 'llm' }],
+    spans: [by('openai'), by('ACME-AI')],
+    observed: ['our models: model m x2'],
+  },
+  {
+    name: 'the vendor’s API without a vendor’s name, and a sender’s own machine with one',
+    declared: [{ name: 'openai', kind: 'llm' }],
+    spans: [chat('m', { 'server.address': 'api.openai.com' }), by('openai', '127.0.0.1'), by('openai', 'localhost')],
+    observed: ['openai: model m x3'],
+  },
+  {
+    name: 'another address: the vendor’s where the vendor is declared to have the model, else the address’s',
+    declared: [{ name: 'openai', kind: 'llm', baseUrl: 'https://api.openai.com/v1', models: ['m'] }],
+    spans: [by('openai', 'proxy.example.com'), chat('llama3', { 'server.address': 'proxy.example.com' })],
+    observed: ['openai: model m x1', 'proxy.example.com?: model llama3 x1'],
+  },
+  {
+    name: 'a model without vendor and address: the one declared provider that has it',
+    declared: [
+      { name: 'one', kind: 'llm', models: ['m', 'both'] },
+      { name: 'other', kind: 'llm', models: ['both'] },
+    ],
+    spans: [chat('m-2026-01-01'), chat('both')],
+    observed: ['one: model m-2026-01-01 x1', 'travel-agent?: model both x1'],
+  },
+  {
+    name: 'of several providers of a vendor the one that blocks the model, else one that has it',
+    declared: [
+      { name: 'dev', kind: 'llm', baseUrl: 'https://api.openai.com/v1' },
+      { name: 'prod', kind: 'llm', baseUrl: 'https://api.openai.com/v1', models: ['m'] },
+      { name: 'zone', kind: 'llm', baseUrl: 'https://api.openai.com/v1', blocked: [{ kind: 'model', name: 'n' }] },
+    ],
+    spans: [by('openai'), chat('n', { 'gen_ai.provider.name': 'openai' })],
+    observed: ['prod: model m x1', 'zone: model n x1'],
+  },
+  {
+    name: 'a provider of another sub-tenant has no alias here',
+    declared: [{ name: 'x', aliases: ['openai'], kind: 'llm', subTenantId: 'other' }],
+    subTenantId: 'team',
+    spans: [by('openai')],
+    observed: ['openai?@team: model m x1'],
+  },
+];
+
+describe.each(ROWS)('$name', ({ declared = [], spans, observed, subTenantId }) => {
+  test('over the API', async () => {
+    const tenantId = unique('vendors');
+    for (const provider of declared) await declare(server, tenantId, provider);
+    const place = { tenantId, ...(subTenantId !== undefined && { subTenantId }) };
+    const sender = await accountWithKey(server, place, ['traces:write']);
+    await sendSpans(server, sender, spans);
+    expect(await observedIn(server, tenantId)).toEqual(observed.toSorted());
+  });
+});
