@@ -15,14 +15,17 @@ export function nameFamily(kind: InventoryKind, nameKey: string): string {
   return kind === 'tool' ? rewrittenName(nameKey) : nameKey;
 }
 
-/** A tool's or a server's name as frameworks rewrite it for vendors that take letters, digits and `_` alone, in lower case. */
+/**
+ * A tool's or a server's name as frameworks rewrite it for vendors that take letters, digits and `_` alone, in lower case.
+ * Letters beyond ASCII are kept, so that names in other scripts stay apart.
+ */
 export function rewrittenName(name: string): string {
-  const rewritten = folded(name).replaceAll(/[^a-z0-9]+/g, '_');
-  return rewritten.replaceAll(/^_+|_+$/g, '') || name;
+  const rewritten = folded(name).replaceAll(/[^\p{L}\p{N}]+/gu, '_');
+  return rewritten.replaceAll(/^_|_$/g, '') || folded(name);
 }
 
 function withUnderscores(name: string): string {
-  return name.replaceAll(/[^A-Za-z0-9]/g, '_');
+  return name.replaceAll(/[^\p{L}\p{N}]/gu, '_');
 }
 
 /** Says how names of one provider and kind cover one another. */
