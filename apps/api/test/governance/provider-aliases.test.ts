@@ -78,7 +78,8 @@ describe('aliases of a provider', () => {
     const answers = await Promise.all(
       Array.from({ length: 6 }, (_, index) => create(as, { name: `p${index}`, aliases: ['wanted'] })),
     );
-    expect(answers.map(({ status }) => status).toSorted()).toEqual([200, 409, 409, 409, 409, 409]);
+    const counts = Map.groupBy(answers, ({ status }) => status);
+    expect([counts.get(200)?.length, counts.get(409)?.length]).toEqual([1, 5]);
   });
 
   test('declare in manifests what names do, and what is observed is looked at again', async () => {
