@@ -129,6 +129,8 @@ const SUFFIXES: readonly Suffix[] = [
   { qualifier: 'tag', pattern: /:[\w.-]+$/, value: whole },
 ];
 
+const MAY_HAVE_SUFFIX = /[\d\]]$|[-:@](?:latest|default)$|:[\w.-]+$/;
+
 const DOTTED_REVISION: Suffix = { qualifier: 'revision', pattern: /-v\d+$/, value: whole };
 
 /** Answers the base, and adds what was said beyond it to the qualifiers. */
@@ -138,19 +140,24 @@ function withoutQualifiers(name: string, qualifiers: Map<Qualifier, string>): st
   const unrouted = withoutRoute(name, PROFILE, qualifiers);
   let rest = strip(unrouted, MAKER);
   const suffixes = rest === unrouted ? SUFFIXES : [DOTTED_REVISION, ...SUFFIXES];
-  for (;;) {
+  // Most names have no suffix, and are not compared with each of them.
+  while (MAY_HAVE_SUFFIX.test(rest)) {
     const current = rest;
     const found = suffixes.find(({ qualifier, pattern }) => !qualifiers.has(qualifier) && pattern.test(current));
     const match = found?.pattern.exec(current);
-    if (!found || !match || match.index === 0) return plainBase(rest);
+    if (!found || !match || match.index === 0) break;
     qualifiers.set(found.qualifier, found.value(match));
     rest = current.slice(0, match.index);
   }
+  return plainBase(rest);
 }
+
+const SEPARATORS = /[\s._]/;
 
 /** Senders write versions with a dot, a hyphen or (on Azure, where names have no dots) with neither. */
 function plainBase(name: string): string {
-  return name.replace(/^gpt-35(?=-|$)/, 'gpt-3.5').replaceAll(/[\s._]+/g, '-');
+  const plain = name.startsWith('gpt-35') ? name.replace(/^gpt-35(?=-|$)/, 'gpt-3.5') : name;
+  return SEPARATORS.test(plain) ? plain.replaceAll(/[\s._]+/g, '-') : plain;
 }
 
 function strip(text: string, pattern: RegExp): string {

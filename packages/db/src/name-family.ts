@@ -15,14 +15,21 @@ export function nameFamily(kind: InventoryKind, nameKey: string): string {
   return kind === 'tool' ? rewrittenName(nameKey) : nameKey;
 }
 
-/** A tool's or a server's name as frameworks rewrite it for vendors that take letters, digits and `_` alone, in lower case. */
+/**
+ * A tool's or a server's name as frameworks rewrite it for vendors that take letters, digits and `_` alone, in lower case.
+ * Letters beyond ASCII are kept, so that names in other scripts stay apart.
+ */
 export function rewrittenName(name: string): string {
-  const rewritten = folded(name).replaceAll(/[^a-z0-9]+/g, '_');
-  return rewritten.replaceAll(/^_+|_+$/g, '') || name;
+  if (PLAIN.test(name)) return name;
+  const rewritten = folded(name).replaceAll(/[^\p{L}\p{N}]+/gu, '_');
+  return rewritten.replaceAll(/^_|_$/g, '') || folded(name);
 }
 
+/** What is written as it would be rewritten: most names are. */
+const PLAIN = /^[a-z0-9]+(?:_[a-z0-9]+)*$/;
+
 function withUnderscores(name: string): string {
-  return name.replaceAll(/[^A-Za-z0-9]/g, '_');
+  return name.replaceAll(/[^\p{L}\p{N}]/gu, '_');
 }
 
 /** Says how names of one provider and kind cover one another. */
@@ -33,9 +40,13 @@ const EXACT: Coverage = { exactness: Number.MAX_SAFE_INTEGER, doubtful: false };
 /** How declarations cover what is seen at a provider. The names are keys as nameKey makes them, with or without its name. */
 export function coveringAt(provider: NamedProvider, kind: InventoryKind): Covering {
   if (kind === 'model') {
-    const prefixes = modelPrefixes(provider);
-    return (declared, seen) =>
-      declared === seen ? EXACT : modelCoverage(parseModelName(declared, prefixes), parseModelName(seen, prefixes));
+    // Built lazily, since most names are declared as they are seen.
+    let prefixes: string[] | undefined;
+    return (declared, seen) => {
+      if (declared === seen) return EXACT;
+      prefixes ??= modelPrefixes(provider);
+      return modelCoverage(parseModelName(declared, prefixes), parseModelName(seen, prefixes));
+    };
   }
   return (declared, seen) => {
     if (declared === seen) return EXACT;

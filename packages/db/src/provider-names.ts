@@ -12,7 +12,7 @@ export function calledNames({ name, aliases }: Pick<Provider, 'name' | 'aliases'
 }
 
 /** The spellings of the vendors that a provider is, by its names and by its base URL; its own names first. */
-export function vendorSpellings({ baseUrl, ...called }: NamedProvider): string[] {
+function vendorSpellings({ baseUrl, ...called }: NamedProvider): string[] {
   const names = calledNames(called);
   const vendor = baseUrl === null ? null : vendorOfHost(hostOf(baseUrl));
   return [...new Set([...names, ...names.flatMap(vendorNames), ...(vendor === null ? [] : vendorNames(vendor))])];

@@ -115,6 +115,7 @@ function blocksOf(
   provider: Pick<Provider, 'name' | 'aliases' | 'baseUrl'>,
   blocked: readonly KeyedItem[],
 ): (item: AvailableItem) => boolean {
+  if (blocked.length === 0) return () => false;
   const familyOf = ({ kind, nameKey: key }: GrantedItemKey) => `${kind} ${nameFamily(kind, key)}`;
   const byFamily = Map.groupBy(blocked, familyOf);
   return (item) => {

@@ -74,7 +74,8 @@ export async function findCoveringItems(
   return (one) => {
     const items = byFamily.get(textOf(familyOf(one))) ?? [];
     const own = items.find((item) => item.nameKey === one.nameKey);
-    return { own, deciding: decidingItem(items, coveringAt(one.provider, one.kind), one.nameKey) };
+    const isAlone = items.length === 0 || (items.length === 1 && own !== undefined);
+    return { own, deciding: isAlone ? own : decidingItem(items, coveringAt(one.provider, one.kind), one.nameKey) };
   };
 }
 

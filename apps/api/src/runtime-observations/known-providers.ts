@@ -43,15 +43,23 @@ export function knownProviders(place: TenantPlace) {
     return nearest(fitting.length > 0 ? fitting : all);
   }
 
+  /** Those of a name or an alias. An alias within a sub-tenant takes nothing from a declared provider of the whole tenant. */
+  function named(name: string): Provider[] {
+    const all = byNames.get(folded(name)) ?? [];
+    const isTaken = all.some(({ subTenantId, status }) => subTenantId === null && status !== 'discovered');
+    if (!isTaken) return all;
+    return all.filter((one) => one.subTenantId === null || folded(one.name) === folded(name));
+  }
+
   /** The one of a name or an alias. */
   function called(name: string): Provider | undefined {
-    return nearest(byNames.get(folded(name)) ?? [])[0];
+    return nearest(named(name))[0];
   }
 
   /** Those of a vendor: by this very name, else by another spelling or the vendor's API host, else another product of it. */
   function ofVendor(vendor: string): Provider[] {
     const canonical = canonicalVendor(vendor);
-    const exact = byNames.get(folded(vendor)) ?? [];
+    const exact = named(vendor);
     const same = canonical === null ? [] : (byVendors.get(canonical) ?? []);
     const products = canonical === null ? [] : (byProducts.get(productFamily(canonical)) ?? []);
     const isDeclared = ({ status }: Provider) => status !== 'discovered';
@@ -63,7 +71,7 @@ export function knownProviders(place: TenantPlace) {
   /** The server of a name or an alias: in this very spelling, else as frameworks rewrite it. A vendor of models is none. */
   function server(name: string): Provider | undefined {
     const isServer = ({ kind }: Provider) => kind !== 'llm';
-    const exact = nearest((byNames.get(folded(name)) ?? []).filter(isServer));
+    const exact = nearest(named(name).filter(isServer));
     if (exact.length > 0) return exact[0];
     const rewritten = nearest((byFamilies.get(rewrittenName(name)) ?? []).filter(isServer));
     return rewritten.length === 1 ? rewritten[0] : undefined;

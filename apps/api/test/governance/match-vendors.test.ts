@@ -79,6 +79,16 @@ const ROWS: Row[] = [
     observed: ['prod: model m x1', 'zone: model n x1'],
   },
   {
+    name: 'an alias within a sub-tenant takes no traffic from a provider of the whole tenant',
+    declared: [
+      { name: 'openai', kind: 'llm' },
+      { name: 'x', aliases: ['openai', 'acme-ai'], kind: 'llm', subTenantId: 'team' },
+    ],
+    subTenantId: 'team',
+    spans: [by('openai'), by('acme-ai')],
+    observed: ['openai: model m x1', 'x@team: model m x1'],
+  },
+  {
     name: 'a provider of another sub-tenant has no alias here',
     declared: [{ name: 'x', aliases: ['openai'], kind: 'llm', subTenantId: 'other' }],
     subTenantId: 'team',

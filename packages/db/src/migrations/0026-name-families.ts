@@ -91,8 +91,8 @@ function familyOf(kind: string, nameKey: string): string {
   const rewritten = nameKey
     .normalize('NFKC')
     .toLowerCase()
-    .replaceAll(/[^a-z0-9]+/g, '_');
-  return rewritten.replaceAll(/^_+|_+$/g, '') || nameKey;
+    .replaceAll(/[^\p{L}\p{N}]+/gu, '_');
+  return rewritten.replaceAll(/^_|_$/g, '') || nameKey.normalize('NFKC').toLowerCase();
 }
 
 const PROFILE = /^(us|us-gov|eu|apac|ap|jp|au|ca|sa|me|af|global)\.(?=[a-z0-9]+\.)/;

@@ -68,7 +68,7 @@ async function providersOf(
   if (unknown.length === 0) return { byId, made: allMade };
   const names = unknown.map(({ provider }) => folded(provider.name));
   const named = new Map<string, Provider>();
-  for (const provider of [...(await findProvidersOfTraffic(db, place, { hosts: [], names })), ...made]) {
+  for (const provider of [...(await findProvidersOfTraffic(db, place, { hosts: [], names, families: [] })), ...made]) {
     named.set(folded(provider.name), provider);
   }
   for (const { provider } of unknown) {

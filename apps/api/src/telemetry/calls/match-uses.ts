@@ -26,9 +26,9 @@ export async function matchUses(
     providers,
     made,
     matchOf(span, use) {
-      const provider = match(span, use);
+      const { provider, name } = match(span, use);
       providers.set(provider.id, provider);
-      return { provider, name: plainName(use.kind, use.name, provider.name) };
+      return { provider, name: plainName(use.kind, name, provider.name) };
     },
   };
 }

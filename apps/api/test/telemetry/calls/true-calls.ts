@@ -27,16 +27,16 @@ function callAt(depth: number): fc.Arbitrary<TrueCall> {
   };
   const model = fc.record({
     kind: fc.constant('model' as const),
-    name: fc.constantFrom(...MODELS),
+    name: fc.constantFrom<string>(...MODELS),
     ...common,
-    inside: fc.constant([]),
+    inside: fc.constant<TrueCall[]>([]),
   });
   const nested = (kind: 'agent' | 'tool') =>
     fc.record({
       kind: fc.constant(kind),
-      name: fc.constantFrom(`${kind}-a-${depth}`, `${kind}-b-${depth}`),
+      name: fc.constantFrom<string>(`${kind}-a-${depth}`, `${kind}-b-${depth}`),
       ...common,
-      inside: depth >= 2 ? fc.constant([]) : fc.array(callAt(depth + 1), { maxLength: 3 }),
+      inside: depth >= 2 ? fc.constant<TrueCall[]>([]) : fc.array(callAt(depth + 1), { maxLength: 3 }),
     });
   return fc.oneof(model, nested('agent'), nested('tool'));
 }
