@@ -1,5 +1,5 @@
 import type { Dialect } from '../dialects/dialect.ts';
-import { sourcesOf } from '../dialects/fact-reader.ts';
+import { sourcesOf } from '../dialects/fact-slots.ts';
 import { genai } from '../dialects/genai.ts';
 import { DIALECTS } from '../dialects/table.ts';
 import { remembering } from '../remembering.ts';
@@ -20,8 +20,15 @@ export type Handling = 'safe' | 'error name' | 'url' | 'content' | 'secret' | 'p
 
 /** Tells the handling of a name in the dialect with a name; null and names of no dialect are for unknown ones. */
 export function handlingIn(dialectName: string | null): (name: string) => Handling {
-  const dialect = DIALECTS.find(({ name }) => name === dialectName);
-  return (dialect && ofDialects.get(dialect)) ?? ofUnknown;
+  return (dialectName === null ? undefined : ofDialects.get(dialectName)) ?? ofUnknown;
+}
+
+/**
+ * Whether a dialect is of one framework, which names its spans itself. Conventions are written by any code: a dialect without
+ * scopes is one.
+ */
+export function isOfFramework(dialectName: string | null): boolean {
+  return frameworks.has(dialectName);
 }
 
 function handlingsOf(dialect: Dialect | undefined): (name: string) => Handling {
@@ -68,4 +75,7 @@ function contentPattern(names: readonly string[]): {
 }
 
 const ofUnknown = handlingsOf(undefined);
-const ofDialects = new Map(DIALECTS.map((dialect) => [dialect, handlingsOf(dialect)]));
+const ofDialects = new Map(DIALECTS.map((dialect) => [dialect.name, handlingsOf(dialect)]));
+const frameworks: ReadonlySet<string | null> = new Set(
+  DIALECTS.filter(({ scopes }) => scopes !== undefined).map(({ name }) => name),
+);

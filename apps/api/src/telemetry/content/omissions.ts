@@ -15,20 +15,21 @@ const NAME = /^[^\s\p{C}]+$/u;
 /** What is left out of one list of attributes, and of what belongs to it. */
 export class Omissions {
   #count = 0;
-  readonly #names: string[] = [];
+  #names: string[] | null = null;
 
   /** @param name the dotted name of an attribute; another part of a span is named as in the API: `status.message` */
   note(name: string): void {
     this.#count += 1;
-    if (this.#names.length >= MAX_NAMES || this.#names.includes(name)) return;
-    if (name.length <= MAX_NAME_CHARACTERS && NAME.test(name)) this.#names.push(name);
+    const names = (this.#names ??= []);
+    if (names.length >= MAX_NAMES || names.includes(name)) return;
+    if (name.length <= MAX_NAME_CHARACTERS && NAME.test(name)) names.push(name);
   }
 
   /** The attributes with what was left out; as they are if nothing was. */
   addTo(attributes: Attributes): Attributes {
     if (this.#count === 0) return attributes;
     const added = { ...attributes };
-    setAttribute(added, OMITTED, this.#names);
+    setAttribute(added, OMITTED, this.#names ?? []);
     setAttribute(added, OMITTED_COUNT, this.#count);
     return added;
   }

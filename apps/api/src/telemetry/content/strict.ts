@@ -3,7 +3,7 @@ import { cutToBytes } from '../otlp/text.ts';
 import { CONTENT_EVENT } from './capture.ts';
 import { changedItems, changedOnly, once } from './changed.ts';
 import { canHoldText, mapEntries, REMOVED } from './entries.ts';
-import { type Handling, handlingIn } from './handling.ts';
+import { type Handling, handlingIn, isOfFramework } from './handling.ts';
 import { Omissions } from './omissions.ts';
 import { EVENT_NAME_LEFT_OUT, keptEventName, keptScopeText, keptSpanName, NAME_LEFT_OUT } from './span-names.ts';
 
@@ -34,19 +34,22 @@ const ATTRIBUTE_NAME = /^[^\s]{1,256}$/;
 export function strictFilter(): (span: OtlpSpan, dialect: string | null) => OtlpSpan {
   const resources = new WeakMap<Attributes, Attributes>();
   const scopes = new WeakMap<OtlpSpan['scope'], OtlpSpan['scope']>();
+  const filterOf = attributeFilters();
+  const shared = filterOf(null);
 
   return (span, dialect) => {
-    const isKnown = dialect !== null;
+    const isFramework = isOfFramework(dialect);
     const omissions = new Omissions();
-    const list = attributeFilter(dialect, omissions);
+    const filter = filterOf(dialect);
+    const list = (entries: Attributes) => filter(entries, omissions);
     const attributes = list(span.attributes);
     const events = changedItems(span.events, (event) => {
       const isMessage = CONTENT_EVENT.test(event.name);
       const entries = isMessage ? messageEntries(event.attributes, omissions) : event.attributes;
-      return changedOnly(event, { name: eventName(event.name, isKnown, omissions), attributes: list(entries) });
+      return changedOnly(event, { name: eventName(event.name, isFramework, omissions), attributes: list(entries) });
     });
     const links = changedItems(span.links, (link) => changedOnly(link, { attributes: list(link.attributes) }));
-    const name = keptSpanName(span.name, isKnown);
+    const name = keptSpanName(span.name, isFramework);
     if (name !== span.name) omissions.note('name');
     if (span.status.message !== null) omissions.note('status.message');
     if (span.traceState !== null) omissions.note('traceState');
@@ -54,10 +57,10 @@ export function strictFilter(): (span: OtlpSpan, dialect: string | null) => Otlp
       name: name ?? NAME_LEFT_OUT,
       status: changedOnly(span.status, { message: null }),
       traceState: null,
-      scope: once(scopes, span.scope, strictScope),
+      scope: once(scopes, span.scope, (scope) => strictScope(scope, shared)),
       resource: once(resources, span.resource, (resource) => {
         const own = new Omissions();
-        return own.addTo(attributeFilter(null, own)(resource));
+        return own.addTo(shared(resource, own));
       }),
       attributes: omissions.addTo(attributes),
       events,
@@ -66,9 +69,9 @@ export function strictFilter(): (span: OtlpSpan, dialect: string | null) => Otlp
   };
 }
 
-function strictScope(scope: OtlpSpan['scope']): OtlpSpan['scope'] {
+function strictScope(scope: OtlpSpan['scope'], filter: AttributeFilter): OtlpSpan['scope'] {
   const omissions = new Omissions();
-  const attributes = attributeFilter(null, omissions)(scope.attributes);
+  const attributes = filter(scope.attributes, omissions);
   const name = keptScopeText(scope.name);
   const version = scope.version === null ? null : keptScopeText(scope.version);
   if (name === null) omissions.note('scope.name');
@@ -76,8 +79,8 @@ function strictScope(scope: OtlpSpan['scope']): OtlpSpan['scope'] {
   return changedOnly(scope, { name: name ?? NAME_LEFT_OUT, version, attributes: omissions.addTo(attributes) });
 }
 
-function eventName(name: string, isKnown: boolean, omissions: Omissions): string {
-  const kept = keptEventName(name, isKnown);
+function eventName(name: string, isFramework: boolean, omissions: Omissions): string {
+  const kept = keptEventName(name, isFramework);
   if (kept !== name) omissions.note('event.name');
   return kept ?? EVENT_NAME_LEFT_OUT;
 }
@@ -91,9 +94,26 @@ function messageEntries(entries: Attributes, omissions: Omissions): Attributes {
   return kept;
 }
 
-function attributeFilter(dialect: string | null, omissions: Omissions): (attributes: Attributes) => Attributes {
+type AttributeFilter = (attributes: Attributes, omissions: Omissions) => Attributes;
+
+/** Remembers the filter of each dialect. */
+function attributeFilters(): (dialect: string | null) => AttributeFilter {
+  const known = new Map<string | null, AttributeFilter>();
+  return (dialect) => {
+    const filter = known.get(dialect) ?? attributeFilter(dialect);
+    known.set(dialect, filter);
+    return filter;
+  };
+}
+
+function attributeFilter(dialect: string | null): AttributeFilter {
   const handlingOf = handlingIn(dialect);
-  return (attributes) => entriesBelow(attributes, '');
+  let omissions = new Omissions();
+  const topEntry = (name: string, value: AttributeValue) => entry(name, value, '');
+  return (attributes, into) => {
+    omissions = into;
+    return mapEntries(attributes, topEntry, cut);
+  };
 
   /** `above` is the dotted path of the list: `llm: { prompts: [] }` is `llm.prompts`. */
   function entriesBelow(entries: Attributes, above: string): Attributes {
@@ -142,11 +162,12 @@ function stringOf(value: string, handling: Handling): string | typeof REMOVED {
   return REMOVED;
 }
 
+const ORIGIN = /^([a-z][a-z0-9+.-]{0,31}:\/\/)(?:[^/?#]*@)?([\w.:[\]-]{1,255})(?=[/?#]|$)/i;
+
 /** Scheme, host and port of a URL. Path and query may repeat what was asked for. */
 function originOf(url: string): string | null {
-  if (!URL.canParse(url)) return null;
-  const { protocol, host } = new URL(url);
-  return host === '' ? null : `${protocol}//${host}`;
+  const found = ORIGIN.exec(url);
+  return found ? `${found[1]}${found[2]}` : null;
 }
 
 function cut(text: string): string {

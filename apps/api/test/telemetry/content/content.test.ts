@@ -315,9 +315,12 @@ describe('without content', () => {
     ['GET /users?name=secret', null, 'GET /users'],
     ['middleware - query', null, 'middleware - query'],
     [SECRET, null, '(name left out)'],
-    [`${SECRET}\nand more`, 'genai', SECRET],
-    ['execute_tool get the weather', 'genai', 'execute_tool get the weather'],
-    ['x'.repeat(200), 'genai', 'x'.repeat(128)],
+    [SECRET, 'genai', '(name left out)'],
+    ['chat gpt-5', 'genai', 'chat gpt-5'],
+    ['tools/call search', 'mcp', 'tools/call search'],
+    [`${SECRET}\nand more`, 'openinference', SECRET],
+    ['get the weather', 'openinference', 'get the weather'],
+    ['x'.repeat(200), 'openinference', 'x'.repeat(128)],
   ])('the name of the span %j in the dialect %s is %j', (name, dialect, kept) => {
     expect(filter(span({ name }), dialect).name).toBe(kept);
   });
@@ -326,8 +329,9 @@ describe('without content', () => {
     ['exception', null, 'exception'],
     ['gen_ai.evaluation.result', null, 'gen_ai.evaluation.result'],
     ['something', null, '(event)'],
-    ['something', 'genai', 'something'],
-    [SECRET, 'genai', '(event)'],
+    ['something', 'genai', '(event)'],
+    ['something', 'openinference', 'something'],
+    [SECRET, 'openinference', '(event)'],
   ])('the name of the event %j in the dialect %s is %j', (name, dialect, kept) => {
     const events = [{ name, time: 't', attributes: {} }];
     expect(filter(span({ events }), dialect).events[0]?.name).toBe(kept);

@@ -93,7 +93,7 @@ function agentTurn(tracer: Tracer): void {
     },
     inAgent,
   );
-  chat.addEvent('first token', { n: 1 }, [1_700_000_001, 5]);
+  chat.addEvent('gen_ai.first_token', { n: 1 }, [1_700_000_001, 5]);
   chat.setStatus({ code: SpanStatusCode.ERROR, message: 'rate limited' });
   chat.end([1_700_000_002, 0]);
   const tool = tracer.startSpan(
@@ -175,7 +175,7 @@ describe.each(COMBINATIONS)('spans of the SDK as $encoding, compression $compres
         'quartermaster.omitted': ['gen_ai.input.messages', 'status.message'],
         'quartermaster.omitted.count': 2,
       },
-      events: [{ name: 'first token', time: '2023-11-14T22:13:21.000000005Z', attributes: { n: 1 } }],
+      events: [{ name: 'gen_ai.first_token', time: '2023-11-14T22:13:21.000000005Z', attributes: { n: 1 } }],
       links: [{ traceId: 'a'.repeat(32), spanId: 'b'.repeat(16), attributes: { 'service.reason': 'retry' } }],
       genAi: {
         operation: 'chat',
