@@ -1,5 +1,5 @@
 import type { Recording } from './recording.ts';
-import type { Observed, Outcome } from './replay.ts';
+import { type Observed, type Outcome, withoutDate } from './replay.ts';
 
 /** How much of the truth was seen: `of` items, `right` of them as they are. */
 export type Score = { right: number; of: number };
@@ -85,10 +85,8 @@ function expectedOf({ truth }: Recording, services: string[]): Expected[] {
 function isSame(expected: Expected, seen: Observed): boolean {
   if (expected.kind !== seen.kind || !expected.providers.includes(seen.provider)) return false;
   if (expected.name === seen.name) return true;
-  return expected.kind === 'model' && DATE.test(seen.name) && seen.name.replace(DATE, '') === expected.name;
+  return expected.kind === 'model' && withoutDate(seen.name) === expected.name;
 }
-
-const DATE = /[-@]\d{4}-?\d{2}-?\d{2}$/;
 
 function scoreOf(expected: Expected[], kind: Expected['kind'], isSeen: (one: Expected) => boolean): Score {
   const own = expected.filter((one) => one.kind === kind);

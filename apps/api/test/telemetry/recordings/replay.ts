@@ -74,10 +74,40 @@ export async function outcomeIn(server: TestServer, as: { key: string }): Promis
   });
   return {
     observed,
-    tokens: null,
+    tokens: await tokensIn(server, as, nameOf),
     services: [...new Set(spans.flat().map(({ serviceName }) => serviceName ?? 'unknown_service'))],
     answers: JSON.stringify([providers, observations, traces, spans, tasks]),
   };
+}
+
+const DAY_MS = 86_400_000;
+const LONGEST_RANGE_DAYS = 3650;
+
+/** By provider and model, without the date of a dated model. */
+async function tokensIn(
+  server: TestServer,
+  as: { key: string },
+  nameOf: Map<string, string>,
+): Promise<Outcome['tokens']> {
+  const from = new Date(Date.now() - LONGEST_RANGE_DAYS * DAY_MS).toISOString();
+  const path = `/v1/usage?kind=model&group_by=provider&group_by=name&limit=1000&from=${from}`;
+  const answer = await server.call('GET', path, { as, unchecked: true });
+  if (answer.status === 404) return null;
+  const tokens: NonNullable<Outcome['tokens']> = new Map();
+  for (const { providerId, name, inputTokens, outputTokens } of answer.body.items) {
+    const key = `${nameOf.get(providerId)}/${withoutDate(name)}`;
+    const sum = tokens.get(key) ?? { inputTokens: 0, outputTokens: 0 };
+    tokens.set(key, {
+      inputTokens: sum.inputTokens + inputTokens,
+      outputTokens: sum.outputTokens + outputTokens,
+    });
+  }
+  return tokens;
+}
+
+/** The name of the model that was requested, where the vendor answered with a dated one. */
+export function withoutDate(name: string): string {
+  return name.replace(/[-@]\d{4}-?\d{2}-?\d{2}$/, '');
 }
 
 type Declared = Map<string, { kind: 'llm' | 'mcp'; items: { kind: 'model' | 'tool'; name: string }[] }>;
