@@ -1,0 +1,81 @@
+import { type Answer, type ModelRequest, type Route, serverSentEvent, wordsOf } from './route.ts';
+import { ANSWER, datedModel, ERROR_TEXT, mustFail, type PlannedCall, planCalls, TOKENS } from './scenario.ts';
+
+type ToolCall = { id: string; type: 'function'; function: { name: string; arguments: string } };
+
+type ChatRequest = {
+  model: string;
+  stream?: boolean;
+  stream_options?: { include_usage?: boolean };
+  tools?: { function: { name: string } }[];
+  messages: { role: string; tool_calls?: ToolCall[] }[];
+};
+
+const USAGE = {
+  prompt_tokens: TOKENS.input,
+  completion_tokens: TOKENS.output,
+  total_tokens: TOKENS.input + TOKENS.output,
+  prompt_tokens_details: { cached_tokens: TOKENS.cachedInput },
+  completion_tokens_details: { reasoning_tokens: TOKENS.reasoningOutput },
+};
+
+/** Chat completions as OpenAI serves them: https://platform.openai.com/docs/api-reference/chat */
+export const openAiChat: Route = {
+  path: /^\/v1\/chat\/completions$/,
+  vendor: 'openai',
+  answer(request) {
+    const body = request.body as ChatRequest;
+    if (mustFail(body)) return openAiFailure(request);
+    const called = body.messages.flatMap((message) => message.tool_calls ?? []).map((call) => call.function.name);
+    const offered = (body.tools ?? []).map((tool) => tool.function.name);
+    const calls = planCalls({ offered, called }).map((call, index) => toolCall(call, called.length + index));
+    const counts = { model: body.model, inputTokens: TOKENS.input, outputTokens: TOKENS.output };
+    if (body.stream === true) return { ...counts, response: { events: chatEvents(body, calls) } };
+    return { ...counts, response: { status: 200, json: completion(body, calls) } };
+  },
+};
+
+/** An error as every endpoint of OpenAI words it. Clients do not repeat a 400. */
+export function openAiFailure({ body }: ModelRequest): Answer {
+  const error = { message: ERROR_TEXT, type: 'invalid_request_error', param: null, code: 'scripted_failure' };
+  return {
+    model: String(body['model']),
+    inputTokens: 0,
+    outputTokens: 0,
+    response: { status: 400, json: { error } },
+  };
+}
+
+function completion(body: ChatRequest, calls: ToolCall[]): object {
+  const message =
+    calls.length === 0
+      ? { role: 'assistant', content: ANSWER, refusal: null }
+      : { role: 'assistant', content: null, refusal: null, tool_calls: calls };
+  const choice = { index: 0, logprobs: null, finish_reason: finishReason(calls), message };
+  return { ...head(body), object: 'chat.completion', choices: [choice], usage: USAGE };
+}
+
+function chatEvents(body: ChatRequest, calls: ToolCall[]): string[] {
+  const chunk = (rest: object) => serverSentEvent({ ...head(body), object: 'chat.completion.chunk', ...rest });
+  const delta = (content: object, reason: string | null = null) =>
+    chunk({ choices: [{ index: 0, delta: content, finish_reason: reason }] });
+  const content =
+    calls.length === 0
+      ? wordsOf(ANSWER).map((word) => delta({ content: word }))
+      : calls.map((call, index) => delta({ tool_calls: [{ index, ...call }] }));
+  const usage = body.stream_options?.include_usage === true ? [chunk({ choices: [], usage: USAGE })] : [];
+  const start = delta({ role: 'assistant', content: null });
+  return [start, ...content, delta({}, finishReason(calls)), ...usage, 'data: [DONE]\n\n'];
+}
+
+function toolCall({ name, arguments: args }: PlannedCall, index: number): ToolCall {
+  return { id: `call_${index + 1}`, type: 'function', function: { name, arguments: JSON.stringify(args) } };
+}
+
+function finishReason(calls: ToolCall[]): string {
+  return calls.length === 0 ? 'stop' : 'tool_calls';
+}
+
+function head({ model }: ChatRequest): object {
+  return { id: 'chatcmpl-1', created: 1_763_720_000, model: datedModel(model) };
+}
