@@ -46,7 +46,8 @@ async function renew(definition: RecordingDefinition, folder: string): Promise<v
     made += 1;
   } catch (error) {
     const { stderr = '', message } = error as Error & { stderr?: string };
-    failures.push(`${definition.name}: ${message}\n${stderr.slice(-4000)}`);
+    const [summary] = message.split('\n');
+    failures.push(`${definition.name}: ${summary}\n${stderr.slice(-4000)}`);
   }
 }
 

@@ -2,13 +2,63 @@ import type { RecordingDefinition } from '../../recorder/definition.ts';
 
 const FRAMEWORK = 'Vercel AI SDK';
 
+/** AI SDK 4 to 6: each call has to say that it is recorded. */
+function setUpOf(version: number): string {
+  return `\`\`\`ts
+// npm install ai@${version} @opentelemetry/sdk-node
+// OTEL_EXPORTER_OTLP_ENDPOINT=<Quartermaster's URL> OTEL_EXPORTER_OTLP_HEADERS=x-api-key=<key> OTEL_SERVICE_NAME=<service>
+import { NodeSDK } from '@opentelemetry/sdk-node';
+
+new NodeSDK().start();
+
+await generateText({
+  model,
+  prompt,
+  experimental_telemetry: { isEnabled: true, functionId: 'weather_agent', recordInputs: false, recordOutputs: false },
+});
+\`\`\``;
+}
+
+/** AI SDK 7: every call is recorded once an integration is registered. */
+function setUpOfSeven(integration: string): string {
+  return `\`\`\`ts
+// npm install ai@7 @ai-sdk/otel @opentelemetry/sdk-node
+// OTEL_EXPORTER_OTLP_ENDPOINT=<Quartermaster's URL> OTEL_EXPORTER_OTLP_HEADERS=x-api-key=<key> OTEL_SERVICE_NAME=<service>
+import { ${integration} } from '@ai-sdk/otel';
+import { NodeSDK } from '@opentelemetry/sdk-node';
+import { registerTelemetry } from 'ai';
+
+new NodeSDK().start();
+registerTelemetry(new ${integration}());
+
+await generateText({ model, prompt, telemetry: { functionId: 'weather_agent', recordInputs: false, recordOutputs: false } });
+\`\`\``;
+}
+
 export const recordings: RecordingDefinition[] = [
-  {
-    name: 'vercel-ai-6',
+  ...[4, 5, 6].map((version) => ({
+    name: `vercel-ai-${version}`,
     framework: FRAMEWORK,
-    packages: ['ai6'],
-    program: 'ai-6.ts',
+    packages: [`ai${version}`],
+    program: `ai-${version}.ts`,
     dialects: ['vercel-ai'],
-    setUp: '',
+    setUp: setUpOf(version),
+  })),
+  {
+    name: 'vercel-ai-7',
+    framework: FRAMEWORK,
+    packages: ['ai7', '@ai-sdk/otel'],
+    program: 'ai-7.ts',
+    dialects: ['vercel-ai-7'],
+    setUp: setUpOfSeven('OpenTelemetry'),
+  },
+  {
+    name: 'vercel-ai-7-legacy',
+    framework: `${FRAMEWORK} with LegacyOpenTelemetry`,
+    packages: ['ai7', '@ai-sdk/otel'],
+    program: 'ai-7.ts',
+    args: ['legacy'],
+    dialects: ['vercel-ai'],
+    setUp: setUpOfSeven('LegacyOpenTelemetry'),
   },
 ];
