@@ -1,0 +1,84 @@
+/** Mastra: an agent with a local tool and MCP tools, a streamed answer, a web search, a failure. */
+import { createOpenAI } from '@ai-sdk/openai';
+import { Agent } from '@mastra/core/agent';
+import { Mastra } from '@mastra/core/mastra';
+import { createTool } from '@mastra/core/tools';
+import { MCPClient } from '@mastra/mcp';
+import { Observability } from '@mastra/observability';
+import { OtelExporter } from '@mastra/otel-exporter';
+import { z } from 'zod';
+import { MARKERS } from '../../model-server/scenario.ts';
+import { countAgent, countTool, mcpCommand, telemetryUrl } from '../../recorder/program.ts';
+
+const openai = createOpenAI({});
+const mcp = new MCPClient({ servers: { everything: mcpCommand } });
+const tools = await mcp.listTools();
+
+const getWeather = createTool({
+  id: 'get_weather',
+  description: MARKERS.toolDescription,
+  inputSchema: z.object({ city: z.string() }),
+  execute: async () => {
+    countTool('get_weather');
+    return { weather: MARKERS.toolResult };
+  },
+});
+
+const weatherAgent = new Agent({
+  id: 'weather_agent',
+  name: 'weather_agent',
+  description: MARKERS.toolDescription,
+  instructions: MARKERS.instructions,
+  model: openai('gpt-5-mini'),
+  maxRetries: 0,
+  tools: {
+    get_weather: getWeather,
+    ...Object.fromEntries(Object.entries(tools).filter(([name]) => /(echo|get-sum)$/.test(name))),
+  },
+});
+
+const searchAgent = new Agent({
+  id: 'search_agent',
+  name: 'search_agent',
+  instructions: MARKERS.instructions,
+  model: openai('gpt-5-mini'),
+  maxRetries: 0,
+  tools: { web_search: openai.tools.webSearch({}) },
+});
+
+const mastra = new Mastra({
+  agents: { weatherAgent, searchAgent },
+  observability: new Observability({
+    configs: {
+      otel: {
+        serviceName: 'weather-service',
+        exporters: [
+          new OtelExporter({
+            provider: {
+              custom: { endpoint: telemetryUrl, headers: { 'x-api-key': 'recorded' }, protocol: 'http/protobuf' },
+            },
+          }),
+        ],
+      },
+    },
+  }),
+});
+
+const shared = { maxSteps: 8, tracingOptions: { metadata: { note: MARKERS.metadata }, tags: [MARKERS.metadata] } };
+
+countAgent('weather_agent');
+await mastra.getAgent('weatherAgent').generate(MARKERS.question, shared);
+
+countAgent('search_agent');
+await mastra.getAgent('searchAgent').generate(MARKERS.question, shared);
+
+const stream = await mastra.getAgent('weatherAgent').stream(MARKERS.question, { ...shared, toolChoice: 'none' });
+await stream.consumeStream();
+
+await mastra
+  .getAgent('weatherAgent')
+  .generate(MARKERS.fail, shared)
+  .catch(() => undefined);
+
+await mcp.disconnect();
+await mastra.shutdown();
