@@ -36,6 +36,7 @@ const STEPS: { tool: RegExp; arguments: Record<string, unknown> }[][] = [
     { tool: /(^|_)get_sum$/, arguments: { a: 1, b: 2 } },
   ],
   [{ tool: /^transfer_to_/, arguments: {} }],
+  [{ tool: /^delegate_task$/, arguments: { task: MARKERS.toolArgument, targetAgents: ['umbrella_agent'] } }],
 ];
 
 /**
