@@ -19,21 +19,29 @@ const USAGE = {
   completion_tokens_details: { reasoning_tokens: TOKENS.reasoningOutput },
 };
 
-/** Chat completions as OpenAI serves them: https://platform.openai.com/docs/api-reference/chat */
-export const openAiChat: Route = {
-  path: /^\/v1\/chat\/completions$/,
-  vendor: 'openai',
-  answer(request) {
-    const body = request.body as ChatRequest;
-    if (mustFail(body)) return openAiFailure(request);
-    const called = body.messages.flatMap((message) => message.tool_calls ?? []).map((call) => call.function.name);
-    const offered = (body.tools ?? []).map((tool) => tool.function.name);
-    const calls = planCalls({ offered, called }).map((call, index) => toolCall(call, called.length + index));
-    const counts = { model: body.model, inputTokens: TOKENS.input, outputTokens: TOKENS.output };
-    if (body.stream === true) return { ...counts, response: { events: chatEvents(body, calls) } };
-    return { ...counts, response: { status: 200, json: completion(body, calls) } };
-  },
-};
+/**
+ * Chat completions as OpenAI serves them: https://platform.openai.com/docs/api-reference/chat. No id is given twice: receivers
+ * may take two spans with one id for the same call.
+ */
+export function openAiChat(): Route {
+  let lastId = 0;
+  const nextId = (prefix: string) => `${prefix}_${++lastId}`;
+  return {
+    path: /^\/v1\/chat\/completions$/,
+    vendor: 'openai',
+    answer(request) {
+      const body = request.body as ChatRequest;
+      if (mustFail(body)) return openAiFailure(request);
+      const called = body.messages.flatMap((message) => message.tool_calls ?? []).map((call) => call.function.name);
+      const offered = (body.tools ?? []).map((tool) => tool.function.name);
+      const calls = planCalls({ offered, called }).map((call) => toolCall(call, nextId('call')));
+      const head = { id: nextId('chatcmpl'), created: 1_763_720_000, model: datedModel(body.model) };
+      const counts = { model: body.model, inputTokens: TOKENS.input, outputTokens: TOKENS.output };
+      if (body.stream === true) return { ...counts, response: { events: chatEvents(body, head, calls) } };
+      return { ...counts, response: { status: 200, json: completion(head, calls) } };
+    },
+  };
+}
 
 /** An error as every endpoint of OpenAI words it. Clients do not repeat a 400. */
 export function openAiFailure({ body }: ModelRequest): Answer {
@@ -46,17 +54,17 @@ export function openAiFailure({ body }: ModelRequest): Answer {
   };
 }
 
-function completion(body: ChatRequest, calls: ToolCall[]): object {
+function completion(head: object, calls: ToolCall[]): object {
   const message =
     calls.length === 0
       ? { role: 'assistant', content: ANSWER, refusal: null }
       : { role: 'assistant', content: null, refusal: null, tool_calls: calls };
   const choice = { index: 0, logprobs: null, finish_reason: finishReason(calls), message };
-  return { ...head(body), object: 'chat.completion', choices: [choice], usage: USAGE };
+  return { ...head, object: 'chat.completion', choices: [choice], usage: USAGE };
 }
 
-function chatEvents(body: ChatRequest, calls: ToolCall[]): string[] {
-  const chunk = (rest: object) => serverSentEvent({ ...head(body), object: 'chat.completion.chunk', ...rest });
+function chatEvents(body: ChatRequest, head: object, calls: ToolCall[]): string[] {
+  const chunk = (rest: object) => serverSentEvent({ ...head, object: 'chat.completion.chunk', ...rest });
   const delta = (content: object, reason: string | null = null) =>
     chunk({ choices: [{ index: 0, delta: content, finish_reason: reason }] });
   const content =
@@ -68,14 +76,10 @@ function chatEvents(body: ChatRequest, calls: ToolCall[]): string[] {
   return [start, ...content, delta({}, finishReason(calls)), ...usage, 'data: [DONE]\n\n'];
 }
 
-function toolCall({ name, arguments: args }: PlannedCall, index: number): ToolCall {
-  return { id: `call_${index + 1}`, type: 'function', function: { name, arguments: JSON.stringify(args) } };
+function toolCall({ name, arguments: args }: PlannedCall, id: string): ToolCall {
+  return { id, type: 'function', function: { name, arguments: JSON.stringify(args) } };
 }
 
 function finishReason(calls: ToolCall[]): string {
   return calls.length === 0 ? 'stop' : 'tool_calls';
-}
-
-function head({ model }: ChatRequest): object {
-  return { id: 'chatcmpl-1', created: 1_763_720_000, model: datedModel(model) };
 }

@@ -15,7 +15,7 @@ export type ModelServer = {
 
 /** A new vendor's API is a file beside this one and a row here. */
 function routes(): Route[] {
-  return [openAiChat, openAiResponses(), openAiEmbeddings];
+  return [openAiChat(), openAiResponses(), openAiEmbeddings];
 }
 
 /**

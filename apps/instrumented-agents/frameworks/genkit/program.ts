@@ -30,7 +30,12 @@ const getWeather = ai.defineTool(
 const model = openAI.model('gpt-5-mini');
 const shared = { model, system: MARKERS.instructions };
 
-const weatherAgent = ai.defineAgent({ name: 'weather_agent', ...shared, tools: [getWeather, ...mcpTools], maxTurns: 8 });
+const weatherAgent = ai.defineAgent({
+  name: 'weather_agent',
+  ...shared,
+  tools: [getWeather, ...mcpTools],
+  maxTurns: 8,
+});
 
 // A flow is a workflow: one step of this one is the agent.
 const forecast = ai.defineFlow({ name: 'forecast', inputSchema: z.string() }, async (question) => {

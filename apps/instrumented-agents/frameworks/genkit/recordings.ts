@@ -7,6 +7,7 @@ export const recordings: RecordingDefinition[] = [
     packages: ['genkit', '@genkit-ai/compat-oai', '@genkit-ai/mcp'],
     program: 'program.ts',
     dialects: ['genkit'],
+    cannotKnow: ['The span of an embedding has no token counts.'],
     setUp: `\`\`\`ts
 // npm install @opentelemetry/exporter-trace-otlp-proto @opentelemetry/sdk-trace-base
 // OTEL_EXPORTER_OTLP_ENDPOINT=<Quartermaster's URL> OTEL_EXPORTER_OTLP_HEADERS=x-api-key=<key> OTEL_SERVICE_NAME=<service>

@@ -6,7 +6,12 @@ export const recordings: RecordingDefinition[] = [
     framework: 'OpenAI Agents SDK (JavaScript) with OpenInference',
     packages: ['@openai/agents', '@arizeai/openinference-instrumentation-openai-agents'],
     program: 'program.ts',
-    dialects: ['openinference'],
+    dialects: ['openai-agents'],
+    cannotKnow: [
+      'No span names the MCP server of a tool. It is known where one provider declares the tool.',
+      'The span of a response names the model as the vendor answered it (gpt-5-mini-2026-01-01), not as it was requested.',
+      'The span of a failed response names no model: such a call is not counted.',
+    ],
     setUp: `\`\`\`ts
 // npm install @openai/agents @arizeai/openinference-instrumentation-openai-agents @opentelemetry/sdk-node
 // OTEL_EXPORTER_OTLP_ENDPOINT=<Quartermaster's URL> OTEL_EXPORTER_OTLP_HEADERS=x-api-key=<key> OTEL_SERVICE_NAME=<service>

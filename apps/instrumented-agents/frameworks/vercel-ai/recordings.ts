@@ -2,6 +2,8 @@ import type { RecordingDefinition } from '../../recorder/definition.ts';
 
 const FRAMEWORK = 'Vercel AI SDK';
 
+const NO_SERVER = 'No span names the MCP server of a tool. It is known where one provider declares the tool.';
+
 /** AI SDK 4 to 6: each call has to say that it is recorded. */
 function setUpOf(version: number): string {
   return `\`\`\`ts
@@ -43,6 +45,10 @@ export const recordings: RecordingDefinition[] = [
     program: `ai-${version}.ts`,
     dialects: ['vercel-ai'],
     setUp: setUpOf(version),
+    cannotKnow:
+      version === 4
+        ? [NO_SERVER, 'A web search that the vendor runs leaves no trace: only that it was offered.']
+        : [NO_SERVER],
   })),
   {
     name: 'vercel-ai-7',
@@ -51,6 +57,7 @@ export const recordings: RecordingDefinition[] = [
     program: 'ai-7.ts',
     dialects: ['vercel-ai-7'],
     setUp: setUpOfSeven('OpenTelemetry'),
+    cannotKnow: [NO_SERVER],
   },
   {
     name: 'vercel-ai-7-legacy',
@@ -60,5 +67,6 @@ export const recordings: RecordingDefinition[] = [
     args: ['legacy'],
     dialects: ['vercel-ai'],
     setUp: setUpOfSeven('LegacyOpenTelemetry'),
+    cannotKnow: [NO_SERVER],
   },
 ];

@@ -7,6 +7,11 @@ export const recordings: RecordingDefinition[] = [
     packages: ['@voltagent/core'],
     program: 'program.ts',
     dialects: ['voltagent'],
+    cannotKnow: [
+      "One span stands for all requests to the model of a run, with the last one's tokens: 3 requests fewer than were made.",
+      'No span names the vendor of a model, unless the model is written as <provider>/<model>.',
+      'A web search that the vendor runs leaves no trace.',
+    ],
     setUp: `\`\`\`ts
 // npm install @opentelemetry/exporter-trace-otlp-proto @opentelemetry/sdk-trace-base
 // OTEL_EXPORTER_OTLP_ENDPOINT=<Quartermaster's URL> OTEL_EXPORTER_OTLP_HEADERS=x-api-key=<key>
