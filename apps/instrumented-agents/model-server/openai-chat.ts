@@ -1,5 +1,14 @@
 import { type Answer, type ModelRequest, type Route, serverSentEvent, wordsOf } from './route.ts';
-import { ANSWER, datedModel, ERROR_TEXT, mustFail, type PlannedCall, planCalls, TOKENS } from './scenario.ts';
+import {
+  ANSWER,
+  datedModel,
+  ERROR_TEXT,
+  jsonAnswer,
+  mustFail,
+  type PlannedCall,
+  planCalls,
+  TOKENS,
+} from './scenario.ts';
 
 type ToolCall = { id: string; type: 'function'; function: { name: string; arguments: string } };
 
@@ -8,6 +17,7 @@ type ChatRequest = {
   stream?: boolean;
   stream_options?: { include_usage?: boolean };
   tools?: { function: { name: string } }[];
+  response_format?: { type: string; json_schema?: { schema: unknown } };
   messages: { role: string; tool_calls?: ToolCall[] }[];
 };
 
@@ -37,8 +47,10 @@ export function openAiChat(): Route {
       const calls = planCalls({ offered, called }).map((call) => toolCall(call, nextId('call')));
       const head = { id: nextId('chatcmpl'), created: 1_763_720_000, model: datedModel(body.model) };
       const counts = { model: body.model, inputTokens: TOKENS.input, outputTokens: TOKENS.output };
-      if (body.stream === true) return { ...counts, response: { events: chatEvents(body, head, calls) } };
-      return { ...counts, response: { status: 200, json: completion(head, calls) } };
+      const schema = body.response_format?.json_schema?.schema;
+      const text = schema === undefined ? ANSWER : jsonAnswer(schema);
+      if (body.stream === true) return { ...counts, response: { events: chatEvents(body, { head, text, calls }) } };
+      return { ...counts, response: { status: 200, json: completion({ head, text, calls }) } };
     },
   };
 }
@@ -54,22 +66,24 @@ export function openAiFailure({ body }: ModelRequest): Answer {
   };
 }
 
-function completion(head: object, calls: ToolCall[]): object {
+type Content = { head: object; text: string; calls: ToolCall[] };
+
+function completion({ head, text, calls }: Content): object {
   const message =
     calls.length === 0
-      ? { role: 'assistant', content: ANSWER, refusal: null }
+      ? { role: 'assistant', content: text, refusal: null }
       : { role: 'assistant', content: null, refusal: null, tool_calls: calls };
   const choice = { index: 0, logprobs: null, finish_reason: finishReason(calls), message };
   return { ...head, object: 'chat.completion', choices: [choice], usage: USAGE };
 }
 
-function chatEvents(body: ChatRequest, head: object, calls: ToolCall[]): string[] {
+function chatEvents(body: ChatRequest, { head, text, calls }: Content): string[] {
   const chunk = (rest: object) => serverSentEvent({ ...head, object: 'chat.completion.chunk', ...rest });
   const delta = (content: object, reason: string | null = null) =>
     chunk({ choices: [{ index: 0, delta: content, finish_reason: reason }] });
   const content =
     calls.length === 0
-      ? wordsOf(ANSWER).map((word) => delta({ content: word }))
+      ? wordsOf(text).map((word) => delta({ content: word }))
       : calls.map((call, index) => delta({ tool_calls: [{ index, ...call }] }));
   const usage = body.stream_options?.include_usage === true ? [chunk({ choices: [], usage: USAGE })] : [];
   const start = delta({ role: 'assistant', content: null });

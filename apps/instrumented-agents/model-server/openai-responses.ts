@@ -1,6 +1,6 @@
 import { openAiFailure } from './openai-chat.ts';
 import { type Route, serverSentEvent, wordsOf } from './route.ts';
-import { ANSWER, datedModel, MARKERS, mustFail, planCalls, TOKENS } from './scenario.ts';
+import { ANSWER, datedModel, jsonAnswer, MARKERS, mustFail, planCalls, TOKENS } from './scenario.ts';
 
 type Item = { type?: string; id?: string; name?: string; [field: string]: unknown };
 
@@ -10,6 +10,7 @@ type ResponsesRequest = {
   previous_response_id?: string | null;
   input: string | Item[];
   tools?: { type: string; name?: string }[];
+  text?: { format?: { type: string; schema?: unknown } };
 };
 
 const USAGE = {
@@ -56,7 +57,7 @@ export function openAiResponses(): Route {
 
 /** A web search is done once in a conversation, if it is offered; functions are called in the order of the scenario. */
 function plan(
-  { tools = [] }: ResponsesRequest,
+  { tools = [], text: wanted }: ResponsesRequest,
   history: Item[],
   nextId: (prefix: string) => string,
 ): { output: Item[]; vendorTools: string[] } {
@@ -76,7 +77,9 @@ function plan(
     status: 'completed',
   }));
 
-  const content = [{ type: 'output_text', text: ANSWER, annotations: [], logprobs: [] }];
+  const schema = wanted?.format?.schema;
+  const text = schema === undefined ? ANSWER : jsonAnswer(schema);
+  const content = [{ type: 'output_text', text, annotations: [], logprobs: [] }];
   const message = { type: 'message', id: nextId('msg'), role: 'assistant', status: 'completed', content };
   return {
     output: [...(searches ? [search] : []), ...(calls.length > 0 ? calls : [message])],
@@ -117,13 +120,14 @@ function itemEvents(item: Item, index: number, event: (type: string, rest: objec
       done,
     ];
   }
-  const part = { type: 'output_text', text: ANSWER, annotations: [] };
+  const [{ text }] = item['content'] as [{ text: string }];
+  const part = { type: 'output_text', text, annotations: [] };
   const content = { ...place, content_index: 0 };
   return [
     event('response.output_item.added', { output_index: index, item: { ...added, content: [] } }),
     event('response.content_part.added', { ...content, part: { ...part, text: '' } }),
-    ...wordsOf(ANSWER).map((word) => event('response.output_text.delta', { ...content, delta: word, logprobs: [] })),
-    event('response.output_text.done', { ...content, text: ANSWER, logprobs: [] }),
+    ...wordsOf(text).map((word) => event('response.output_text.delta', { ...content, delta: word, logprobs: [] })),
+    event('response.output_text.done', { ...content, text, logprobs: [] }),
     event('response.content_part.done', { ...content, part }),
     done,
   ];

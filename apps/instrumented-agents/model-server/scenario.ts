@@ -19,6 +19,13 @@ export const MARKERS = {
 
 export const ANSWER = `It stays dry, ${MARKERS.answer}, all day.`;
 
+/** The answer to a request for JSON: every text in it is the answer. Knows the types that the programs use. */
+export function jsonAnswer(schema: unknown): string {
+  const { properties = {} } = schema as { properties?: Record<string, { type?: string }> };
+  const value = ({ type }: { type?: string }) => (type === 'number' ? 1 : ANSWER);
+  return JSON.stringify(Object.fromEntries(Object.entries(properties).map(([name, field]) => [name, value(field)])));
+}
+
 export const ERROR_TEXT = `The request was refused: ${MARKERS.errorText}`;
 
 /** Input includes the cached tokens, output the reasoning tokens. */
@@ -36,6 +43,7 @@ const STEPS: { tool: RegExp; arguments: Record<string, unknown> }[][] = [
     { tool: /(^|_)get_sum$/, arguments: { a: 1, b: 2 } },
   ],
   [{ tool: /^transfer_to_/, arguments: {} }],
+  [{ tool: /^agent_/, arguments: { prompt: MARKERS.toolArgument } }],
   [{ tool: /^delegate_task$/, arguments: { task: MARKERS.toolArgument, targetAgents: ['umbrella_agent'] } }],
 ];
 

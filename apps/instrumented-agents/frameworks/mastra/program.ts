@@ -1,4 +1,4 @@
-/** Mastra: an agent with a local tool and MCP tools, a streamed answer, a web search, a failure. */
+/** Mastra: an agent with a local tool, MCP tools and a sub-agent, a streamed answer, a web search, a failure. */
 import { createOpenAI } from '@ai-sdk/openai';
 import { Agent } from '@mastra/core/agent';
 import { Mastra } from '@mastra/core/mastra';
@@ -24,6 +24,18 @@ const getWeather = createTool({
   },
 });
 
+const umbrellaAgent = new Agent({
+  id: 'umbrella_agent',
+  name: 'umbrella_agent',
+  description: MARKERS.toolDescription,
+  instructions: () => {
+    countAgent('umbrella_agent');
+    return MARKERS.instructions;
+  },
+  model: openai('gpt-5-mini'),
+  maxRetries: 0,
+});
+
 const weatherAgent = new Agent({
   id: 'weather_agent',
   name: 'weather_agent',
@@ -31,6 +43,7 @@ const weatherAgent = new Agent({
   instructions: MARKERS.instructions,
   model: openai('gpt-5-mini'),
   maxRetries: 0,
+  agents: { umbrella_agent: umbrellaAgent },
   tools: {
     get_weather: getWeather,
     ...Object.fromEntries(Object.entries(tools).filter(([name]) => /(echo|get-sum)$/.test(name))),
@@ -47,7 +60,7 @@ const searchAgent = new Agent({
 });
 
 const mastra = new Mastra({
-  agents: { weatherAgent, searchAgent },
+  agents: { weatherAgent, searchAgent, umbrellaAgent },
   observability: new Observability({
     configs: {
       otel: {

@@ -9,7 +9,7 @@ import { z } from 'zod';
 import { MARKERS } from '../../model-server/scenario.ts';
 import { countAgent, countTool, mcpCommand } from '../../recorder/program.ts';
 
-const { Agent, MCPServerStdio, OpenAIChatCompletionsModel, run, tool, webSearchTool } = agents;
+const { Agent, MCPServerStdio, OpenAIProvider, run, tool, webSearchTool } = agents;
 
 const telemetry = new NodeSDK();
 telemetry.start();
@@ -54,7 +54,7 @@ await run(weatherAgent, MARKERS.question);
 const streamingAgent = new Agent({
   name: 'weather_agent',
   instructions: MARKERS.instructions,
-  model: new OpenAIChatCompletionsModel(new (await import('openai')).OpenAI({ maxRetries: 0 }), 'gpt-5-mini'),
+  model: await new OpenAIProvider({ useResponses: false }).getModel('gpt-5-mini'),
 });
 const stream = await run(streamingAgent, MARKERS.question, { stream: true });
 for await (const event of stream) void event;

@@ -1,6 +1,16 @@
-/** AI SDK 4: an agent with a local tool and MCP tools, a streamed answer, a web search, a failure, an embedding. */
+/**
+ * AI SDK 4: an agent with a local tool and MCP tools, a streamed answer, a web search, a failure, an object,
+ * an embedding.
+ */
 import { NodeSDK } from '@opentelemetry/sdk-node';
-import { experimental_createMCPClient as createMCPClient, embed, generateText, streamText, tool } from 'ai4';
+import {
+  experimental_createMCPClient as createMCPClient,
+  embed,
+  generateObject,
+  generateText,
+  streamText,
+  tool,
+} from 'ai4';
 import { Experimental_StdioMCPTransport as StdioTransport } from 'ai4/mcp-stdio';
 import { createOpenAI } from 'ai4-openai';
 import { z } from 'zod';
@@ -56,6 +66,13 @@ const streamed = streamText({ ...shared, model: openai.chat('gpt-5-mini'), promp
 await streamed.consumeStream();
 
 await generateText({ ...shared, model: openai.chat('gpt-5-mini'), prompt: MARKERS.fail }).catch(() => undefined);
+
+await generateObject({
+  ...shared,
+  model: openai('gpt-5-mini'),
+  prompt: MARKERS.question,
+  schema: z.object({ weather: z.string() }),
+});
 
 await embed({
   model: openai.embedding('text-embedding-3-small'),

@@ -1,6 +1,9 @@
-/** AI SDK 6: an agent with a local tool and MCP tools, a streamed answer, a web search, a failure, an embedding. */
+/**
+ * AI SDK 6: an agent with a local tool and MCP tools, a streamed answer, a web search, a failure, an object,
+ * an embedding.
+ */
 import { NodeSDK } from '@opentelemetry/sdk-node';
-import { embed, generateText, stepCountIs, streamText, tool } from 'ai6';
+import { embed, generateObject, generateText, stepCountIs, streamText, tool } from 'ai6';
 import { createMCPClient } from 'ai6-mcp';
 import { Experimental_StdioMCPTransport as StdioTransport } from 'ai6-mcp/mcp-stdio';
 import { openai } from 'ai6-openai';
@@ -54,6 +57,13 @@ const streamed = streamText({ ...shared, model: openai.chat('gpt-5-mini'), promp
 await streamed.consumeStream();
 
 await generateText({ ...shared, model: openai.chat('gpt-5-mini'), prompt: MARKERS.fail }).catch(() => undefined);
+
+await generateObject({
+  ...shared,
+  model: openai('gpt-5-mini'),
+  prompt: MARKERS.question,
+  schema: z.object({ weather: z.string() }),
+});
 
 await embed({
   model: openai.embedding('text-embedding-3-small'),

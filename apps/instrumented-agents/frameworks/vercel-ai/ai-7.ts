@@ -1,10 +1,10 @@
 /**
  * AI SDK 7 with `@ai-sdk/otel`: an agent with a local tool and MCP tools, a streamed answer, a web search, a failure, an
- * embedding. With the argument `legacy` it sends the `ai.*` spans of the versions before.
+ * object, an embedding. With the argument `legacy` it sends the `ai.*` spans of the versions before.
  */
 import { LegacyOpenTelemetry, OpenTelemetry } from '@ai-sdk/otel';
 import { NodeSDK } from '@opentelemetry/sdk-node';
-import { embed, generateText, isStepCount, registerTelemetry, streamText, ToolLoopAgent, tool } from 'ai7';
+import { embed, generateText, isStepCount, Output, registerTelemetry, streamText, ToolLoopAgent, tool } from 'ai7';
 import { createMCPClient } from 'ai7-mcp';
 import { Experimental_StdioMCPTransport as StdioTransport } from 'ai7-mcp/mcp-stdio';
 import { openai } from 'ai7-openai';
@@ -65,6 +65,13 @@ const streamed = streamText({ ...shared, model: openai.chat('gpt-5-mini'), promp
 await streamed.consumeStream();
 
 await generateText({ ...shared, model: openai.chat('gpt-5-mini'), prompt: MARKERS.fail }).catch(() => undefined);
+
+await generateText({
+  ...shared,
+  model: openai('gpt-5-mini'),
+  prompt: MARKERS.question,
+  output: Output.object({ schema: z.object({ weather: z.string() }) }),
+});
 
 await embed({
   model: openai.embedding('text-embedding-3-small'),

@@ -1,5 +1,34 @@
 import type { Dialect } from './dialect.ts';
 
+/** Types of spans that Mastra writes as the operation, since the conventions have none: steps of the framework itself. */
+const OWN_STEPS = [
+  'model_generation',
+  'agent_step',
+  'model_chunk',
+  'generic',
+  'mapping',
+  'processor_run',
+  'memory_operation',
+  'workspace_action',
+  'agent_signal',
+  'scorer_run',
+  'scorer_step',
+  'classifier_evaluation',
+  'skill_resolution',
+  'skill_action',
+  'graph_action',
+  'rag_ingestion',
+  'rag_vector_operation',
+  'rag_action',
+  'workflow_step',
+  'workflow_conditional',
+  'workflow_conditional_eval',
+  'workflow_parallel',
+  'workflow_loop',
+  'workflow_sleep',
+  'workflow_wait_event',
+];
+
 /**
  * Mastra with `@mastra/otel-exporter` or `@mastra/otel-bridge` (github.com/mastra-ai/mastra,
  * observability/otel-exporter/src/gen-ai-semantics.ts): the OpenTelemetry GenAI conventions, with the type of each span and its
@@ -13,22 +42,11 @@ export const mastra: Dialect = {
     toolServer: ['mastra.mcp_tool_call.server_name'],
   },
   operations: {
-    // The loop around the requests to the model, one turn of it, and pieces of an answer.
-    model_generation: null,
-    agent_step: null,
-    model_chunk: null,
-    // The memory's, the processors' and the workflows' own steps.
-    generic: null,
-    processor_run: null,
-    memory_operation: null,
-    workflow_step: null,
-    workflow_conditional: null,
-    workflow_conditional_eval: null,
-    workflow_parallel: null,
-    workflow_loop: null,
-    workflow_sleep: null,
-    workflow_wait_event: null,
+    ...Object.fromEntries(OWN_STEPS.map((type) => [type, null])),
+    // A tool that runs in the user's browser.
+    client_tool_call: 'execute_tool',
   },
+  spanNames: [{ pattern: /^client_tool_call (?<tool>.+)$/ }],
   content: [
     'mastra.*.input',
     'mastra.*.output',
@@ -53,6 +71,8 @@ export const mastra: Dialect = {
   alsoReads: ['mastra.span.type', 'gen_ai.response.finish_reasons'],
   refine({ name, attributes }, facts) {
     if (attributes['mastra.span.type'] === 'provider_tool_call' && facts.tool !== null) facts.toolRunsAt = 'vendor';
+    // Mastra offers sub-agents and workflows to the model as tools of these names; each makes a span of its own.
+    if (facts.toolServer === null && /^(?:agent|workflow)-/.test(facts.tool ?? '')) facts.operation = 'handoff';
     // A workflow is named by the span's name alone.
     if (facts.operation === 'invoke_workflow') facts.workflow ??= name.replace(/^invoke_workflow /, '');
     // The span of a failed request to the model ends as `ok`.

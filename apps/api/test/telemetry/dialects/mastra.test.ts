@@ -2,9 +2,9 @@ import { expect, test } from 'vitest';
 import { readSpan } from '../../../src/telemetry/dialects/read.ts';
 import { recordedSpans, recordedUses } from './recorded-uses.ts';
 
-test('mastra: MCP tools at their server, the vendor’s search at the vendor', () => {
+test('mastra: MCP tools at their server, the vendor’s search at the vendor, a sub-agent as no tool', () => {
   expect(recordedUses('mastra')).toEqual({
-    'model openai/gpt-5-mini, 21 + 8 tokens': 5,
+    'model openai/gpt-5-mini, 21 + 8 tokens': 7,
     'model openai/gpt-5-mini': 1,
     'tool get_weather': 1,
     'tool everything/everything_echo': 1,
@@ -12,6 +12,7 @@ test('mastra: MCP tools at their server, the vendor’s search at the vendor', (
     'tool web_search at the vendor': 1,
     'agent weather_agent': 3,
     'agent search_agent': 1,
+    'agent umbrella_agent': 1,
   });
 });
 

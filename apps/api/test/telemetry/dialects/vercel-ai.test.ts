@@ -3,13 +3,13 @@ import { readSpan } from '../../../src/telemetry/dialects/read.ts';
 import { recordedSpans, recordedUses } from './recorded-uses.ts';
 
 const CALLS = {
-  'model openai/gpt-5-mini, 21 + 8 tokens': 5,
+  'model openai/gpt-5-mini, 21 + 8 tokens': 6,
   // The request that failed
   'model openai/gpt-5-mini': 1,
   'tool get_weather': 1,
   'tool echo': 1,
   'tool get-sum': 1,
-  'agent weather_agent': 4,
+  'agent weather_agent': 5,
 };
 
 const EMBEDDING = { 'model openai/text-embedding-3-small, 4 tokens': 1 };
