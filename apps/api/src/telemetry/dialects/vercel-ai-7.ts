@@ -1,4 +1,5 @@
 import type { Dialect } from './dialect.ts';
+import { vercelAi } from './vercel-ai.ts';
 
 /**
  * Vercel AI SDK 7 with `@ai-sdk/otel` (github.com/vercel/ai, packages/otel/src/open-telemetry.ts): the OpenTelemetry GenAI
@@ -9,20 +10,8 @@ export const vercelAi7: Dialect = {
   scopes: ['gen_ai'],
   // An agent's step holds the request to the model and the tool calls that follow it.
   operations: { agent_step: null },
-  content: [
-    'ai.request',
-    'ai.response',
-    'ai.settings',
-    'ai.prompt',
-    'ai.embedding',
-    'ai.embeddings',
-    'ai.value',
-    'ai.values',
-    'ai.documents',
-    'ai.ranking',
-    'ai.decision',
-    'ai.schema',
-  ],
+  // Its supplemental attributes have the names of the versions before.
+  content: vercelAi.content ?? [],
   alsoReads: ['gen_ai.tool.type'],
   refine(span, facts) {
     // What the SDK calls an extension is a tool that the vendor ran.
