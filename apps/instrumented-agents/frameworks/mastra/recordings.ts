@@ -5,7 +5,7 @@ export const recordings: RecordingDefinition[] = [
     name: 'mastra',
     framework: 'Mastra',
     packages: ['@mastra/core', '@mastra/otel-exporter'],
-    program: 'program.ts',
+    program: 'exporter.ts',
     dialects: ['mastra'],
     setUp: `\`\`\`ts
 // npm install @mastra/observability @mastra/otel-exporter @opentelemetry/exporter-trace-otlp-proto
@@ -25,6 +25,27 @@ export const mastra = new Mastra({
       },
     },
   }),
+});
+\`\`\``,
+  },
+  {
+    name: 'mastra-bridge',
+    framework: 'Mastra with OtelBridge',
+    packages: ['@mastra/core', '@mastra/otel-bridge'],
+    program: 'bridge.ts',
+    dialects: ['mastra'],
+    setUp: `\`\`\`ts
+// npm install @mastra/observability @mastra/otel-bridge @opentelemetry/sdk-node
+// OTEL_EXPORTER_OTLP_ENDPOINT=<Quartermaster's URL> OTEL_EXPORTER_OTLP_HEADERS=x-api-key=<key> OTEL_SERVICE_NAME=<service>
+import { Observability } from '@mastra/observability';
+import { OtelBridge } from '@mastra/otel-bridge';
+import { NodeSDK } from '@opentelemetry/sdk-node';
+
+new NodeSDK().start();
+
+export const mastra = new Mastra({
+  agents,
+  observability: new Observability({ configs: { otel: { serviceName: '<service>', bridge: new OtelBridge() } } }),
 });
 \`\`\``,
   },

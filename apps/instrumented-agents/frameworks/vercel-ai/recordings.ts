@@ -4,6 +4,11 @@ const FRAMEWORK = 'Vercel AI SDK';
 
 const NO_SERVER = 'No span names the MCP server of a tool. It is known where one provider declares the tool.';
 
+/** What every version can do in addition. */
+const WITHOUT_CONTENT =
+  'With `recordInputs: false, recordOutputs: false` beside `functionId`, prompts and answers do not leave the application; ' +
+  'tools that the vendor runs are then not seen.';
+
 /** AI SDK 4 to 6: each call has to say that it is recorded. */
 function setUpOf(version: number): string {
   return `\`\`\`ts
@@ -16,9 +21,11 @@ new NodeSDK().start();
 await generateText({
   model,
   prompt,
-  experimental_telemetry: { isEnabled: true, functionId: 'weather_agent', recordInputs: false, recordOutputs: false },
+  experimental_telemetry: { isEnabled: true, functionId: 'weather_agent' },
 });
-\`\`\``;
+\`\`\`
+
+${WITHOUT_CONTENT}`;
 }
 
 /** AI SDK 7: every call is recorded once an integration is registered. */
@@ -33,8 +40,10 @@ import { registerTelemetry } from 'ai';
 new NodeSDK().start();
 registerTelemetry(new ${integration}());
 
-await generateText({ model, prompt, telemetry: { functionId: 'weather_agent', recordInputs: false, recordOutputs: false } });
-\`\`\``;
+await generateText({ model, prompt, telemetry: { functionId: 'weather_agent' } });
+\`\`\`
+
+${WITHOUT_CONTENT}`;
 }
 
 export const recordings: RecordingDefinition[] = [

@@ -1,9 +1,14 @@
-import type { Dialect } from './dialect.ts';
+import { canonicalVendor } from '@quartermaster/contracts/vendors.ts';
+import type { Dialect, ReadSource } from './dialect.ts';
+import type { Facts } from './facts.ts';
+import { readInside } from './inside.ts';
 
 /** Types of spans that Mastra writes as the operation, since the conventions have none: steps of the framework itself. */
 const OWN_STEPS = [
   'model_generation',
   'agent_step',
+  'model_step',
+  'model_inference',
   'model_chunk',
   'generic',
   'mapping',
@@ -68,8 +73,9 @@ export const mastra: Dialect = {
     'error.domain',
     'error.category',
   ],
-  alsoReads: ['mastra.span.type', 'gen_ai.response.finish_reasons'],
+  alsoReads: ['mastra.span.type', 'mastra.metadata.modelMetadata', 'gen_ai.response.finish_reasons'],
   refine({ name, attributes }, facts) {
+    if (attributes['gen_ai.operation.name'] === 'model_step') readModelStep(attributes, facts);
     if (attributes['mastra.span.type'] === 'provider_tool_call' && facts.tool !== null) facts.toolRunsAt = 'vendor';
     // Mastra offers sub-agents and workflows to the model as tools of these names; each makes a span of its own.
     if (facts.toolServer === null && /^(?:agent|workflow)-/.test(facts.tool ?? '')) facts.operation = 'handoff';
@@ -79,3 +85,17 @@ export const mastra: Dialect = {
     if (String(attributes['gen_ai.response.finish_reasons']).includes('"error"')) facts.errorType ??= 'error';
   },
 };
+
+/**
+ * Until version 1.3 of the exporter, and with the bridge, one span stands for all requests to the model of a run. Each request
+ * is a step inside it, whose metadata names the model.
+ */
+function readModelStep(attributes: ReadSource['attributes'], facts: Facts): void {
+  const metadata = attributes['mastra.metadata.modelMetadata'];
+  const model = readInside(metadata, ['modelId']);
+  const provider = readInside(metadata, ['modelProvider']);
+  if (typeof model !== 'string') return;
+  facts.operation = 'chat';
+  facts.model = model;
+  facts.vendor = typeof provider === 'string' ? canonicalVendor(provider) : null;
+}

@@ -1,14 +1,13 @@
-/** Mastra: an agent with a local tool, MCP tools and a sub-agent, a streamed answer, a web search, a failure. */
+/** What both programs do. An agent with a local tool, MCP tools and a sub-agent, a streamed answer, a web search, a failure. */
 import { createOpenAI } from '@ai-sdk/openai';
 import { Agent } from '@mastra/core/agent';
 import { Mastra } from '@mastra/core/mastra';
 import { createTool } from '@mastra/core/tools';
 import { MCPClient } from '@mastra/mcp';
 import { Observability } from '@mastra/observability';
-import { OtelExporter } from '@mastra/otel-exporter';
 import { z } from 'zod';
 import { MARKERS } from '../../model-server/scenario.ts';
-import { countAgent, countTool, mcpCommand, telemetryUrl } from '../../recorder/program.ts';
+import { countAgent, countTool, mcpCommand } from '../../recorder/program.ts';
 
 const openai = createOpenAI({});
 const mcp = new MCPClient({ servers: { everything: mcpCommand } });
@@ -59,39 +58,28 @@ const searchAgent = new Agent({
   tools: { web_search: openai.tools.webSearch({}) },
 });
 
-const mastra = new Mastra({
-  agents: { weatherAgent, searchAgent, umbrellaAgent },
-  observability: new Observability({
-    configs: {
-      otel: {
-        serviceName: 'weather-service',
-        exporters: [
-          new OtelExporter({
-            provider: {
-              custom: { endpoint: telemetryUrl, headers: { 'x-api-key': 'recorded' }, protocol: 'http/protobuf' },
-            },
-          }),
-        ],
-      },
-    },
-  }),
-});
+export async function runScenario(telemetry: ConstructorParameters<typeof Observability>[0]): Promise<void> {
+  const mastra = new Mastra({
+    agents: { weatherAgent, searchAgent, umbrellaAgent },
+    observability: new Observability(telemetry),
+  });
 
-const shared = { maxSteps: 8, tracingOptions: { metadata: { note: MARKERS.metadata }, tags: [MARKERS.metadata] } };
+  const shared = { maxSteps: 8, tracingOptions: { metadata: { note: MARKERS.metadata }, tags: [MARKERS.metadata] } };
 
-countAgent('weather_agent');
-await mastra.getAgent('weatherAgent').generate(MARKERS.question, shared);
+  countAgent('weather_agent');
+  await mastra.getAgent('weatherAgent').generate(MARKERS.question, shared);
 
-countAgent('search_agent');
-await mastra.getAgent('searchAgent').generate(MARKERS.question, shared);
+  countAgent('search_agent');
+  await mastra.getAgent('searchAgent').generate(MARKERS.question, shared);
 
-const stream = await mastra.getAgent('weatherAgent').stream(MARKERS.question, { ...shared, toolChoice: 'none' });
-await stream.consumeStream();
+  const stream = await mastra.getAgent('weatherAgent').stream(MARKERS.question, { ...shared, toolChoice: 'none' });
+  await stream.consumeStream();
 
-await mastra
-  .getAgent('weatherAgent')
-  .generate(MARKERS.fail, shared)
-  .catch(() => undefined);
+  await mastra
+    .getAgent('weatherAgent')
+    .generate(MARKERS.fail, shared)
+    .catch(() => undefined);
 
-await mcp.disconnect();
-await mastra.shutdown();
+  await mcp.disconnect();
+  await mastra.shutdown();
+}
