@@ -1,3 +1,4 @@
+import { ax } from './ax.ts';
 import type { Dialect } from './dialect.ts';
 import { genai } from './genai.ts';
 import { genkit } from './genkit.ts';
@@ -22,6 +23,7 @@ export const DIALECTS: readonly Dialect[] = [
   mastra,
   genkit,
   voltagent,
+  ax,
   openinference,
   mcp,
   genai,
