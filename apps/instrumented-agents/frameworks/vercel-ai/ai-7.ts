@@ -1,8 +1,11 @@
 /**
  * AI SDK 7 with `@ai-sdk/otel`: an agent with a local tool and MCP tools, a streamed answer, a web search, a failure, an
- * object, an embedding. With the argument `legacy` it sends the `ai.*` spans of the versions before.
+ * object, an embedding. With the argument `legacy` it sends the `ai.*` spans of the
+ * versions before, with `openinference` OpenInference's attributes too.
  */
 import { LegacyOpenTelemetry, OpenTelemetry } from '@ai-sdk/otel';
+import { OpenInferenceBatchSpanProcessor } from '@arizeai/openinference-vercel';
+import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-proto';
 import { NodeSDK } from '@opentelemetry/sdk-node';
 import { embed, generateText, isStepCount, Output, registerTelemetry, streamText, ToolLoopAgent, tool } from 'ai7';
 import { createMCPClient } from 'ai7-mcp';
@@ -12,7 +15,11 @@ import { z } from 'zod';
 import { MARKERS } from '../../model-server/scenario.ts';
 import { countAgent, countTool, mcpCommand } from '../../recorder/program.ts';
 
-const sdk = new NodeSDK();
+const form = process.argv[2] ?? '';
+const exporter = new OTLPTraceExporter();
+const sdk = new NodeSDK(
+  form === 'openinference' ? { spanProcessors: [new OpenInferenceBatchSpanProcessor({ exporter })] } : {},
+);
 sdk.start();
 const everything = {
   usage: true,
@@ -23,7 +30,7 @@ const everything = {
   toolChoice: true,
   schema: true,
 };
-registerTelemetry(process.argv[2] === 'legacy' ? new LegacyOpenTelemetry() : new OpenTelemetry(everything));
+registerTelemetry(form === 'legacy' ? new LegacyOpenTelemetry() : new OpenTelemetry(everything));
 
 const mcp = await createMCPClient({ transport: new StdioTransport(mcpCommand) });
 const { echo, 'get-sum': getSum } = await mcp.tools();

@@ -78,4 +78,25 @@ export const recordings: RecordingDefinition[] = [
     setUp: setUpOfSeven('LegacyOpenTelemetry'),
     cannotKnow: [NO_SERVER],
   },
+  {
+    name: 'vercel-ai-7-openinference',
+    framework: `${FRAMEWORK} with OpenInference`,
+    packages: ['ai7', '@arizeai/openinference-vercel'],
+    program: 'ai-7.ts',
+    args: ['openinference'],
+    dialects: ['vercel-ai-7'],
+    setUp: `\`\`\`ts
+// npm install ai@7 @ai-sdk/otel @arizeai/openinference-vercel @opentelemetry/exporter-trace-otlp-proto @opentelemetry/sdk-node
+// OTEL_EXPORTER_OTLP_ENDPOINT=<Quartermaster's URL> OTEL_EXPORTER_OTLP_HEADERS=x-api-key=<key> OTEL_SERVICE_NAME=<service>
+import { OpenTelemetry } from '@ai-sdk/otel';
+import { OpenInferenceBatchSpanProcessor } from '@arizeai/openinference-vercel';
+import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-proto';
+import { NodeSDK } from '@opentelemetry/sdk-node';
+import { registerTelemetry } from 'ai';
+
+new NodeSDK({ spanProcessors: [new OpenInferenceBatchSpanProcessor({ exporter: new OTLPTraceExporter() })] }).start();
+registerTelemetry(new OpenTelemetry());
+\`\`\``,
+    cannotKnow: [NO_SERVER],
+  },
 ];

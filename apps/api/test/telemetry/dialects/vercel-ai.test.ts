@@ -23,6 +23,7 @@ test.each([
   ['vercel-ai-7-legacy', { ...CALLS, ...EMBEDDING, ...SEARCH }],
   // Both spans of an embedding are a request to the model by their own account; one is inside the other.
   ['vercel-ai-7', { ...CALLS, ...EMBEDDING, ...SEARCH, 'model openai/text-embedding-3-small': 1 }],
+  ['vercel-ai-7-openinference', { ...CALLS, ...EMBEDDING, ...SEARCH, 'model openai/text-embedding-3-small': 1 }],
 ])('%s: each request to a model and each tool call, models at their vendor', (recording, uses) => {
   expect(recordedUses(recording)).toEqual(uses);
 });
