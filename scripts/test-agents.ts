@@ -53,7 +53,7 @@ async function renew(definition: RecordingDefinition, folder: string): Promise<v
 
 function replay(): Promise<number> {
   const cwd = join(ROOT, 'apps/api');
-  const tests = ['test/telemetry/recordings.test.ts', 'test/telemetry/dialects'];
+  const tests = ['test/telemetry/recordings/', 'test/telemetry/dialects/'];
   return run(join(cwd, 'node_modules/.bin/vitest'), ['run', '--passWithNoTests', ...tests], { cwd });
 }
 

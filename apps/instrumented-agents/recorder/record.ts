@@ -16,8 +16,6 @@ export type Recording = {
   version: string;
   dialects: string[];
   setUp: string;
-  /** Where the scripted model server listened: some frameworks say the address of the model they call. */
-  modelServer: string;
   requests: RecordedRequest[];
   truth: Truth;
   cannotKnow: string[];
@@ -68,7 +66,6 @@ export async function record(definition: RecordingDefinition, folder: string): P
       version: definition.packages.map((name) => versionOf(name, folder)).join(', '),
       dialects: definition.dialects,
       setUp: definition.setUp,
-      modelServer: models.url,
       requests: receiver.requests,
       truth: readTruth(truthFile),
       cannotKnow: definition.cannotKnow ?? [],

@@ -19,6 +19,5 @@ const tracer = trace.getTracer('<service>');
 const llm = ai({ name: 'openai', apiKey, options: { tracer } });
 const program = ax('question:string -> answer:string', { functions, tracer });
 \`\`\``,
-    cannotKnow: ['Token counts stand in events of the span, not in its attributes. Quartermaster does not read them.'],
   },
 ];
