@@ -1751,7 +1751,7 @@ export type Tenant = {
 
 export type TenantSettings = {
     /**
-     * Whether content in spans is stored: message bodies, tool arguments, database statements, HTTP headers, exception messages, queries of URLs. Attributes that are named like secrets, and the user and password of URLs, are never stored.
+     * Whether content in spans is stored: message bodies, tool arguments, database statements, HTTP headers, exception messages, paths and queries of URLs. Without it, texts are stored only under attribute names that cannot hold content; the attribute `quartermaster.omitted` names what was left out. Attributes that are named like secrets, and the user and password of URLs, are never stored.
      */
     captureContent: boolean;
     /**
@@ -2662,7 +2662,7 @@ export type InstrumentationScope = {
 };
 
 /**
- * Attributes in the sense of OpenTelemetry: values by name.
+ * Attributes in the sense of OpenTelemetry: values by name. `quartermaster.omitted` lists the names of texts that were not stored because they may hold content, at most 64; `quartermaster.omitted.count` counts them.
  */
 export type Attributes = {
     [key: string]: unknown;

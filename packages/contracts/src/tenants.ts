@@ -11,7 +11,7 @@ export const TenantSettingsSchema = z
     captureContent: z
       .boolean()
       .describe(
-        'Whether content in spans is stored: message bodies, tool arguments, database statements, HTTP headers, exception messages, queries of URLs. Attributes that are named like secrets, and the user and password of URLs, are never stored.',
+        'Whether content in spans is stored: message bodies, tool arguments, database statements, HTTP headers, exception messages, paths and queries of URLs. Without it, texts are stored only under attribute names that cannot hold content; the attribute `quartermaster.omitted` names what was left out. Attributes that are named like secrets, and the user and password of URLs, are never stored.',
       ),
     spanRetentionDays: z
       .int()

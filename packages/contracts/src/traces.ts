@@ -8,9 +8,11 @@ const NanoTimeSchema = z
   .regex(/^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{9}Z$/)
   .meta({ id: 'NanoTimestamp', description: 'RFC 3339, UTC, nanoseconds.' });
 
-const AttributesSchema = z
-  .record(z.string(), z.unknown())
-  .meta({ id: 'Attributes', description: 'Attributes in the sense of OpenTelemetry: values by name.' });
+const AttributesSchema = z.record(z.string(), z.unknown()).meta({
+  id: 'Attributes',
+  description:
+    'Attributes in the sense of OpenTelemetry: values by name. `quartermaster.omitted` lists the names of texts that were not stored because they may hold content, at most 64; `quartermaster.omitted.count` counts them.',
+});
 
 const SpanStatusSchema = z
   .strictObject({ code: z.enum(['unset', 'ok', 'error']), message: z.string().nullable() })

@@ -71,8 +71,12 @@ export type Dialect = {
  */
 export type FactSources = { readonly [fact in Exclude<keyof Facts, 'toolRunsAt'>]?: readonly string[] };
 
-/** What a reader sees of a span or a log record. Of a log record, `name` is the event's name and `kind` is `internal`. */
-export type ReadSource = Pick<OtlpSpan, 'name' | 'kind' | 'attributes' | 'scope' | 'resource'>;
+/**
+ * What a reader sees of a span or a log record. Of a log record, `name` is the event's name and `kind` is `internal`, and there
+ * are no events.
+ */
+export type ReadSource = Pick<OtlpSpan, 'name' | 'kind' | 'attributes' | 'scope' | 'resource'> &
+  Partial<Pick<OtlpSpan, 'events'>>;
 
 /** What a reader sees of a log record. */
 export type LogSource = Pick<OtlpSpan, 'attributes' | 'scope' | 'resource'> & {

@@ -1,14 +1,12 @@
 import { canonicalVendor } from '@quartermaster/contracts/vendors.ts';
-import type { AttributeValue } from '../otlp/span.ts';
 import type { Dialect, FactSources, ReadSource } from './dialect.ts';
+import { compileSlots, countIn, type Slot, sourcesOf, textIn } from './fact-slots.ts';
 import type { Facts } from './facts.ts';
-import { genai } from './genai.ts';
-import { readInside } from './inside.ts';
 import { hostIn, isHost } from './server-address.ts';
 import { boundedName } from './visible-name.ts';
 
 /** Reads the facts of one dialect. Null for a span or log record that says nothing about models, tools or agents. */
-export type FactReader = (source: ReadSource, event?: { operation: string; sources: Sources }) => Read | null;
+export type FactReader = (source: ReadSource) => Read | null;
 
 type Read = {
   facts: Facts;
@@ -16,115 +14,98 @@ type Read = {
   isWrapper: boolean;
 };
 
-/** Where each fact stands. */
-export type Sources = Partial<Record<keyof FactSources, readonly Source[]>>;
-type Source = { attribute: string; path: readonly string[] | null };
-
 const MAX_PORT = 65_535;
 
-/** The attribute of each source, without the path inside it. */
-export function attributesOf(sources: FactSources): string[] {
-  return Object.values(compileSources(sources)).flatMap((list) => list.map(({ attribute }) => attribute));
-}
-
-export function compileSources(sources: FactSources): Sources {
-  const compiled: Sources = {};
-  for (const [fact, names] of Object.entries(sources) as [keyof FactSources, readonly string[]][]) {
-    compiled[fact] = names.map((name) => {
-      const [attribute = '', path] = name.split('#');
-      return { attribute, path: path === undefined ? null : path.split('.') };
-    });
-  }
-  return compiled;
-}
-
-export function factReader(dialect: Dialect): FactReader {
-  const usual = compileSources(sourcesOf(dialect));
-  const { operations = {}, vendors = {}, spanNames = [], defaults = {}, refine } = dialect;
-  const operationOf = new Map(Object.entries(operations));
-  const vendorOf = new Map(Object.entries(vendors));
+/** @param event for log records: the operation of this kind of event, and where it has facts before all others */
+export function factReader(dialect: Dialect, event?: { operation: string; sources: FactSources }): FactReader {
+  const slots = event ? compileSlots(event.sources, sourcesOf(dialect)) : compileSlots(sourcesOf(dialect));
+  const { spanNames = [], refine } = dialect;
+  const operations = new Map(Object.entries(dialect.operations ?? {}));
+  const vendors = new Map(Object.entries(dialect.vendors ?? {}));
+  const defaults = Object.entries(dialect.defaults ?? {}) as [keyof Facts, string][];
   const wrappers = new Set(dialect.wrappers);
   const isAgentTool = matcherOf(dialect.agentTools);
   const isVendorTool = matcherOf(dialect.vendorTools);
+  // Reused: reading does not wait for anything.
+  const ranks: Partial<Record<keyof FactSources, number>> = {};
 
-  function canonicalOperation(text: string): string | null {
-    const known = operationOf.get(text.toLowerCase());
-    return known === undefined ? text : known;
-  }
-
-  function vendorNamed(text: string): string | null {
-    const known = vendorOf.get(text.toLowerCase());
-    return known === undefined ? canonicalVendor(text) : known;
-  }
-
-  return (source, event) => {
-    const { attributes } = source;
-    const text = (fact: keyof FactSources, map?: (text: string) => string | null): string | null => {
-      const own = event?.sources[fact];
-      return (own && firstText(attributes, own, map)) ?? firstText(attributes, usual[fact], map);
-    };
-    const count = (fact: 'inputTokens' | 'outputTokens' | 'serverPort'): number | null => {
-      const own = event?.sources[fact];
-      return (own && firstCount(attributes, own, true)) ?? firstCount(attributes, usual[fact], event !== undefined);
-    };
-    const responseModel = text('responseModel');
-    const facts: Facts = {
-      operation: event?.operation ?? text('operation', canonicalOperation),
-      vendor: text('vendor', vendorNamed),
-      model: text('model') ?? responseModel,
-      responseModel,
-      agent: text('agent'),
-      agentId: text('agentId'),
-      tool: text('tool'),
-      toolServer: text('toolServer'),
-      toolRunsAt: null,
-      callId: text('callId'),
-      prompt: text('prompt'),
-      workflow: text('workflow'),
-      mcpResource: text('mcpResource'),
-      mcpMethod: text('mcpMethod'),
-      conversationId: text('conversationId'),
-      inputTokens: count('inputTokens'),
-      outputTokens: count('outputTokens'),
-      serverAddress: null,
-      serverPort: null,
-      errorType: null,
-    };
-    if (!event) readSpanName(source.name, facts);
+  return (source) => {
+    const facts = noFacts();
+    const place: Place = { serverAddress: null, serverPort: null, errorType: null };
+    const isWrapper = readAttributes(source.attributes, facts, place);
+    if (event) facts.operation = event.operation;
+    else if (spanNames.length > 0) readSpanName(source.name, facts);
+    facts.model ??= facts.responseModel;
     refine?.(source, facts);
     // Any span may have an address or an error, so these alone do not make it one of this kind.
     if (saysNothing(facts)) return null;
-    const port = count('serverPort');
-    facts.serverAddress ??= text('serverAddress', hostIn);
-    facts.serverPort ??= port !== null && port > 0 && port <= MAX_PORT ? port : null;
-    facts.errorType ??= text('errorType');
+    facts.serverAddress ??= place.serverAddress;
+    facts.serverPort ??= place.serverPort;
+    facts.errorType ??= place.errorType;
     if (facts.mcpMethod === 'tools/call') facts.operation ??= 'execute_tool';
     moveServerName(facts);
     setToolRunsAt(facts);
-    for (const [fact, value] of Object.entries(defaults)) {
-      if (facts[fact as keyof Facts] === null) Object.assign(facts, { [fact]: value });
-    }
+    for (const [fact, value] of defaults) setIfNull(facts, fact, value);
     boundNames(facts);
-    return { facts, isWrapper: wrappers.size > 0 && isWrapper(attributes) };
+    return { facts, isWrapper };
   };
+
+  /** @returns whether an operation is that of a wrapper */
+  function readAttributes(attributes: ReadSource['attributes'], facts: Facts, place: Place): boolean {
+    let isWrapper = false;
+    for (const fact in ranks) ranks[fact as keyof FactSources] = Number.POSITIVE_INFINITY;
+    for (const name in attributes) {
+      const found = slots.get(name);
+      if (found === undefined) continue;
+      for (const slot of found) {
+        const value = attributes[name] ?? null;
+        if (slot.fact === 'operation' && wrappers.has(lowerCase(value))) isWrapper = true;
+        if (slot.rank >= (ranks[slot.fact] ?? Number.POSITIVE_INFINITY)) continue;
+        if (setFact(slot, value, facts, place)) ranks[slot.fact] = slot.rank;
+      }
+    }
+    return isWrapper;
+  }
+
+  /** @returns whether the value says something of the fact */
+  function setFact(slot: Slot, value: ReadSource['attributes'][string], facts: Facts, place: Place): boolean {
+    const { fact } = slot;
+    if (fact === 'inputTokens' || fact === 'outputTokens' || fact === 'serverPort') {
+      const count = countIn(value, slot, event !== undefined);
+      if (fact !== 'serverPort') facts[fact] = count ?? facts[fact];
+      else if (count !== null && count > 0 && count <= MAX_PORT) place.serverPort = count;
+      return count !== null;
+    }
+    const text = textIn(value, slot);
+    if (text === null) return false;
+    if (fact === 'serverAddress') place.serverAddress = hostIn(text);
+    else if (fact === 'errorType') place.errorType = text;
+    else {
+      const named = fact === 'operation' ? operationIn(text) : fact === 'vendor' ? vendorIn(text) : text;
+      if (named === null) return false;
+      facts[fact] = named;
+    }
+    return true;
+  }
+
+  function operationIn(text: string): string | null {
+    const known = operations.get(text.toLowerCase());
+    return known === undefined ? text : known;
+  }
+
+  function vendorIn(text: string): string | null {
+    const known = vendors.get(text.toLowerCase());
+    return known === undefined ? canonicalVendor(text) : known;
+  }
 
   function readSpanName(name: string, facts: Facts): void {
     for (const { pattern, operation } of spanNames) {
       const found = pattern.exec(name);
       if (!found) continue;
       facts.operation ??= operation ?? null;
-      for (const [fact, value] of Object.entries(found.groups ?? {})) {
-        if (value && facts[fact as keyof Facts] === null) Object.assign(facts, { [fact]: value });
-      }
+      for (const [fact, value] of Object.entries(found.groups ?? {})) setIfNull(facts, fact as keyof Facts, value);
       return;
     }
-  }
-
-  function isWrapper(attributes: ReadSource['attributes']): boolean {
-    return (usual.operation ?? []).some(({ attribute, path }) => {
-      const value = valueOf(attributes, attribute, path);
-      return typeof value === 'string' && wrappers.has(value.toLowerCase());
-    });
   }
 
   function setToolRunsAt(facts: Facts): void {
@@ -134,16 +115,32 @@ export function factReader(dialect: Dialect): FactReader {
   }
 }
 
-/** The dialect's own names, then those of OpenTelemetry GenAI. */
-export function sourcesOf({ attributes = {}, ignores = [] }: Dialect): FactSources {
-  const facts = Object.keys({ ...genai.attributes, ...attributes }) as (keyof FactSources)[];
-  return Object.fromEntries(
-    facts.map((fact) => {
-      const base: FactSources = genai.attributes;
-      const names = new Set([...(attributes[fact] ?? []), ...(base[fact] ?? [])]);
-      return [fact, [...names].filter((name) => !ignores.includes(name))];
-    }),
-  );
+/** Where a call went and how it ended. */
+type Place = Pick<Facts, 'serverAddress' | 'serverPort' | 'errorType'>;
+
+function noFacts(): Facts {
+  return {
+    operation: null,
+    vendor: null,
+    model: null,
+    responseModel: null,
+    agent: null,
+    agentId: null,
+    tool: null,
+    toolServer: null,
+    toolRunsAt: null,
+    callId: null,
+    prompt: null,
+    workflow: null,
+    mcpResource: null,
+    mcpMethod: null,
+    conversationId: null,
+    inputTokens: null,
+    outputTokens: null,
+    serverAddress: null,
+    serverPort: null,
+    errorType: null,
+  };
 }
 
 /** An address that can only be a name (`everything`) names the server of a tool. */
@@ -153,6 +150,10 @@ function moveServerName(facts: Facts): void {
   if (serverAddress === null || !isToolOrMcp || serverPort !== null || isHost(serverAddress)) return;
   facts.toolServer ??= serverAddress;
   facts.serverAddress = null;
+}
+
+function setIfNull(facts: Facts, fact: keyof Facts, value: string | undefined): void {
+  if (value && facts[fact] === null) Object.assign(facts, { [fact]: value });
 }
 
 function saysNothing(facts: Facts): boolean {
@@ -165,46 +166,14 @@ function saysNothing(facts: Facts): boolean {
 function boundNames(facts: Facts): void {
   for (const fact in facts) {
     const value = facts[fact as keyof Facts];
-    if (typeof value === 'string') Object.assign(facts, { [fact]: boundedName(value) });
+    if (typeof value !== 'string') continue;
+    const bounded = boundedName(value);
+    if (bounded !== value) Object.assign(facts, { [fact]: bounded });
   }
 }
 
-/** The first source with a string that is not blank and that `map` does not turn into null. */
-function firstText(
-  attributes: ReadSource['attributes'],
-  sources: readonly Source[] = [],
-  map?: (text: string) => string | null,
-): string | null {
-  for (const { attribute, path } of sources) {
-    const value = valueOf(attributes, attribute, path);
-    if (typeof value !== 'string' || value.trim() === '') continue;
-    const mapped = map ? map(value) : value;
-    if (mapped !== null) return mapped;
-  }
-  return null;
-}
-
-/** The first source with a whole number that is not negative. Log events of some senders have numbers as texts. */
-function firstCount(
-  attributes: ReadSource['attributes'],
-  sources: readonly Source[] = [],
-  takesText: boolean,
-): number | null {
-  for (const { attribute, path } of sources) {
-    const value = valueOf(attributes, attribute, path);
-    const number = takesText && typeof value === 'string' && /^\d{1,15}$/.test(value) ? Number(value) : value;
-    if (typeof number === 'number' && Number.isSafeInteger(number) && number >= 0) return number;
-  }
-  return null;
-}
-
-function valueOf(
-  attributes: ReadSource['attributes'],
-  attribute: string,
-  path: readonly string[] | null,
-): AttributeValue | undefined {
-  const value = attributes[attribute];
-  return value === undefined || path === null ? value : readInside(value, path);
+function lowerCase(value: unknown): string {
+  return typeof value === 'string' ? value.toLowerCase() : '';
 }
 
 /** Whether a name is one of some; `*` in these stands for any characters. */

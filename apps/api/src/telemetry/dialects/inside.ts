@@ -8,7 +8,7 @@ let last: { text: string; value: unknown } = { text: '', value: undefined };
 
 /** The string or number under a path of keys in an attribute that is a JSON text. */
 export function readInside(attribute: AttributeValue | undefined, path: readonly string[]): string | number | null {
-  let value: unknown = typeof attribute === 'string' ? parse(attribute) : undefined;
+  let value: unknown = typeof attribute === 'string' ? parsedJson(attribute) : undefined;
   for (const key of path) {
     if (typeof value !== 'object' || value === null || !Object.hasOwn(value, key)) return null;
     value = (value as Record<string, unknown>)[key];
@@ -16,8 +16,9 @@ export function readInside(attribute: AttributeValue | undefined, path: readonly
   return typeof value === 'string' || typeof value === 'number' ? value : null;
 }
 
-function parse(text: string): unknown {
-  if (text.length > MAX_CHARACTERS || !text.startsWith('{')) return undefined;
+/** The object or array that a text is in JSON; undefined for other texts and for long ones. */
+export function parsedJson(text: string): unknown {
+  if (text.length > MAX_CHARACTERS || (!text.startsWith('{') && !text.startsWith('['))) return undefined;
   if (text === last.text) return last.value;
   let value: unknown;
   try {

@@ -1,4 +1,6 @@
-import type { Dialect } from './dialect.ts';
+import type { Dialect, ReadSource } from './dialect.ts';
+import { serverToolsIn } from './server-tools.ts';
+import { boundedName } from './visible-name.ts';
 
 /** OpenInference (github.com/Arize-ai/openinference, spec/semantic_conventions.md). */
 export const openinference: Dialect = {
@@ -79,9 +81,31 @@ export const openinference: Dialect = {
     'metadata',
   ],
   safe: ['input.mime_type', 'output.mime_type', 'graph.node.id', 'graph.node.name', 'graph.node.parent_id'],
+  alsoReads: ['graph.node.id', 'output.value'],
   refine(span, facts) {
+    const kind = kindOf(span);
     // LangChain names its agent on everything inside it, and calls the agent's own span, a chain, by that name.
-    const isChain = String(span.attributes['openinference.span.kind']).toUpperCase() === 'CHAIN';
-    if (isChain && facts.agent !== null && facts.agent === span.name) facts.operation = 'invoke_agent';
+    if (kind === 'CHAIN' && facts.agent !== null && facts.agent === span.name) facts.operation = 'invoke_agent';
+    if (kind === 'AGENT') facts.agent ??= agentOf(span);
+    // OpenAI Agents: not a tool. The agent that takes over has a span of its own.
+    if (kind === 'TOOL' && facts.tool?.startsWith('handoff_to_') === true) facts.operation = 'handoff';
+  },
+  uses(span, facts, usual) {
+    const tools = kindOf(span) === 'LLM' ? serverToolsIn(span.attributes['output.value']) : [];
+    if (tools.length === 0) return usual;
+    facts.toolRunsAt = 'vendor';
+    return [...usual, ...tools.map((name) => ({ kind: 'tool' as const, name: boundedName(name) }))];
   },
 };
+
+function kindOf({ attributes }: ReadSource): string {
+  return String(attributes['openinference.span.kind']).toUpperCase();
+}
+
+/** Where the agent's name has no attribute, it is the graph's node or the span's name. */
+function agentOf({ name, scope, attributes }: ReadSource): string | null {
+  const node = attributes['graph.node.id'];
+  if (typeof node === 'string' && node !== '') return node;
+  // The root span of OpenAI Agents is called like the workflow: `Agent workflow`.
+  return /openai[-_]agents/.test(scope.name) ? null : name;
+}

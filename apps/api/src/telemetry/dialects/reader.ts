@@ -1,5 +1,6 @@
 import type { Dialect, LogSource, ReadSource } from './dialect.ts';
-import { attributesOf, compileSources, type FactReader, factReader, type Sources, sourcesOf } from './fact-reader.ts';
+import { type FactReader, factReader } from './fact-reader.ts';
+import { compileSlots, sourcesOf } from './fact-slots.ts';
 import type { Reading } from './facts.ts';
 import { recogniser } from './recognise.ts';
 import { usesOf } from './uses.ts';
@@ -18,7 +19,7 @@ type Reader = {
 };
 
 type Compiled = { dialect: Dialect; read: FactReader };
-type CompiledEvent = Compiled & { operation: string; sources: Sources; counts: (record: LogSource) => boolean };
+type CompiledEvent = Compiled & { counts: (record: LogSource) => boolean };
 
 export function dialectReader(dialects: readonly Dialect[]): Reader {
   const recognise = recogniser(dialects);
@@ -36,7 +37,7 @@ export function dialectReader(dialects: readonly Dialect[]): Reader {
       const { dialect, read, counts } = event;
       if (!counts(record)) return emptyReading(dialect);
       const source: ReadSource = { ...record, name: record.eventName ?? '', kind: 'internal' };
-      return readingOf(dialect, source, read(source, event));
+      return readingOf(dialect, source, read(source));
     },
     readNames: new Set(dialects.flatMap(namesOf)),
   };
@@ -53,14 +54,15 @@ function emptyReading(dialect: Dialect | null): Reading {
   return { dialect: dialect?.name ?? null, facts: null, uses: [] };
 }
 
-function compileEvents({ dialect, read }: Compiled): [string, CompiledEvent][] {
+function compileEvents({ dialect }: Compiled): [string, CompiledEvent][] {
   return Object.entries(dialect.logs ?? {}).map(([name, { operation, attributes = {}, counts = () => true }]) => {
-    return [name, { dialect, read, operation, sources: compileSources(attributes), counts }];
+    return [name, { dialect, read: factReader(dialect, { operation, sources: attributes }), counts }];
   });
 }
 
 function namesOf(dialect: Dialect): string[] {
   const signature = (dialect.signature ?? []).filter((name) => !name.endsWith('.*'));
-  const ofEvents = Object.values(dialect.logs ?? {}).flatMap(({ attributes = {} }) => attributesOf(attributes));
-  return [...attributesOf(sourcesOf(dialect)), ...ofEvents, ...signature, ...(dialect.alsoReads ?? [])];
+  const ofEvents = Object.values(dialect.logs ?? {}).map(({ attributes = {} }) => attributes);
+  const slots = compileSlots(sourcesOf(dialect), ...ofEvents);
+  return [...slots.keys(), ...signature, ...(dialect.alsoReads ?? [])];
 }

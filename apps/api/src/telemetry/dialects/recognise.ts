@@ -1,8 +1,6 @@
 import type { Attributes, OtlpSpan } from '../otlp/span.ts';
+import { remembering } from '../remembering.ts';
 import type { Dialect } from './dialect.ts';
-
-/** Names remembered of senders. Beyond it, all are forgotten and learned again. */
-const MAX_REMEMBERED = 10_000;
 
 /** Finds the dialect of a span: by its instrumentation scope, else by its attributes, in the order of the table. */
 export function recogniser(
@@ -36,17 +34,4 @@ export function recogniser(
 
 function isName(pattern: string | RegExp, name: string): boolean {
   return typeof pattern === 'string' ? pattern === name : pattern.test(name);
-}
-
-function remembering<T>(find: (name: string) => T): (name: string) => T {
-  const known = new Map<string, T>();
-  return (name) => {
-    let found = known.get(name);
-    if (found === undefined) {
-      if (known.size >= MAX_REMEMBERED) known.clear();
-      found = find(name);
-      known.set(name, found);
-    }
-    return found;
-  };
 }

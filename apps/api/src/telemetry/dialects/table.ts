@@ -1,11 +1,30 @@
+import { ax } from './ax.ts';
 import type { Dialect } from './dialect.ts';
 import { genai } from './genai.ts';
+import { genkit } from './genkit.ts';
+import { mastra } from './mastra.ts';
 import { mcp } from './mcp.ts';
+import { openaiAgents } from './openai-agents.ts';
 import { openinference } from './openinference.ts';
 import { openllmetry } from './openllmetry.ts';
+import { vercelAi } from './vercel-ai.ts';
+import { vercelAi7 } from './vercel-ai-7.ts';
+import { voltagent } from './voltagent.ts';
 
 /**
  * All dialects. Where signatures of several fit, the first one is taken, so the specific ones come first. `genai` is the
  * fallback for spans that carry `gen_ai.*` under an unknown scope, and stays last.
  */
-export const DIALECTS: readonly Dialect[] = [openllmetry, openinference, mcp, genai];
+export const DIALECTS: readonly Dialect[] = [
+  openllmetry,
+  openaiAgents,
+  vercelAi,
+  vercelAi7,
+  mastra,
+  genkit,
+  voltagent,
+  ax,
+  openinference,
+  mcp,
+  genai,
+];

@@ -51,7 +51,8 @@ export function toProtobuf(request: Json, name: 'Request' | 'LogsRequest' = 'Req
   return type.encode(type.fromObject(withBytes(request) as Json)).finish();
 }
 
-export function fromProtobuf(type: 'Response' | 'RpcStatus', bytes: Uint8Array): Json {
+/** Ids are bytes, and stay so when the request is encoded again. */
+export function fromProtobuf(type: 'Request' | 'LogsRequest' | 'Response' | 'RpcStatus', bytes: Uint8Array): Json {
   const message = root.lookupType(type);
   return message.toObject(message.decode(bytes), { longs: String });
 }
@@ -126,7 +127,7 @@ const BYTES_FIELDS = new Map<string, BufferEncoding>([
 
 function withBytes(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withBytes);
-  if (typeof value !== 'object' || value === null) return value;
+  if (typeof value !== 'object' || value === null || value instanceof Uint8Array) return value;
   return Object.fromEntries(
     Object.entries(value).map(([key, field]) => {
       const encoding = BYTES_FIELDS.get(key);

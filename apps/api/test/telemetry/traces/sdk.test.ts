@@ -75,25 +75,25 @@ function agentTurn(tracer: Tracer): void {
         'gen_ai.usage.input_tokens': 12,
         'gen_ai.usage.output_tokens': 34,
         'gen_ai.input.messages': '[{"role":"user","content":"a secret plan"}]',
-        'of.text': 'żółć 🦀',
+        'service.text': 'żółć 🦀',
         'of.whole.number': 9_007_199_254_740_991,
         'of.negative.number': -7,
         'of.fraction': 0.125,
         'of.truth': true,
-        'of.texts': ['stop', 'length'],
+        'service.texts': ['stop', 'length'],
         'of.numbers': [1, 2.5],
         'of.truths': [true, false],
       },
       links: [
         {
           context: { traceId: 'a'.repeat(32), spanId: 'b'.repeat(16), traceFlags: TraceFlags.SAMPLED },
-          attributes: { why: 'retry' },
+          attributes: { 'service.reason': 'retry' },
         },
       ],
     },
     inAgent,
   );
-  chat.addEvent('first token', { n: 1 }, [1_700_000_001, 5]);
+  chat.addEvent('gen_ai.first_token', { n: 1 }, [1_700_000_001, 5]);
   chat.setStatus({ code: SpanStatusCode.ERROR, message: 'rate limited' });
   chat.end([1_700_000_002, 0]);
   const tool = tracer.startSpan(
@@ -151,7 +151,12 @@ describe.each(COMBINATIONS)('spans of the SDK as $encoding, compression $compres
       status: { code: 'error', message: null },
       serviceName: 'travel-agent',
       scope: { name: 'test-instrumentation', version: '1.2.3', attributes: {} },
-      resource: { 'service.name': 'travel-agent', 'process.pid': 42, tags: ['a', 'b'] },
+      resource: {
+        'service.name': 'travel-agent',
+        'process.pid': 42,
+        'quartermaster.omitted': ['tags'],
+        'quartermaster.omitted.count': 1,
+      },
       attributes: {
         'gen_ai.operation.name': 'chat',
         'gen_ai.provider.name': 'openai',
@@ -159,17 +164,19 @@ describe.each(COMBINATIONS)('spans of the SDK as $encoding, compression $compres
         'gen_ai.conversation.id': 'conversation-1',
         'gen_ai.usage.input_tokens': 12,
         'gen_ai.usage.output_tokens': 34,
-        'of.text': 'żółć 🦀',
+        'service.text': 'żółć 🦀',
         'of.whole.number': 9_007_199_254_740_991,
         'of.negative.number': -7,
         'of.fraction': 0.125,
         'of.truth': true,
-        'of.texts': ['stop', 'length'],
+        'service.texts': ['stop', 'length'],
         'of.numbers': [1, 2.5],
         'of.truths': [true, false],
+        'quartermaster.omitted': ['gen_ai.input.messages', 'status.message'],
+        'quartermaster.omitted.count': 2,
       },
-      events: [{ name: 'first token', time: '2023-11-14T22:13:21.000000005Z', attributes: { n: 1 } }],
-      links: [{ traceId: 'a'.repeat(32), spanId: 'b'.repeat(16), attributes: { why: 'retry' } }],
+      events: [{ name: 'gen_ai.first_token', time: '2023-11-14T22:13:21.000000005Z', attributes: { n: 1 } }],
+      links: [{ traceId: 'a'.repeat(32), spanId: 'b'.repeat(16), attributes: { 'service.reason': 'retry' } }],
       genAi: {
         operation: 'chat',
         provider: 'openai',

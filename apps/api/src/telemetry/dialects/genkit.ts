@@ -1,0 +1,82 @@
+import { canonicalVendor } from '@quartermaster/contracts/vendors.ts';
+import type { Dialect } from './dialect.ts';
+
+/**
+ * Genkit (github.com/firebase/genkit, js/core/src/tracing/instrumentation.ts and action.ts). Every action makes a span with its
+ * type and name; models are named `<plugin>/<model>`, the tools of an MCP server `<server>/<tool>`. Token counts stand in the
+ * output alone.
+ */
+export const genkit: Dialect = {
+  name: 'genkit',
+  scopes: ['genkit-tracer'],
+  signature: ['genkit:type', 'genkit:name'],
+  attributes: {
+    operation: ['genkit:metadata:subtype'],
+    responseModel: ['genkit:output#raw.model'],
+    callId: ['genkit:output#raw.id'],
+    conversationId: ['genkit:metadata:agent:sessionId', 'genkit:sessionId'],
+    inputTokens: ['genkit:output#usage.inputTokens'],
+    outputTokens: ['genkit:output#usage.outputTokens'],
+  },
+  operations: {
+    model: 'chat',
+    'background-model': 'chat',
+    embedder: 'embeddings',
+    reranker: 'rerank',
+    retriever: 'retrieval',
+    tool: 'execute_tool',
+    'tool.v2': 'execute_tool',
+    flow: 'invoke_workflow',
+    agent: 'invoke_agent',
+    // Parts of the application itself.
+    prompt: null,
+    'executable-prompt': null,
+    resource: null,
+    util: null,
+    indexer: null,
+    evaluator: null,
+    'agent-snapshot': null,
+    'agent-abort': null,
+    'check-operation': null,
+    'cancel-operation': null,
+    'dynamic-action-provider': null,
+  },
+  content: ['genkit:input', 'genkit:output', 'genkit:init', 'genkit:metadata', 'genkit:error'],
+  safe: [
+    'genkit:type',
+    'genkit:name',
+    'genkit:key',
+    'genkit:path',
+    'genkit:state',
+    'genkit:metadata:subtype',
+    'genkit:metadata:agent:sessionId',
+    'genkit:sessionId',
+  ],
+  alsoReads: ['genkit:name'],
+  refine({ attributes }, facts) {
+    const name = attributes['genkit:name'];
+    if (typeof name !== 'string') return;
+    const [, prefix = null, rest = name] = /^([^/]+)\/(.+)$/.exec(name) ?? [];
+    switch (facts.operation) {
+      case 'chat':
+      case 'embeddings':
+      case 'rerank':
+        facts.vendor = prefix && canonicalVendor(prefix);
+        facts.model = rest;
+        break;
+      case 'execute_tool':
+        facts.toolServer = prefix;
+        facts.tool = rest;
+        break;
+      case 'invoke_workflow':
+        facts.workflow = name;
+        break;
+      case 'invoke_agent':
+        facts.agent = name;
+        break;
+      default:
+        // The output of other spans repeats what the span of the request to the model says.
+        Object.assign(facts, { responseModel: null, model: null, callId: null, inputTokens: null, outputTokens: null });
+    }
+  },
+};

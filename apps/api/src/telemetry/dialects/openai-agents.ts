@@ -1,0 +1,37 @@
+import type { Dialect } from './dialect.ts';
+import type { Use } from './facts.ts';
+import { openinference } from './openinference.ts';
+
+/**
+ * OpenAI Agents SDK under OpenInference's instrumentation (github.com/Arize-ai/openinference,
+ * js/packages/openinference-instrumentation-openai-agents and python/instrumentation/openinference-instrumentation-openai-agents).
+ * It writes OpenInference, with the agent's name as the id of a graph's node, and a handoff as a tool.
+ */
+export const openaiAgents: Dialect = {
+  ...openinference,
+  name: 'openai-agents',
+  scopes: ['@arizeai/openinference-instrumentation-openai-agents', 'openinference.instrumentation.openai_agents'],
+  signature: [],
+  attributes: { ...openinference.attributes, agent: ['graph.node.id'] },
+  alsoReads: ['output.value'],
+  refine(_span, facts) {
+    if (facts.tool?.startsWith('handoff_to_')) facts.operation = 'handoff';
+    // The span of listing an MCP server's tools is a tool's span without a tool.
+    if (facts.operation === 'execute_tool' && facts.tool === null) facts.operation = null;
+  },
+  uses(span, facts, usual) {
+    const output = span.attributes['output.value'];
+    if (facts.operation !== 'chat' || typeof output !== 'string') return usual;
+    const tools = Array.from(output.matchAll(VENDOR_TOOL_CALL), ([, kind = '']): Use => ({ kind: 'tool', name: kind }));
+    if (tools.length === 0) return usual;
+    facts.tool = tools[0]?.name ?? null;
+    facts.toolRunsAt = 'vendor';
+    return [...usual, ...tools];
+  },
+};
+
+/**
+ * A call of a tool that OpenAI runs, among the output items of a response. Such calls have no span of their own. Inside a
+ * string of the JSON text the quotes would be escaped, so no answer of a model looks like this.
+ */
+const VENDOR_TOOL_CALL = /"type":\s?"(web_search|file_search|code_interpreter|image_generation)_call"/g;

@@ -1,0 +1,112 @@
+import type { AttributeValue } from '../otlp/span.ts';
+import type { Dialect } from './dialect.ts';
+import type { Use } from './facts.ts';
+
+/**
+ * Vercel AI SDK 4 to 6, and 7 with `LegacyOpenTelemetry` (github.com/vercel/ai, packages/ai/src/telemetry and
+ * packages/otel/src/legacy-open-telemetry.ts). A call makes an outer span (`ai.generateText`), in it one span for each request
+ * to the model (`ai.generateText.doGenerate`) and each tool call (`ai.toolCall`). The outer one repeats the model, and its
+ * function id is the only name of an agent there is.
+ */
+export const vercelAi: Dialect = {
+  name: 'vercel-ai',
+  scopes: ['ai'],
+  signature: ['ai.operationId', 'ai.model.id', 'ai.model.provider', 'ai.toolCall.name', 'ai.telemetry.functionId'],
+  attributes: {
+    operation: ['ai.operationId'],
+    vendor: ['ai.model.provider'],
+    model: ['ai.model.id'],
+    responseModel: ['ai.response.model'],
+    agent: ['ai.telemetry.functionId'],
+    tool: ['ai.toolCall.name'],
+    callId: ['ai.toolCall.id', 'ai.response.id'],
+    inputTokens: ['ai.usage.inputTokens', 'ai.usage.promptTokens', 'ai.usage.tokens'],
+    outputTokens: ['ai.usage.outputTokens', 'ai.usage.completionTokens'],
+  },
+  operations: {
+    'ai.generatetext': 'invoke_agent',
+    'ai.streamtext': 'invoke_agent',
+    'ai.generateobject': 'invoke_agent',
+    'ai.streamobject': 'invoke_agent',
+    'ai.workflowagent.stream': 'invoke_agent',
+    'ai.generatetext.dogenerate': 'chat',
+    'ai.streamtext.dostream': 'chat',
+    'ai.generateobject.dogenerate': 'chat',
+    'ai.streamobject.dostream': 'chat',
+    'ai.toolcall': 'execute_tool',
+    'ai.embed': 'embeddings',
+    'ai.embed.doembed': 'embeddings',
+    'ai.embedmany': 'embeddings',
+    'ai.embedmany.doembed': 'embeddings',
+    'ai.rerank': 'rerank',
+    'ai.rerank.dorerank': 'rerank',
+  },
+  wrappers: ['ai.embed', 'ai.embedmany', 'ai.rerank'],
+  content: [
+    'ai.prompt',
+    'ai.response.text',
+    'ai.response.object',
+    'ai.response.reasoning',
+    'ai.response.toolCalls',
+    'ai.response.files',
+    'ai.response.providerMetadata',
+    'ai.response.usage',
+    // Versions before 3.4 wrote `ai.result` for `ai.response`.
+    'ai.result',
+    'ai.request',
+    'ai.toolCall.args',
+    'ai.toolCall.result',
+    'ai.value',
+    'ai.values',
+    'ai.embedding',
+    'ai.embeddings',
+    'ai.documents',
+    'ai.ranking',
+    'ai.decision',
+    'ai.schema',
+    'ai.settings.context',
+    'ai.settings.stopSequences',
+    'ai.telemetry.metadata',
+  ],
+  safe: ['operation.name', 'resource.name', 'ai.response.finishReason', 'ai.response.timestamp'],
+  alsoReads: ['ai.prompt.tools', 'ai.response.toolCalls'],
+  uses(span, facts, usual) {
+    if (facts.operation !== 'chat' || facts.model === null) return usual;
+    const tools = vendorToolsIn(span.attributes['ai.prompt.tools'], span.attributes['ai.response.toolCalls']);
+    if (tools.length === 0) return usual;
+    facts.tool = tools[0] ?? null;
+    facts.toolRunsAt = 'vendor';
+    return [...usual, ...tools.map((name): Use => ({ kind: 'tool', name }))];
+  },
+};
+
+/** Kinds of provider tools that the vendor runs. The other ones (`computer`, `bash`, `text_editor`) run in the application. */
+const RUN_BY_VENDOR =
+  /^(?:web_search|web_fetch|code_interpreter|code_execution|file_search|image_generation|google_search|url_context|enterprise_web_search|x_search|tool_search)/;
+
+/**
+ * The vendor's tools among the tool calls of an answer. They have no span of their own. The call names them as the application
+ * does; the definition has the vendor's id, such as `anthropic.web_search_20250305`. Answers each call.
+ */
+function vendorToolsIn(definitions: AttributeValue | undefined, calls: AttributeValue | undefined): string[] {
+  if (!Array.isArray(definitions) || typeof calls !== 'string') return [];
+  const kinds = new Map<unknown, string>();
+  for (const definition of definitions) {
+    // Most tools are functions, so most texts need not be parsed.
+    if (typeof definition !== 'string' || !definition.startsWith('{"type":"provider')) continue;
+    const { name, id } = (parsed(definition) ?? {}) as { name?: unknown; id?: unknown };
+    const kind = String(id).replace(/^[^.]*\./, '');
+    if (RUN_BY_VENDOR.test(kind)) kinds.set(name, kind.replace(/_(?:preview|\d{8})$/, ''));
+  }
+  if (kinds.size === 0) return [];
+  const made = parsed(calls) as ({ toolName?: unknown } | null)[] | null;
+  return Array.isArray(made) ? made.flatMap((call) => kinds.get(call?.toolName) ?? []) : [];
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,111 @@
+import { canonicalVendor } from '@quartermaster/contracts/vendors.ts';
+import type { Dialect } from './dialect.ts';
+
+/**
+ * VoltAgent (github.com/VoltAgent/voltagent, packages/core/src/agent/open-telemetry and agent.ts). The entity of a span is the
+ * agent or workflow that it belongs to; a span without a type is the entity's own. Inside a sub-agent the entity is the agent
+ * that called it.
+ */
+export const voltagent: Dialect = {
+  name: 'voltagent',
+  scopes: [/^@voltagent\//],
+  signature: ['voltagent.*', 'llm.model_index'],
+  attributes: {
+    operation: ['span.type'],
+    vendor: ['llm.provider', 'ai.model.provider'],
+    model: ['llm.model', 'embedding.model', 'ai.model.name'],
+    agent: ['subagent.name', 'entity.name'],
+    agentId: ['subagent.id', 'entity.id'],
+    tool: ['tool.name'],
+    callId: ['tool.call.id'],
+    conversationId: ['conversation.id'],
+    inputTokens: ['llm.usage.prompt_tokens', 'usage.prompt_tokens'],
+    outputTokens: ['llm.usage.completion_tokens', 'usage.completion_tokens'],
+  },
+  operations: {
+    llm: 'chat',
+    tool: 'execute_tool',
+    retriever: 'retrieval',
+    embedding: 'embeddings',
+    memory: null,
+    guardrail: null,
+    middleware: null,
+    summary: null,
+    scorer: null,
+    'workflow-step': null,
+  },
+  content: [
+    'input',
+    'output',
+    'agent.context',
+    'agent.instructions',
+    'agent.messages',
+    'agent.stateSnapshot',
+    'agent.summary',
+    'agent.workingMemory.content',
+    'agent.workingMemory.finalContent',
+    'llm.messages',
+    'llm.provider_options',
+    'llm.stop_condition',
+    'tool.description',
+    'tool.parameters',
+    'tool.search.query',
+    'guardrail.input',
+    'guardrail.output',
+    'guardrail.message',
+    'guardrail.reason',
+    'guardrail.metadata',
+    'guardrail.result.metadata',
+    'guardrail.chunk.text',
+    'middleware.input',
+    'middleware.output',
+    'middleware.metadata',
+    'eval.input',
+    'eval.output',
+    'eval.expected',
+    'workflow.context',
+    'workflow.state',
+    'workflow.stateSnapshot',
+    'workflow.step.state',
+    'error.message',
+    'error.stack',
+  ],
+  safe: [
+    'span.type',
+    'span.label',
+    'entity.type',
+    'operation.id',
+    'subagent.type',
+    'agent.state',
+    'agent.parent.id',
+    'agent.parent.name',
+    'voltagent.operation_id',
+    'voltagent.conversation_id',
+    'llm.operation',
+    'llm.finish_reason',
+    'ai.response.finish_reason',
+    'memory.operation',
+    'workflow.execution.id',
+    'workflow.step.id',
+    'workflow.step.name',
+    'workflow.step.type',
+    'retriever.name',
+    'guardrail.id',
+    'guardrail.name',
+    'guardrail.action',
+  ],
+  alsoReads: ['entity.type'],
+  refine({ attributes }, facts) {
+    const isWorkflow = attributes['entity.type'] === 'workflow';
+    if (isWorkflow) Object.assign(facts, { workflow: facts.agent, agent: null, agentId: null });
+    if (attributes['span.type'] === undefined) facts.operation = isWorkflow ? 'invoke_workflow' : 'invoke_agent';
+    // The tool that hands a task to sub-agents, each of which makes a span of its own.
+    if (facts.tool === 'delegate_task') facts.operation = 'handoff';
+    // Models of the model router are written with their provider.
+    const [, provider, model] = /^([^/]+)\/(.+)$/.exec(facts.model ?? '') ?? [];
+    if (provider && model) {
+      facts.vendor ??= canonicalVendor(provider);
+      facts.model = model;
+    }
+  },
+};

@@ -1,0 +1,89 @@
+import { expect, test } from 'vitest';
+import { readSpan } from '../../../src/telemetry/dialects/read.ts';
+import { recordedSpans, recordedUses } from './recorded-uses.ts';
+
+const CALLS = {
+  'model openai/gpt-5-mini, 21 + 8 tokens': 6,
+  // The request that failed
+  'model openai/gpt-5-mini': 1,
+  'tool get_weather': 1,
+  'tool echo': 1,
+  'tool get-sum': 1,
+  'agent weather_agent': 5,
+};
+
+const EMBEDDING = { 'model openai/text-embedding-3-small, 4 tokens': 1 };
+const SEARCH = { 'tool web_search at the vendor': 1 };
+
+test.each([
+  // The search of version 4 is in no span.
+  ['vercel-ai-4', { ...CALLS, ...EMBEDDING }],
+  ['vercel-ai-5', { ...CALLS, ...EMBEDDING, ...SEARCH }],
+  ['vercel-ai-6', { ...CALLS, ...EMBEDDING, ...SEARCH }],
+  ['vercel-ai-7-legacy', { ...CALLS, ...EMBEDDING, ...SEARCH }],
+  // Both spans of an embedding are a request to the model by their own account; one is inside the other.
+  ['vercel-ai-7', { ...CALLS, ...EMBEDDING, ...SEARCH, 'model openai/text-embedding-3-small': 1 }],
+  ['vercel-ai-7-openinference', { ...CALLS, ...EMBEDDING, ...SEARCH, 'model openai/text-embedding-3-small': 1 }],
+])('%s: each request to a model and each tool call, models at their vendor', (recording, uses) => {
+  expect(recordedUses(recording)).toEqual(uses);
+});
+
+test.each(['vercel-ai-4', 'vercel-ai-5', 'vercel-ai-6', 'vercel-ai-7-legacy'])(
+  '%s: the outer span names the agent by its function id',
+  (recording) => {
+    const outer = recordedSpans(recording).filter(({ name }) => name === 'ai.generateText');
+    for (const { facts } of outer.map(readSpan)) {
+      expect(facts).toMatchObject({ operation: 'invoke_agent', agent: 'weather_agent', model: 'gpt-5-mini' });
+    }
+  },
+);
+
+const PROVIDERS = [
+  ['openai.chat', 'openai'],
+  ['openai.responses', 'openai'],
+  ['openai.embedding', 'openai'],
+  ['anthropic.messages', 'anthropic'],
+  ['google.generative-ai', 'gcp.gemini'],
+  ['google.vertex.chat', 'gcp.vertex_ai'],
+  ['azure-openai.chat', 'azure.ai.openai'],
+  ['amazon-bedrock', 'aws.bedrock'],
+  ['mistral.chat', 'mistral_ai'],
+  ['my-company.chat', 'my-company'],
+] as const;
+
+test.each(PROVIDERS)('ai.model.provider %s is the vendor %s', (provider, vendor) => {
+  const read = readSpan(
+    doGenerate({ 'ai.model.provider': provider, 'ai.model.id': 'some-model', 'gen_ai.system': provider }),
+  );
+  expect(read.facts?.vendor).toBe(vendor);
+});
+
+test('a provider tool that the application runs is not the vendor’s', () => {
+  const read = readSpan(
+    doGenerate({
+      'ai.model.provider': 'anthropic.messages',
+      'ai.model.id': 'claude-sonnet-5',
+      'ai.prompt.tools': [
+        '{"type":"provider","name":"shell","id":"anthropic.bash_20250124","args":{}}',
+        '{"type":"provider","name":"find","id":"anthropic.web_search_20250305","args":{}}',
+      ],
+      'ai.response.toolCalls': '[{"toolName":"shell"},{"toolName":"find"},{"toolName":"find"},null]',
+    }),
+  );
+  expect(read.uses).toEqual([
+    { kind: 'model', name: 'claude-sonnet-5' },
+    { kind: 'tool', name: 'web_search' },
+    { kind: 'tool', name: 'web_search' },
+  ]);
+  expect(read.facts).toMatchObject({ vendor: 'anthropic', tool: 'web_search', toolRunsAt: 'vendor' });
+});
+
+function doGenerate(attributes: Record<string, string | string[]>) {
+  return {
+    name: 'ai.generateText.doGenerate',
+    kind: 'internal' as const,
+    scope: { name: 'ai', version: null, attributes: {} },
+    resource: {},
+    attributes: { 'ai.operationId': 'ai.generateText.doGenerate', ...attributes },
+  };
+}

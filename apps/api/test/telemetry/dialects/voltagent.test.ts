@@ -1,0 +1,36 @@
+import { expect, test } from 'vitest';
+import { readSpan } from '../../../src/telemetry/dialects/read.ts';
+import { recordedSpans, recordedUses } from './recorded-uses.ts';
+
+test('voltagent: agents and sub-agents, the delegated task as a handoff', () => {
+  expect(recordedUses('voltagent')).toEqual({
+    // One span stands for all requests of a run.
+    'model gpt-5-mini, 21 + 8 tokens': 4,
+    'model gpt-5-mini': 1,
+    'tool get_weather': 1,
+    'tool everything_echo': 1,
+    'tool everything_get-sum': 1,
+    'agent weather_agent': 1,
+    'agent search_agent': 1,
+    'agent umbrella_agent': 3,
+  });
+});
+
+test('voltagent: inside a sub-agent the calls are the sub-agent’s', () => {
+  const spans = recordedSpans('voltagent');
+  const own = spans.find(({ name }) => name === 'subagent:umbrella_agent');
+  const inside = spans.filter(({ parentSpanId }) => own !== undefined && parentSpanId === own.spanId);
+  expect(inside.length).toBeGreaterThan(0);
+  expect(inside.map((span) => readSpan(span).facts?.agent)).toEqual(inside.map(() => 'umbrella_agent'));
+});
+
+test('voltagent: a model of the model router is written with its provider', () => {
+  const read = readSpan({
+    name: 'llm:generateText',
+    kind: 'client',
+    scope: { name: '@voltagent/core', version: null, attributes: {} },
+    resource: {},
+    attributes: { 'span.type': 'llm', 'llm.model': 'google/gemini-3-flash', 'llm.provider': 'google' },
+  });
+  expect(read.facts).toMatchObject({ vendor: 'gcp.gen_ai', model: 'gemini-3-flash' });
+});

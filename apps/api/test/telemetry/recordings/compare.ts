@@ -1,0 +1,112 @@
+import type { Recording } from './recording.ts';
+import { type Observed, type Outcome, withoutDate } from './replay.ts';
+
+/** How much of the truth was seen: `of` items, `right` of them as they are. */
+export type Score = { right: number; of: number };
+
+/** One row of the table in docs/frameworks.md. */
+export type Row = {
+  models: Score;
+  tools: Score;
+  agents: Score;
+  /** Of the models and tools, those whose calls were counted once each. */
+  counts: Score;
+  /** Of the models, those whose tokens add up. Null where usage is not told. */
+  tokens: Score | null;
+  /** Of the models and the tools of MCP servers and vendors that were blocked before. */
+  blocks: Score;
+  markers: string[];
+  spurious: string[];
+  /** Each difference from the truth, in words. */
+  deviations: string[];
+};
+
+type Expected = { kind: 'model' | 'tool' | 'agent'; providers: string[]; name: string; calls: number | null };
+
+/**
+ * @param outcome with everything declared
+ * @param blocked with everything blocked
+ * @param stored all that was answered and stored, to look for content in
+ */
+export function compare(
+  recording: Recording,
+  { outcome, blocked, stored }: { outcome: Outcome; blocked: Outcome; stored: string },
+): Row {
+  const expected = expectedOf(recording, outcome.services);
+  const found = new Map(expected.map((one) => [one, outcome.observed.filter((seen) => isSame(one, seen))]));
+  const isSeen = (one: Expected) => (found.get(one) ?? []).length > 0;
+  const callsOf = (one: Expected) => (found.get(one) ?? []).reduce((sum, { occurrences }) => sum + occurrences, 0);
+  const counted = expected.filter(({ calls }) => calls !== null);
+  const blockable = expected.filter(({ kind, providers }) => {
+    return kind !== 'agent' && !providers.some((name) => outcome.services.includes(name));
+  });
+  const isNoticed = (one: Expected) => blocked.observed.some((seen) => isSame(one, seen) && seen.blocked);
+  const spurious = outcome.observed
+    .filter((seen) => !expected.some((one) => isSame(one, seen)))
+    .map(({ kind, provider, name, occurrences }) => `${kind} ${provider}/${name}, ${callsText(occurrences)}`);
+  const markers = recording.markers.filter((marker) => stored.includes(marker));
+  const tokens = tokenDeviations(recording, outcome);
+  return {
+    models: scoreOf(expected, 'model', isSeen),
+    tools: scoreOf(expected, 'tool', isSeen),
+    agents: scoreOf(expected, 'agent', isSeen),
+    counts: { right: counted.filter((one) => callsOf(one) === one.calls).length, of: counted.length },
+    tokens: tokens && { right: recording.truth.models.length - tokens.length, of: recording.truth.models.length },
+    blocks: { right: blockable.filter(isNoticed).length, of: blockable.length },
+    markers,
+    spurious,
+    deviations: [
+      ...expected.filter((one) => !isSeen(one)).map((one) => `${textOf(one)}: not seen`),
+      ...counted
+        .filter((one) => isSeen(one) && callsOf(one) !== one.calls)
+        .map((one) => `${textOf(one)}: ${callsText(callsOf(one))} counted, ${one.calls} made`),
+      ...(tokens ?? []),
+      ...blockable.filter((one) => isSeen(one) && !isNoticed(one)).map((one) => `${textOf(one)}: block not noticed`),
+      ...spurious.map((text) => `spurious: ${text}`),
+      ...markers.map((marker) => `stored: ${marker}`),
+    ],
+  };
+}
+
+function expectedOf({ truth }: Recording, services: string[]): Expected[] {
+  const vendors = [...new Set(truth.models.map(({ vendor }) => vendor))];
+  return [
+    ...truth.models.map(({ name, vendor, calls }): Expected => ({ kind: 'model', providers: [vendor], name, calls })),
+    ...truth.tools.map(({ name, server, runsAt, calls }): Expected => {
+      const providers = server !== null ? [server] : runsAt === 'vendor' ? vendors : services;
+      return { kind: 'tool', providers, name, calls };
+    }),
+    // How often an agent ran is not counted by the programs.
+    ...truth.agents.map(({ name }): Expected => ({ kind: 'agent', providers: services, name, calls: null })),
+  ];
+}
+
+/** The same name, or the requested model's name with a date behind it. */
+function isSame(expected: Expected, seen: Observed): boolean {
+  if (expected.kind !== seen.kind || !expected.providers.includes(seen.provider)) return false;
+  if (expected.name === seen.name) return true;
+  return expected.kind === 'model' && withoutDate(seen.name) === expected.name;
+}
+
+function scoreOf(expected: Expected[], kind: Expected['kind'], isSeen: (one: Expected) => boolean): Score {
+  const own = expected.filter((one) => one.kind === kind);
+  return { right: own.filter(isSeen).length, of: own.length };
+}
+
+function tokenDeviations({ truth }: Recording, { tokens }: Outcome): string[] | null {
+  if (tokens === null) return null;
+  return truth.models.flatMap(({ name, vendor, inputTokens, outputTokens }) => {
+    const sum = tokens.get(`${vendor}/${name}`) ?? { inputTokens: 0, outputTokens: 0 };
+    if (sum.inputTokens === inputTokens && sum.outputTokens === outputTokens) return [];
+    const text = `${sum.inputTokens} + ${sum.outputTokens} tokens counted, ${inputTokens} + ${outputTokens} used`;
+    return [`model ${vendor}/${name}: ${text}`];
+  });
+}
+
+function textOf({ kind, providers, name }: Expected): string {
+  return `${kind} ${providers[0]}/${name}`;
+}
+
+function callsText(calls: number): string {
+  return calls === 1 ? '1 call' : `${calls} calls`;
+}

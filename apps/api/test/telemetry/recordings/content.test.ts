@@ -1,0 +1,66 @@
+import { createServer } from 'node:net';
+import pino from 'pino';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { DIALECTS } from '../../../src/telemetry/dialects/table.ts';
+import { accountWithKey, unique } from '../../support/people.ts';
+import { startTestServer, type TestServer } from '../../support/server.ts';
+import { all } from '../traces/sending.ts';
+import { PLANTED, planted } from './planted.ts';
+import { readRecordings } from './recording.ts';
+import { outcomeIn, storedText } from './replay.ts';
+
+// Content is kept out by construction: whatever text a sender puts anywhere, it is found nowhere.
+
+const lines: string[] = [];
+let server: TestServer;
+let metricsUrl: string;
+
+beforeAll(async () => {
+  const port = await freePort();
+  metricsUrl = `http://127.0.0.1:${port}/metrics`;
+  const log = pino({ level: 'trace' }, { write: (line: string) => void lines.push(line) });
+  server = await startTestServer({ QM_METRICS_PORT: String(port) }, { log });
+});
+afterAll(() => server.stop());
+
+test.each(readRecordings().map((recording) => [recording.id, recording] as const))(
+  'a marker in every text of the recording %s is found nowhere',
+  async (_id, recording) => {
+    const place = { tenantId: unique('planted') };
+    const reader = await accountWithKey(server, place);
+    const sender = await accountWithKey(server, place, ['traces:write']);
+    for (const request of recording.requests.filter(({ path }) => path !== '/v1/metrics')) {
+      const headers = { 'content-type': 'application/x-protobuf' };
+      const raw = new Uint8Array(planted(request));
+      await server.ok('POST', request.path, { as: sender, raw, headers, unchecked: true });
+    }
+    const { answers } = await outcomeIn(server, reader);
+    const metrics = await (await fetch(metricsUrl)).text();
+    const audit = JSON.stringify(await all(server, '/v1/audit-events?limit=100', reader));
+    for (const text of [answers, await storedText(server), metrics, audit, ...lines]) {
+      // Where it is found, and not the whole text, is what helps.
+      const at = text.indexOf(PLANTED);
+      expect(at === -1 ? '' : text.slice(Math.max(0, at - 200), at + 50)).toBe('');
+    }
+    expect(metrics).toContain('# HELP');
+  },
+);
+
+test.each(DIALECTS.map((dialect) => [dialect.name, dialect] as const))(
+  '%s declares nothing safe that is named like content',
+  (_name, { safe = [] }) => {
+    expect(safe.filter((name) => NAMED_LIKE_CONTENT.test(name))).toEqual([]);
+  },
+);
+
+/** By the last part of the name. Of these the whole value is free text in some framework. */
+const NAMED_LIKE_CONTENT =
+  /(?:^|[._:/-])(?:arguments?|args|body|command|content|description|documents?|header|headers|input|instructions?|messages?|metadata|output|parameters|prompts?|query|result|results|text)$/i;
+
+async function freePort(): Promise<number> {
+  const probe = createServer();
+  await new Promise<void>((resolve) => probe.listen(0, '127.0.0.1', resolve));
+  const address = probe.address();
+  await new Promise((resolve) => probe.close(resolve));
+  return typeof address === 'object' && address !== null ? address.port : 0;
+}

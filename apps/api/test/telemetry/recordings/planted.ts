@@ -1,0 +1,127 @@
+import { gunzipSync } from 'node:zlib';
+import { handlingIn } from '../../../src/telemetry/content/handling.ts';
+import { DIALECTS } from '../../../src/telemetry/dialects/table.ts';
+import { fromProtobuf, type Json, toProtobuf } from '../otlp/wire.ts';
+import type { Recording } from './recording.ts';
+
+/** In every text that is planted. */
+export const PLANTED = 'planted-marker';
+
+const TEXT = `please keep ${PLANTED} to yourself`;
+
+/** Attributes that no list knows, in all the forms that names of content take. */
+const EXTRA_NAMES = [
+  'note',
+  'x:input',
+  'y/output',
+  'a.metadata.body',
+  'system_prompt',
+  'agent.instructions',
+  'shell.command',
+  'error',
+  'status_message',
+  'ai.request.text',
+  'ai.documents',
+  'http.request.header.x-note',
+  'exception.message',
+  'url.full',
+  'db.query.text',
+  'error.type',
+];
+
+type KeyValue = { key: string; value: Json };
+
+/**
+ * A recorded request with the marker in every text that may be content: the strings of every attribute of spans, events,
+ * links, scopes and resources that is not known to be a name or an id, the status message, the trace state, and in further
+ * attributes, an event, a link, and a span of an unknown framework.
+ */
+export function planted({ contentType, contentEncoding, body, path }: Recording['requests'][number]): Uint8Array {
+  const bytes = Buffer.from(body, 'base64');
+  const plain = contentEncoding === 'gzip' ? gunzipSync(bytes) : bytes;
+  const type = path === '/v1/logs' ? 'LogsRequest' : 'Request';
+  const request: Json = /json/.test(contentType) ? JSON.parse(plain.toString('utf8')) : fromProtobuf(type, plain);
+  for (const resource of listOf(request, 'resourceSpans')) plantIn(resource, 'scopeSpans', plantSpans);
+  for (const resource of listOf(request, 'resourceLogs')) plantIn(resource, 'scopeLogs', plantRecords);
+  return toProtobuf(request, type);
+}
+
+function plantIn(resource: Json, scopes: string, plant: (scope: Json) => void): void {
+  plantAttributes((resource['resource'] ??= {}) as Json);
+  const [like] = listOf(resource, scopes).flatMap((scope) => listOf(scope, 'spans'));
+  if (like) {
+    const unknown = { scope: { name: TEXT, version: TEXT, attributes: [] }, spans: [spanOfUnknown(like)] };
+    resource[scopes] = [...listOf(resource, scopes), unknown];
+  }
+  for (const scope of listOf(resource, scopes)) {
+    plantAttributes((scope['scope'] ??= {}) as Json);
+    plant(scope);
+  }
+}
+
+function plantSpans(scope: Json): void {
+  for (const span of listOf(scope, 'spans')) {
+    plantAttributes(span);
+    span['status'] = { ...(span['status'] as Json | undefined), message: TEXT };
+    span['traceState'] = `vendor=${PLANTED}`;
+    const time = span['startTimeUnixNano'];
+    span['events'] = [...listOf(span, 'events'), { name: TEXT, timeUnixNano: time }, { name: 'exception' }];
+    span['links'] = [...listOf(span, 'links'), { traceId: span['traceId'], spanId: span['spanId'], traceState: TEXT }];
+    for (const part of [...listOf(span, 'events'), ...listOf(span, 'links')]) plantAttributes(part);
+  }
+}
+
+/** A span of a framework that no dialect describes. */
+function spanOfUnknown(like: Json): Json {
+  const { traceId, startTimeUnixNano, endTimeUnixNano } = like;
+  const span: Json = { traceId, spanId: Buffer.alloc(8, 7), startTimeUnixNano, endTimeUnixNano, name: TEXT };
+  plantSpans({ spans: [span] });
+  return span;
+}
+
+function plantRecords(scope: Json): void {
+  for (const record of listOf(scope, 'logRecords')) {
+    plantAttributes(record);
+    record['body'] = { stringValue: TEXT };
+  }
+}
+
+function plantAttributes(holder: Json): void {
+  const attributes = listOf(holder, 'attributes') as KeyValue[];
+  for (const attribute of attributes) {
+    if (!isName(attribute.key)) attribute.value = withMarker(attribute.value);
+  }
+  const extra = EXTRA_NAMES.map((key) => ({ key, value: { stringValue: TEXT } }));
+  const nested = {
+    kvlistValue: { values: [{ key: 'deep', value: { arrayValue: { values: [{ stringValue: TEXT }] } } }] },
+  };
+  holder['attributes'] = [
+    ...attributes.filter(({ key }) => !EXTRA_NAMES.includes(key)),
+    ...extra,
+    { key: 'nested', value: nested },
+    { key: 'list', value: { arrayValue: { values: [{ stringValue: TEXT }] } } },
+    { key: 'bytes', value: { bytesValue: Buffer.from(TEXT) } },
+    { key: `${PLANTED} in a key`, value: { intValue: 1 } },
+    { key: 'keys', value: { kvlistValue: { values: [{ key: `${PLANTED} in a key`, value: { intValue: 1 } }] } } },
+  ];
+}
+
+/** Whether some dialect reads or declares the attribute as a name or an id. `recognition of a dialect` needs its value. */
+function isName(name: string): boolean {
+  return [null, ...DIALECTS.map((dialect) => dialect.name)].some((dialect) => handlingIn(dialect)(name) === 'safe');
+}
+
+function withMarker(value: Json): Json {
+  if ('stringValue' in value) return { stringValue: TEXT };
+  if ('arrayValue' in value) {
+    const values = listOf(value['arrayValue'] as Json, 'values');
+    return { arrayValue: { values: values.map(withMarker) } };
+  }
+  if (!('kvlistValue' in value)) return value;
+  const entries = listOf(value['kvlistValue'] as Json, 'values') as KeyValue[];
+  return { kvlistValue: { values: entries.map(({ key, value: inner }) => ({ key, value: withMarker(inner) })) } };
+}
+
+function listOf(holder: Json, name: string): Json[] {
+  return (holder[name] as Json[] | undefined) ?? [];
+}

@@ -1,0 +1,36 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+/** What a real framework exported while a program ran, and what the program really did. apps/instrumented-agents makes them. */
+export type Recording = {
+  /** The name of the file. */
+  id: string;
+  framework: string;
+  version: string;
+  /** Markdown: how to switch the telemetry on. */
+  setUp: string;
+  requests: { path: string; contentType: string; contentEncoding: string | null; body: string }[];
+  truth: Truth;
+  /** What no receiver could know from it, one reason a line. */
+  cannotKnow: string[];
+  /** Words in every text of the program that is content. */
+  markers: string[];
+};
+
+/** Counted by the model server, the MCP server and the program, not by the telemetry. */
+type Truth = {
+  models: { name: string; vendor: string; calls: number; inputTokens: number; outputTokens: number }[];
+  tools: { name: string; server: string | null; runsAt: 'vendor' | 'agent' | null; calls: number }[];
+  agents: { name: string }[];
+  errors: number;
+};
+
+/** All recordings, by name. */
+export function readRecordings(): Recording[] {
+  const folder = import.meta.dirname;
+  const files = readdirSync(folder).filter((file) => file.endsWith('.json'));
+  return files.toSorted().map((file) => {
+    const recorded: Omit<Recording, 'id'> = JSON.parse(readFileSync(join(folder, file), 'utf8'));
+    return { ...recorded, id: file.slice(0, -'.json'.length) };
+  });
+}

@@ -1,0 +1,42 @@
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { startTestServer, type TestServer } from '../../support/server.ts';
+import { compare, type Row } from './compare.ts';
+import { KNOWN_DEVIATIONS } from './known-deviations.ts';
+import { frameworksPage } from './page.ts';
+import { type Recording, readRecordings } from './recording.ts';
+import { replay, storedText } from './replay.ts';
+
+const PAGE = join(import.meta.dirname, '../../../../../docs/frameworks.md');
+
+const recordings = readRecordings();
+
+let server: TestServer;
+beforeAll(async () => {
+  server = await startTestServer();
+});
+afterAll(() => server.stop());
+
+describe('what real frameworks export is read as it was', () => {
+  const entries: { recording: Recording; row: Row }[] = [];
+
+  test.each(recordings.map((recording) => [recording.id, recording] as const))('%s', async (id, recording) => {
+    const outcome = await replay(server, recording, 'available');
+    const blocked = await replay(server, recording, 'blocked');
+    const stored = outcome.answers + blocked.answers + (await storedText(server));
+    const row = compare(recording, { outcome, blocked, stored });
+    entries.push({ recording, row });
+    const { cannotKnow = [], gaps = [] } = KNOWN_DEVIATIONS[id] ?? {};
+    expect(row.deviations.toSorted()).toEqual([...cannotKnow, ...gaps].toSorted());
+    // The recording has to say why its telemetry does not tell.
+    if (cannotKnow.length > 0) expect(recording.cannotKnow).not.toEqual([]);
+  });
+
+  test('docs/frameworks.md says it (`npm run frameworks` writes it)', async () => {
+    await expect(frameworksPage(entries)).toMatchFileSnapshot(PAGE);
+  });
+});
+
+test('every known deviation is of a recording', () => {
+  expect(Object.keys(KNOWN_DEVIATIONS).filter((id) => !recordings.some((one) => one.id === id))).toEqual([]);
+});

@@ -1,0 +1,152 @@
+import { zstdDecompressSync } from 'node:zlib';
+import { accountWithKey, unique } from '../../support/people.ts';
+import type { Body, TestServer } from '../../support/server.ts';
+import { tablesOf } from '../../support/tables.ts';
+import { all } from '../traces/sending.ts';
+import type { Recording } from './recording.ts';
+
+/** What a tenant knows after a recording was sent to it. */
+export type Outcome = {
+  observed: Observed[];
+  /** Of all calls of one model. Null where usage is not told. */
+  tokens: Map<string, { inputTokens: number; outputTokens: number }> | null;
+  /** The services that sent spans. */
+  services: string[];
+  /** Every answer about traces, observations and tasks, as text. */
+  answers: string;
+};
+
+export type Observed = {
+  provider: string;
+  kind: string;
+  name: string;
+  occurrences: number;
+  unknown: boolean;
+  blocked: boolean;
+};
+
+/** What the tenant has declared, and with which status. Tools of MCP servers, models, and vendors' own tools. */
+export type Declares = 'available' | 'blocked';
+
+/** The scripted model server's. Its ports differ, and the address of a provider is known by its host. */
+const MODEL_SERVER = 'http://127.0.0.1/v1';
+
+/** Sends a recording, as it came, to a new tenant that declares what the truth says. */
+export async function replay(server: TestServer, { requests, truth }: Recording, declares: Declares): Promise<Outcome> {
+  const place = { tenantId: unique('recording') };
+  const reader = await accountWithKey(server, place);
+  const sender = await accountWithKey(server, place, ['traces:write']);
+  for (const [name, { kind, items }] of providersIn(truth)) {
+    const body = { name, kind, ...(kind === 'llm' && { baseUrl: MODEL_SERVER }) };
+    const provider = await server.ok('POST', '/v1/providers', { as: reader, body });
+    for (const item of items) {
+      const declared = { ...item, status: declares };
+      await server.ok('POST', `/v1/providers/${provider.id}/inventory`, { as: reader, body: declared });
+    }
+  }
+  for (const { path, contentType, contentEncoding, body } of requests) {
+    const headers = {
+      'content-type': contentType,
+      ...(contentEncoding !== null && { 'content-encoding': contentEncoding }),
+    };
+    // The document describes the JSON form; the answers to protobuf are protobuf.
+    await server.ok('POST', path, {
+      as: sender,
+      raw: new Uint8Array(Buffer.from(body, 'base64')),
+      headers,
+      unchecked: true,
+    });
+  }
+  return outcomeIn(server, reader);
+}
+
+/** What a tenant knows now. */
+export async function outcomeIn(server: TestServer, as: { key: string }): Promise<Outcome> {
+  const providers = await all(server, '/v1/providers?limit=100', as);
+  const nameOf = new Map(providers.map(({ id, name }) => [id, name]));
+  const observations = await all(server, '/v1/runtime-observations?limit=100', as);
+  const traces = await all(server, '/v1/traces?limit=100', as);
+  const spans = await Promise.all(traces.map(({ traceId }) => all(server, `/v1/traces/${traceId}/spans`, as)));
+  const tasks = await all(server, '/v1/operator/tasks?limit=100', as);
+  const observed = observations.map(({ providerId, kind, name, occurrences, unknown, risk }: Body): Observed => {
+    const blocked = risk.factors.some(({ factor }: Body) => factor === 'blocked_item');
+    return { provider: nameOf.get(providerId) ?? providerId, kind, name, occurrences, unknown, blocked };
+  });
+  return {
+    observed,
+    tokens: await tokensIn(server, as, nameOf),
+    services: [...new Set(spans.flat().map(({ serviceName }) => serviceName ?? 'unknown_service'))],
+    answers: JSON.stringify([providers, observations, traces, spans, tasks]),
+  };
+}
+
+const DAY_MS = 86_400_000;
+const LONGEST_RANGE_DAYS = 3650;
+
+/** By provider and model, without the date of a dated model. */
+async function tokensIn(
+  server: TestServer,
+  as: { key: string },
+  nameOf: Map<string, string>,
+): Promise<Outcome['tokens']> {
+  const from = new Date(Date.now() - LONGEST_RANGE_DAYS * DAY_MS).toISOString();
+  const path = `/v1/usage?kind=model&group_by=provider&group_by=name&limit=1000&from=${from}`;
+  const answer = await server.call('GET', path, { as, unchecked: true });
+  if (answer.status === 404) return null;
+  const tokens: NonNullable<Outcome['tokens']> = new Map();
+  for (const { providerId, name, inputTokens, outputTokens } of answer.body.items) {
+    const key = `${nameOf.get(providerId)}/${withoutDate(name)}`;
+    const sum = tokens.get(key) ?? { inputTokens: 0, outputTokens: 0 };
+    tokens.set(key, {
+      inputTokens: sum.inputTokens + inputTokens,
+      outputTokens: sum.outputTokens + outputTokens,
+    });
+  }
+  return tokens;
+}
+
+/** The name of the model that was requested, where the vendor answered with a dated one. */
+export function withoutDate(name: string): string {
+  return name.replace(/[-@]\d{4}-?\d{2}-?\d{2}$/, '');
+}
+
+type Declared = Map<string, { kind: 'llm' | 'mcp'; items: { kind: 'model' | 'tool'; name: string }[] }>;
+
+function providersIn({ models, tools }: Recording['truth']): Declared {
+  const declared: Declared = new Map();
+  const add = (name: string, kind: 'llm' | 'mcp', item: { kind: 'model' | 'tool'; name: string }) => {
+    const known = declared.get(name);
+    if (known) known.items.push(item);
+    else declared.set(name, { kind, items: [item] });
+  };
+  for (const { vendor, name } of models) add(vendor, 'llm', { kind: 'model', name });
+  for (const { server, runsAt, name } of tools) {
+    const vendor = models[0]?.vendor;
+    if (server !== null) add(server, 'mcp', { kind: 'tool', name });
+    else if (runsAt === 'vendor' && vendor !== undefined) add(vendor, 'llm', { kind: 'tool', name });
+  }
+  return declared;
+}
+
+/** Every value in the database, compressed ones unpacked. */
+export async function storedText(server: TestServer): Promise<string> {
+  const rows = Object.values(await tablesOf(server.services.db)).flat();
+  return rows.flatMap((row) => Object.values(row).map(unpacked)).join('\n');
+}
+
+const ZSTD_MAGIC = Buffer.from([0x28, 0xb5, 0x2f, 0xfd]);
+
+function unpacked(value: unknown): string {
+  if (!(value instanceof Uint8Array)) return typeof value === 'string' ? value : (JSON.stringify(value) ?? '');
+  const bytes = Buffer.from(value.buffer, value.byteOffset, value.byteLength);
+  const texts = [bytes.toString('utf8')];
+  // A frame may have a header of ours in front of it.
+  for (let at = bytes.indexOf(ZSTD_MAGIC); at !== -1; at = bytes.indexOf(ZSTD_MAGIC, at + 1)) {
+    try {
+      texts.push(zstdDecompressSync(bytes.subarray(at)).toString('utf8'));
+    } catch {
+      // These four bytes were not the start of a frame.
+    }
+  }
+  return texts.join('\n');
+}

@@ -1,0 +1,52 @@
+import type { RecordingDefinition } from '../../recorder/definition.ts';
+
+export const recordings: RecordingDefinition[] = [
+  {
+    name: 'mastra',
+    framework: 'Mastra',
+    packages: ['@mastra/core', '@mastra/otel-exporter'],
+    program: 'exporter.ts',
+    dialects: ['mastra'],
+    setUp: `\`\`\`ts
+// npm install @mastra/observability @mastra/otel-exporter @opentelemetry/exporter-trace-otlp-proto
+import { Observability } from '@mastra/observability';
+import { OtelExporter } from '@mastra/otel-exporter';
+
+const endpoint = process.env.OTEL_EXPORTER_OTLP_ENDPOINT; // Quartermaster's URL
+const headers = { 'x-api-key': process.env.QUARTERMASTER_KEY };
+
+export const mastra = new Mastra({
+  agents,
+  observability: new Observability({
+    configs: {
+      otel: {
+        serviceName: '<service>',
+        exporters: [new OtelExporter({ provider: { custom: { endpoint, headers, protocol: 'http/protobuf' } } })],
+      },
+    },
+  }),
+});
+\`\`\``,
+  },
+  {
+    name: 'mastra-bridge',
+    framework: 'Mastra with OtelBridge',
+    packages: ['@mastra/core', '@mastra/otel-bridge'],
+    program: 'bridge.ts',
+    dialects: ['mastra'],
+    setUp: `\`\`\`ts
+// npm install @mastra/observability @mastra/otel-bridge @opentelemetry/sdk-node
+// OTEL_EXPORTER_OTLP_ENDPOINT=<Quartermaster's URL> OTEL_EXPORTER_OTLP_HEADERS=x-api-key=<key> OTEL_SERVICE_NAME=<service>
+import { Observability } from '@mastra/observability';
+import { OtelBridge } from '@mastra/otel-bridge';
+import { NodeSDK } from '@opentelemetry/sdk-node';
+
+new NodeSDK().start();
+
+export const mastra = new Mastra({
+  agents,
+  observability: new Observability({ configs: { otel: { serviceName: '<service>', bridge: new OtelBridge() } } }),
+});
+\`\`\``,
+  },
+];

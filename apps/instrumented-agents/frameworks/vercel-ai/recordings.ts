@@ -1,0 +1,102 @@
+import type { RecordingDefinition } from '../../recorder/definition.ts';
+
+const FRAMEWORK = 'Vercel AI SDK';
+
+const NO_SERVER = 'No span names the MCP server of a tool. It is known where one provider declares the tool.';
+
+/** What every version can do in addition. */
+const WITHOUT_CONTENT =
+  'With `recordInputs: false, recordOutputs: false` beside `functionId`, prompts and answers do not leave the application; ' +
+  'tools that the vendor runs are then not seen.';
+
+/** AI SDK 4 to 6: each call has to say that it is recorded. */
+function setUpOf(version: number): string {
+  return `\`\`\`ts
+// npm install ai@${version} @opentelemetry/sdk-node
+// OTEL_EXPORTER_OTLP_ENDPOINT=<Quartermaster's URL> OTEL_EXPORTER_OTLP_HEADERS=x-api-key=<key> OTEL_SERVICE_NAME=<service>
+import { NodeSDK } from '@opentelemetry/sdk-node';
+
+new NodeSDK().start();
+
+await generateText({
+  model,
+  prompt,
+  experimental_telemetry: { isEnabled: true, functionId: 'weather_agent' },
+});
+\`\`\`
+
+${WITHOUT_CONTENT}`;
+}
+
+/** AI SDK 7: every call is recorded once an integration is registered. */
+function setUpOfSeven(integration: string): string {
+  return `\`\`\`ts
+// npm install ai@7 @ai-sdk/otel @opentelemetry/sdk-node
+// OTEL_EXPORTER_OTLP_ENDPOINT=<Quartermaster's URL> OTEL_EXPORTER_OTLP_HEADERS=x-api-key=<key> OTEL_SERVICE_NAME=<service>
+import { ${integration} } from '@ai-sdk/otel';
+import { NodeSDK } from '@opentelemetry/sdk-node';
+import { registerTelemetry } from 'ai';
+
+new NodeSDK().start();
+registerTelemetry(new ${integration}());
+
+await generateText({ model, prompt, telemetry: { functionId: 'weather_agent' } });
+\`\`\`
+
+${WITHOUT_CONTENT}`;
+}
+
+export const recordings: RecordingDefinition[] = [
+  ...[4, 5, 6].map((version) => ({
+    name: `vercel-ai-${version}`,
+    framework: FRAMEWORK,
+    packages: [`ai${version}`],
+    program: `ai-${version}.ts`,
+    dialects: ['vercel-ai'],
+    setUp: setUpOf(version),
+    cannotKnow:
+      version === 4
+        ? [NO_SERVER, 'A web search that the vendor runs leaves no trace: only that it was offered.']
+        : [NO_SERVER],
+  })),
+  {
+    name: 'vercel-ai-7',
+    framework: FRAMEWORK,
+    packages: ['ai7', '@ai-sdk/otel'],
+    program: 'ai-7.ts',
+    dialects: ['vercel-ai-7'],
+    setUp: setUpOfSeven('OpenTelemetry'),
+    cannotKnow: [NO_SERVER],
+  },
+  {
+    name: 'vercel-ai-7-legacy',
+    framework: `${FRAMEWORK} with LegacyOpenTelemetry`,
+    packages: ['ai7', '@ai-sdk/otel'],
+    program: 'ai-7.ts',
+    args: ['legacy'],
+    dialects: ['vercel-ai'],
+    setUp: setUpOfSeven('LegacyOpenTelemetry'),
+    cannotKnow: [NO_SERVER],
+  },
+  {
+    name: 'vercel-ai-7-openinference',
+    framework: `${FRAMEWORK} with OpenInference`,
+    packages: ['ai7', '@arizeai/openinference-vercel'],
+    program: 'ai-7.ts',
+    args: ['openinference'],
+    dialects: ['vercel-ai-7'],
+    setUp: `\`\`\`ts
+// npm install ai@7 @ai-sdk/otel @arizeai/openinference-vercel @opentelemetry/exporter-trace-otlp-proto @opentelemetry/sdk-node
+// OTEL_EXPORTER_OTLP_ENDPOINT=<Quartermaster's URL> OTEL_EXPORTER_OTLP_HEADERS=x-api-key=<key> OTEL_SERVICE_NAME=<service>
+import { OpenTelemetry } from '@ai-sdk/otel';
+import { OpenInferenceBatchSpanProcessor } from '@arizeai/openinference-vercel';
+import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-proto';
+import { NodeSDK } from '@opentelemetry/sdk-node';
+import { registerTelemetry } from 'ai';
+
+new NodeSDK({ spanProcessors: [new OpenInferenceBatchSpanProcessor({ exporter: new OTLPTraceExporter() })] }).start();
+registerTelemetry(new OpenTelemetry());
+\`\`\``,
+    cannotKnow: [NO_SERVER],
+  },
+];

@@ -1,0 +1,30 @@
+import type { RecordingDefinition } from '../../recorder/definition.ts';
+
+export const recordings: RecordingDefinition[] = [
+  {
+    name: 'voltagent',
+    framework: 'VoltAgent',
+    packages: ['@voltagent/core'],
+    program: 'program.ts',
+    dialects: ['voltagent'],
+    cannotKnow: [
+      "One span stands for all requests to the model of a run, with the last one's tokens: 3 requests fewer than were made.",
+      'No span names the vendor of a model, unless the model is written as <provider>/<model>.',
+      'A web search that the vendor runs leaves no trace.',
+    ],
+    setUp: `\`\`\`ts
+// npm install @opentelemetry/exporter-trace-otlp-proto @opentelemetry/sdk-trace-base
+// OTEL_EXPORTER_OTLP_ENDPOINT=<Quartermaster's URL> OTEL_EXPORTER_OTLP_HEADERS=x-api-key=<key>
+import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-proto';
+import { BatchSpanProcessor } from '@opentelemetry/sdk-trace-base';
+import { VoltAgent, VoltAgentObservability } from '@voltagent/core';
+
+const observability = new VoltAgentObservability({
+  serviceName: '<service>',
+  spanProcessors: [new BatchSpanProcessor(new OTLPTraceExporter())],
+});
+
+new VoltAgent({ agents, observability });
+\`\`\``,
+  },
+];

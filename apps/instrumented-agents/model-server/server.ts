@@ -1,0 +1,71 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { readBody } from '../recorder/read-body.ts';
+import type { CountedEvent } from '../recorder/truth.ts';
+import { openAiChat } from './openai-chat.ts';
+import { openAiEmbeddings } from './openai-embeddings.ts';
+import { openAiResponses } from './openai-responses.ts';
+import type { Route } from './route.ts';
+
+export type ModelServer = {
+  /** Without a path: OpenAI's clients take `<url>/v1` as their base URL, Anthropic's and Gemini's the URL itself. */
+  url: string;
+  stop(): Promise<void>;
+};
+
+/** A new vendor's API is a file beside this one and a row here. */
+function routes(): Route[] {
+  return [openAiChat(), openAiResponses(), openAiEmbeddings];
+}
+
+/**
+ * Serves the APIs of model vendors by script.
+ * @param count is told of each model call and of each tool that ran at the vendor, when the server answers it
+ */
+export async function startModelServer(count: (event: CountedEvent) => void): Promise<ModelServer> {
+  const table = routes();
+  const server = createServer((req, res) => {
+    void answerRequest(req, res, { table, count });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  return {
+    url: `http://127.0.0.1:${port}`,
+    async stop() {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
+
+async function answerRequest(
+  req: IncomingMessage,
+  res: ServerResponse,
+  { table, count }: { table: Route[]; count: (event: CountedEvent) => void },
+): Promise<void> {
+  const body = await readBody(req);
+  const url = new URL(req.url ?? '/', 'http://localhost');
+  const route = table.find(({ path }) => path.test(url.pathname));
+  if (route === undefined || req.method !== 'POST') {
+    sendJson(res, 404, { error: { message: `The scripted server has no ${req.method} ${url.pathname}.` } });
+    return;
+  }
+  const parsed = JSON.parse(body.toString()) as Record<string, unknown>;
+  const answer = route.answer({ path: url.pathname, query: url.searchParams, body: parsed });
+  const { model, inputTokens, outputTokens, vendorTools = [], response } = answer;
+  const failed = 'status' in response && response.status >= 400;
+  count({ kind: 'model', name: model, vendor: route.vendor, inputTokens, outputTokens, failed });
+  for (const name of vendorTools) count({ kind: 'tool', name, server: null, runsAt: 'vendor', failed: false });
+  if ('events' in response) {
+    res.writeHead(200, { 'content-type': 'text/event-stream' });
+    for (const event of response.events) res.write(event);
+    res.end();
+  } else {
+    sendJson(res, response.status, response.json);
+  }
+}
+
+function sendJson(res: ServerResponse, status: number, body: unknown): void {
+  res.writeHead(status, { 'content-type': 'application/json' });
+  res.end(JSON.stringify(body));
+}

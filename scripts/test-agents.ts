@@ -1,0 +1,64 @@
+import { existsSync, readdirSync } from 'node:fs';
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { RecordingDefinition } from '../apps/instrumented-agents/recorder/definition.ts';
+import { record } from '../apps/instrumented-agents/recorder/record.ts';
+import { ROOT, run } from './run.ts';
+
+// `npm run test:agents [-- <name> ...]`: installs real agent frameworks, runs each against scripted servers, renews the
+// recordings of what they export, and runs the tests that replay the recordings unless `--record-only` is given. A name is
+// that of a recording or of a package folder.
+const AGENTS = join(ROOT, 'apps/instrumented-agents');
+const RECORDINGS = join(ROOT, 'apps/api/test/telemetry/recordings');
+
+const wanted = process.argv.slice(2).filter((argument) => argument !== '--record-only');
+const replays = !process.argv.includes('--record-only');
+const failures: string[] = [];
+let made = 0;
+
+await mkdir(RECORDINGS, { recursive: true });
+for (const folder of packageFolders()) {
+  const module = (await import(join(folder, 'recordings.ts'))) as { recordings: RecordingDefinition[] };
+  const isWanted = ({ name }: RecordingDefinition) =>
+    wanted.length === 0 || wanted.includes(name) || wanted.some((argument) => folder.endsWith(`/${argument}`));
+  const definitions = module.recordings.filter(isWanted);
+  if (definitions.length === 0) continue;
+  // pnpm runs no scripts of packages; it is not to fail because it left some out.
+  const flags = ['--ignore-workspace', '--frozen-lockfile', '--config.strict-dep-builds=false', '--loglevel=error'];
+  const installed = await run('pnpm', ['install', ...flags], { cwd: folder });
+  if (installed !== 0) {
+    failures.push(`${folder}: the packages could not be installed`);
+    continue;
+  }
+  for (const definition of definitions) await renew(definition, folder);
+}
+
+if (wanted.length > 0 && made === 0 && failures.length === 0) failures.push(`nothing is called ${wanted.join(', ')}`);
+for (const failure of failures) process.stderr.write(`${failure}\n`);
+const replayed = made > 0 && replays ? await replay() : 0;
+process.exitCode = failures.length > 0 || replayed !== 0 ? 1 : 0;
+
+async function renew(definition: RecordingDefinition, folder: string): Promise<void> {
+  try {
+    const recording = await record(definition, folder);
+    await writeFile(join(RECORDINGS, `${definition.name}.json`), `${JSON.stringify(recording, null, 2)}\n`);
+    process.stdout.write(`${definition.name}: ${recording.version}, ${recording.requests.length} requests\n`);
+    made += 1;
+  } catch (error) {
+    const { stderr = '', message } = error as Error & { stderr?: string };
+    const [summary] = message.split('\n');
+    failures.push(`${definition.name}: ${summary}\n${stderr.slice(-4000)}`);
+  }
+}
+
+function replay(): Promise<number> {
+  const cwd = join(ROOT, 'apps/api');
+  const tests = ['test/telemetry/recordings/', 'test/telemetry/dialects/'];
+  return run(join(cwd, 'node_modules/.bin/vitest'), ['run', '--passWithNoTests', ...tests], { cwd });
+}
+
+/** Folders with a package of their own: one for each framework, and one for the coding agents. */
+function packageFolders(): string[] {
+  const frameworks = readdirSync(join(AGENTS, 'frameworks')).map((name) => join(AGENTS, 'frameworks', name));
+  return [...frameworks, join(AGENTS, 'coding-agents')].filter((folder) => existsSync(join(folder, 'recordings.ts')));
+}
