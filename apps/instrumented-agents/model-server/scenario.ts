@@ -43,6 +43,8 @@ const STEPS: { tool: RegExp; arguments: Record<string, unknown> }[][] = [
     { tool: /(^|_)get_sum$/, arguments: { a: 1, b: 2 } },
   ],
   [{ tool: /^transfer_to_/, arguments: {} }],
+  // Some agents give their answer by a tool.
+  [{ tool: /^final_answer$/, arguments: { response: ANSWER } }],
   [{ tool: /^agent_/, arguments: { prompt: MARKERS.toolArgument } }],
   [{ tool: /^delegate_task$/, arguments: { task: MARKERS.toolArgument, targetAgents: ['umbrella_agent'] } }],
 ];

@@ -1,5 +1,12 @@
 import { ax } from './ax.ts';
 import type { Dialect } from './dialect.ts';
+import { tanstackAi } from './tanstack-ai.ts';
+import { strands } from './strands.ts';
+import { openlit } from './openlit.ts';
+import { langsmith } from './langsmith.ts';
+import { langfuse } from './langfuse.ts';
+import { googleAdk } from './google-adk.ts';
+import { beeai } from './beeai.ts';
 import { genai } from './genai.ts';
 import { genkit } from './genkit.ts';
 import { mastra } from './mastra.ts';
@@ -24,6 +31,13 @@ export const DIALECTS: readonly Dialect[] = [
   genkit,
   voltagent,
   ax,
+  beeai,
+  tanstackAi,
+  strands,
+  googleAdk,
+  langsmith,
+  langfuse,
+  openlit,
   openinference,
   mcp,
   genai,

@@ -1,0 +1,54 @@
+import type { Dialect } from './dialect.ts';
+
+/**
+ * Google's Agent Development Kit (github.com/google/adk-js, core/src/telemetry/tracing.ts; github.com/google/adk-python,
+ * src/google/adk/telemetry/tracing.py), and ADK-TS, which follows it (github.com/IQAIcom/adk-ts, telemetry.ts). Neither
+ * says whose model it is: `gen_ai.system` is the framework.
+ */
+export const googleAdk: Dialect = {
+  name: 'google-adk',
+  scopes: ['gcp.vertex.agent', 'iqai-adk'],
+  signature: ['gcp.vertex.agent.*', 'adk.*'],
+  attributes: {
+    workflow: ['gen_ai.workflow.name', 'adk.workflow.name'],
+    conversationId: ['gcp.vertex.agent.session_id', 'adk.session_id'],
+  },
+  vendors: { 'gcp.vertex.agent': null, 'iqai-adk': null },
+  operations: { generate: 'generate_content', execute_node: null },
+  spanNames: [
+    { pattern: /^invoke_agent (?<agent>.+)$/, operation: 'invoke_agent' },
+    { pattern: /^agent_run \[(?<agent>.+)\]$/, operation: 'invoke_agent' },
+    { pattern: /^call_llm$/, operation: 'chat' },
+  ],
+  content: [
+    'gcp.vertex.agent.llm_request',
+    'gcp.vertex.agent.llm_response',
+    'gcp.vertex.agent.tool_call_args',
+    'gcp.vertex.agent.tool_response',
+    'gcp.vertex.agent.data',
+    'adk.llm_request',
+    'adk.llm_response',
+    'adk.tool_call_args',
+    'adk.tool_response',
+    'gen_ai.agent.description',
+    'gen_ai.tool.description',
+  ],
+  safe: [
+    'gcp.vertex.agent.invocation_id',
+    'gcp.vertex.agent.session_id',
+    'gcp.vertex.agent.event_id',
+    'adk.system_name',
+    'adk.request_model',
+    'adk.invocation_id',
+    'adk.session_id',
+    'adk.event_id',
+    'adk.node.path',
+    'adk.node.run_id',
+    'adk.node.status',
+  ],
+  refine(_span, facts) {
+    // Where several tools ran at once, one more span has the answers of all of them.
+    if (facts.tool === '(merged tools)') Object.assign(facts, { tool: null, operation: null });
+    if (facts.callId === '<not specified>') facts.callId = null;
+  },
+};

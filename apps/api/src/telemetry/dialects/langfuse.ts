@@ -1,0 +1,89 @@
+import type { AttributeValue } from '../otlp/span.ts';
+import type { Dialect } from './dialect.ts';
+
+const USAGE = 'langfuse.observation.usage_details';
+
+/**
+ * Langfuse's SDKs and callback handlers (github.com/langfuse/langfuse-js, packages/core/src/constants.ts and
+ * packages/langchain; github.com/langfuse/langfuse-python, langfuse/_client/attributes.py). An observation is called by the
+ * name of its span. LangChain's metadata has one attribute a key.
+ */
+export const langfuse: Dialect = {
+  name: 'langfuse',
+  scopes: ['langfuse-sdk'],
+  signature: ['langfuse.observation.type'],
+  attributes: {
+    operation: ['langfuse.observation.type'],
+    vendor: ['langfuse.observation.metadata.ls_provider'],
+    // The model of an observation is the requested one at first, and the one that answered at the end.
+    model: ['langfuse.observation.metadata.ls_model_name', 'langfuse.observation.model.name'],
+    responseModel: ['langfuse.observation.model.name'],
+    agent: ['langfuse.observation.metadata.lc_agent_name'],
+    prompt: ['langfuse.observation.prompt.name'],
+    conversationId: ['session.id', 'langfuse.session.id', 'langfuse.observation.metadata.thread_id'],
+    inputTokens: [`${USAGE}#input`],
+    outputTokens: [`${USAGE}#output`],
+  },
+  operations: {
+    generation: 'chat',
+    embedding: 'embeddings',
+    tool: 'execute_tool',
+    agent: 'invoke_agent',
+    retriever: 'retrieval',
+    span: null,
+    event: null,
+    chain: null,
+    evaluator: null,
+    guardrail: null,
+  },
+  wrappers: ['span', 'chain', 'agent', 'evaluator', 'guardrail'],
+  content: [
+    'langfuse.observation.input',
+    'langfuse.observation.output',
+    'langfuse.observation.metadata',
+    'langfuse.observation.model.parameters',
+    'langfuse.observation.status_message',
+    'langfuse.trace.input',
+    'langfuse.trace.output',
+    'langfuse.trace.metadata',
+    'langfuse.trace.tags',
+    'langfuse.experiment',
+  ],
+  safe: [
+    'langfuse.observation.type',
+    'langfuse.observation.level',
+    'langfuse.observation.completion_start_time',
+    'langfuse.observation.cost_details',
+    USAGE,
+    'langfuse.environment',
+    'langfuse.release',
+    'langfuse.version',
+  ],
+  alsoReads: ['langfuse.observation.level'],
+  refine(span, facts) {
+    const { attributes } = span;
+    if (facts.operation === 'execute_tool') facts.tool ??= span.name;
+    if (facts.operation === 'invoke_agent') facts.agent ??= span.name;
+    // LangChain names its agent on everything inside it, and calls the agent's own span by that name.
+    if (facts.operation === null && facts.agent === span.name) facts.operation = 'invoke_agent';
+    if (attributes['langfuse.observation.level'] === 'ERROR') facts.errorType ??= '_OTHER';
+    // The handler of LangChain counts cached and reasoning tokens apart from the others.
+    const usage = parse(attributes[USAGE]);
+    if (facts.inputTokens !== null) facts.inputTokens += sumOf(usage, 'input_');
+    if (facts.outputTokens !== null) facts.outputTokens += sumOf(usage, 'output_');
+  },
+};
+
+function sumOf(usage: Record<string, unknown>, prefix: string): number {
+  const counts = Object.keys(usage).filter((key) => key.startsWith(prefix));
+  return counts.reduce((sum, key) => sum + (Number.isSafeInteger(usage[key]) ? Number(usage[key]) : 0), 0);
+}
+
+function parse(text: AttributeValue | undefined): Record<string, unknown> {
+  try {
+    const value: unknown = typeof text === 'string' && text.length < 4096 ? JSON.parse(text) : null;
+    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
+  } catch {
+    return {};
+  }
+}

@@ -1,0 +1,34 @@
+import type { Dialect } from './dialect.ts';
+
+/** OpenLIT (github.com/openlit/openlit, sdk/typescript/src and sdk/python/src/openlit, semantic_convention). */
+export const openlit: Dialect = {
+  name: 'openlit',
+  scopes: [/^@openlit\//, /^openlit(\.|$)/],
+  signature: ['openlit.*', 'gen_ai.request.is_stream'],
+  operations: { framework: null, vectordb: null, workflow: null, graph: null, agent: 'invoke_agent' },
+  wrappers: ['framework', 'workflow', 'graph', 'agent'],
+  content: [
+    'gen_ai.tool.args',
+    'gen_ai.tool.input',
+    'gen_ai.tool.output',
+    'gen_ai.content',
+    'gen_ai.request.user',
+    'gen_ai.agent.description',
+    'gen_ai.agent.goal',
+    'gen_ai.agent.instructions',
+    'gen_ai.agent.task',
+    'gen_ai.framework.query',
+    'db.statement',
+    'db.documents',
+    'db.metadata',
+    'db.filter',
+  ],
+  safe: ['gen_ai.sdk.version', 'openai.api.type', 'openai.response.service_tier', 'openlit.agent.version_hash'],
+  refine(span, facts) {
+    // The answer's span names the tools that the model asked for, which run later or never.
+    if (facts.operation === 'execute_tool' || facts.mcpMethod !== null) return;
+    facts.tool = null;
+    const response = span.attributes['gen_ai.response.id'];
+    facts.callId = typeof response === 'string' ? response : null;
+  },
+};

@@ -1,0 +1,53 @@
+import type { Dialect } from './dialect.ts';
+
+/**
+ * Strands Agents (github.com/strands-agents/sdk-typescript, src/telemetry/tracer.ts; github.com/strands-agents/sdk-python,
+ * src/strands/telemetry/tracer.py). Its scope is called by the service, and so is the vendor that it writes.
+ */
+export const strands: Dialect = {
+  name: 'strands',
+  scopes: ['strands-agents', 'strands.telemetry.tracer'],
+  signature: ['gen_ai.event.start_time', 'agent_loop.cycle_id', 'event_loop.cycle_id'],
+  ignores: ['gen_ai.system', 'gen_ai.provider.name'],
+  operations: {
+    invoke_swarm: 'invoke_workflow',
+    invoke_graph: 'invoke_workflow',
+    execute_node: null,
+    'memory.search': null,
+    'memory.add': null,
+    'memory.inject': null,
+    'memory.extract': null,
+  },
+  content: [
+    'system_prompt',
+    'gen_ai.agent.input',
+    'gen_ai.agent.tools',
+    'agent.tools',
+    'agent.tool_results',
+    'tool.result',
+    'content',
+    'message',
+    'role',
+  ],
+  safe: [
+    'agent_loop.cycle_id',
+    'agent_loop.parent_cycle_id',
+    'event_loop.cycle_id',
+    'event_loop.parent_cycle_id',
+    'gen_ai.event.start_time',
+    'gen_ai.event.end_time',
+    'gen_ai.tool.status',
+    'tool.status',
+    'gen_ai.agent.node_type',
+    'gen_ai.agent.status',
+    'memory.parent.trace_id',
+    'memory.parent.span_id',
+  ],
+  refine(_span, facts) {
+    // Several agents at once: the name is how they work together, the id is what the application calls them.
+    if (facts.operation !== 'invoke_workflow') return;
+    facts.workflow ??= facts.agentId ?? facts.agent;
+    facts.agent = null;
+    facts.agentId = null;
+  },
+};

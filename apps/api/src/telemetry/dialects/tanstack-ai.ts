@@ -1,0 +1,21 @@
+import type { Dialect } from './dialect.ts';
+
+/** TanStack AI's `otelMiddleware` (github.com/TanStack/ai, packages/ai/src/middlewares/otel.ts). The application names the scope. */
+export const tanstackAi: Dialect = {
+  name: 'tanstack-ai',
+  signature: ['tanstack.ai.*'],
+  // Its adapters name the API as well.
+  vendors: { 'openai-chat': 'openai' },
+  content: [
+    'langfuse.observation.input',
+    'langfuse.observation.output',
+    'langfuse.trace.input',
+    'langfuse.trace.output',
+    'tanstack.ai.system_prompt',
+  ],
+  safe: ['tanstack.ai.tool.outcome'],
+  uses(span, _facts, usual) {
+    // The span of the whole chat repeats the model that each of its iterations calls.
+    return 'tanstack.ai.iterations' in span.attributes ? [] : usual;
+  },
+};

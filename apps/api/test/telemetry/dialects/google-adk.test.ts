@@ -1,0 +1,42 @@
+import { expect, test } from 'vitest';
+import { readSpan } from '../../../src/telemetry/dialects/read.ts';
+import { recordedUses } from './recorded-uses.ts';
+import { source } from './source.ts';
+
+test('google-adk: the framework is no vendor, and merged tools are no tool', () => {
+  expect(recordedUses('google-adk')).toEqual({
+    'model gemini-3-flash, 21 + 5 tokens': 4,
+    'tool get_weather': 1,
+    'tool echo': 1,
+    'tool get-sum': 1,
+    'agent weather_agent': 1,
+    'agent streaming_agent': 1,
+    'agent failing_agent': 1,
+  });
+});
+
+test('google-adk: ADK-TS, with the agent in the name of its span', () => {
+  expect(recordedUses('iqai-adk')).toEqual({
+    'model gpt-5-mini': 4,
+    'tool get_weather': 1,
+    'tool echo': 1,
+    'agent weather_agent': 1,
+    'agent failing_agent': 1,
+  });
+});
+
+// Made from adk-python's src/google/adk/telemetry/tracing.py, not recorded.
+test('google-adk: a tool call without an id, as Python writes it', () => {
+  const { facts } = readSpan(
+    source(
+      {
+        'gen_ai.operation.name': 'execute_tool',
+        'gen_ai.tool.name': 'get_weather',
+        'gen_ai.tool.call.id': '<not specified>',
+      },
+      'execute_tool get_weather',
+      { scope: 'gcp.vertex.agent' },
+    ),
+  );
+  expect(facts).toMatchObject({ tool: 'get_weather', callId: null, vendor: null });
+});

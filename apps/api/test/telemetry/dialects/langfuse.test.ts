@@ -1,0 +1,52 @@
+import { expect, test } from 'vitest';
+import { readSpan } from '../../../src/telemetry/dialects/read.ts';
+import { recordedSpans, recordedUses } from './recorded-uses.ts';
+import { source } from './source.ts';
+
+test('langfuse: models, tools and the agent of LangGraph', () => {
+  expect(recordedUses('langgraph-langfuse')).toEqual({
+    'model openai/gpt-5-mini, 21 + 8 tokens': 4,
+    'model openai/gpt-5-mini': 1,
+    'tool get_weather': 1,
+    'tool echo': 1,
+    'tool get-sum': 1,
+    'agent weather_agent': 1,
+  });
+});
+
+test('langfuse: the requested model, the one that answered, and a failure that only the level tells', () => {
+  const calls = recordedSpans('langgraph-langfuse').map((span) => ({
+    status: span.status.code,
+    ...readSpan(span).facts,
+  }));
+  const models = calls.filter(({ operation }) => operation === 'chat');
+  const succeeded = models.filter(({ errorType }) => errorType === null);
+  expect(new Set(succeeded.map(({ model, responseModel }) => `${model} ${responseModel}`))).toEqual(
+    new Set(['gpt-5-mini gpt-5-mini-2026-01-01']),
+  );
+  expect(models.filter(({ errorType }) => errorType !== null)).toMatchObject([
+    { status: 'unset', errorType: '_OTHER' },
+  ]);
+});
+
+test('langfuse: input is told without cached tokens, and is read with them', () => {
+  const usage = { input: 16, output: 5, total: 29, input_cache_read: 5, output_reasoning: 3 };
+  const { facts } = readSpan(
+    source({
+      'langfuse.observation.type': 'generation',
+      'langfuse.observation.model.name': 'gpt-5-mini',
+      'langfuse.observation.usage_details': JSON.stringify(usage),
+    }),
+  );
+  expect(facts).toMatchObject({ inputTokens: 21, outputTokens: 8 });
+});
+
+// Made from langfuse-python's langfuse/_client/span.py, not recorded: its decorators name what they observe.
+test.each([
+  ['agent', { operation: 'invoke_agent', agent: 'weather_agent' }, [{ kind: 'agent', name: 'weather_agent' }]],
+  ['tool', { operation: 'execute_tool', tool: 'weather_agent' }, [{ kind: 'tool', name: 'weather_agent' }]],
+  ['chain', { operation: null }, []],
+])('langfuse: an observation of type %s', (type, facts, uses) => {
+  const reading = readSpan(source({ 'langfuse.observation.type': type, 'session.id': 's' }, 'weather_agent'));
+  expect(reading).toMatchObject({ dialect: 'langfuse', facts, uses });
+});

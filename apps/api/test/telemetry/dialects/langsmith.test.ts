@@ -1,0 +1,36 @@
+import { expect, test } from 'vitest';
+import { readSpan } from '../../../src/telemetry/dialects/read.ts';
+import { recordedSpans, recordedUses } from './recorded-uses.ts';
+import { source } from './source.ts';
+
+test('langsmith: models, tools and the agent; a streamed call has no span', () => {
+  expect(recordedUses('langgraph-langsmith')).toEqual({
+    'model openai/gpt-5-mini, 21 + 8 tokens': 4,
+    'model openai/gpt-5-mini': 1,
+    'tool get_weather': 1,
+    'tool echo': 1,
+    'tool get-sum': 1,
+    'agent weather_agent': 1,
+  });
+});
+
+test('langsmith: a failed call ends as ok, and is known by its exception', () => {
+  const failed = recordedSpans('langgraph-langsmith')
+    .map((span) => ({ status: span.status.code, ...readSpan(span).facts }))
+    .filter(({ errorType }) => errorType !== null);
+  expect(failed).toMatchObject([{ status: 'ok', model: 'gpt-5-mini', errorType: 'Error' }]);
+});
+
+// Made from python/langsmith/_internal/otel/_otel_exporter.py, not recorded: Python's runs of LangChain have spans too.
+test.each([
+  ['retriever', { 'gen_ai.operation.name': 'embeddings', 'gen_ai.system': 'langchain' }, []],
+  ['prompt', { 'gen_ai.operation.name': 'chat', 'gen_ai.request.model': 'gpt-5-mini' }, []],
+  [
+    'embedding',
+    { 'gen_ai.request.model': 'text-embedding-3-small' },
+    [{ kind: 'model', name: 'text-embedding-3-small' }],
+  ],
+])('langsmith: a run of type %s', (kind, attributes, uses) => {
+  const reading = readSpan(source({ 'langsmith.span.kind': kind, ...attributes }, 'run', { scope: 'langsmith' }));
+  expect(reading).toMatchObject({ dialect: 'langsmith', uses });
+});

@@ -1,0 +1,24 @@
+import type { RecordingDefinition } from '../../recorder/definition.ts';
+
+export const recordings: RecordingDefinition[] = [
+  {
+    name: 'google-adk',
+    framework: 'Google ADK for JavaScript',
+    packages: ['@google/adk'],
+    program: 'weather.ts',
+    dialects: ['google-adk'],
+    setUp: `\`\`\`ts
+// OTEL_EXPORTER_OTLP_ENDPOINT=<Quartermaster's URL> OTEL_EXPORTER_OTLP_HEADERS=x-api-key=<key>
+import { maybeSetOtelProviders } from '@google/adk';
+import { resourceFromAttributes } from '@opentelemetry/resources';
+
+// Without a resource the spans name no service.
+maybeSetOtelProviders([], resourceFromAttributes({ 'service.name': '<service>' }));
+\`\`\``,
+    cannotKnow: [
+      'The span of a failed model call has no attributes and no error: neither model nor failure is known.',
+      'Output tokens are without those of thinking.',
+      'A tool of an MCP server has no server: it is known that it is one, not of which.',
+    ],
+  },
+];

@@ -1,0 +1,73 @@
+import type { RecordingDefinition } from '../../recorder/definition.ts';
+
+const VARIABLES = `// OTEL_EXPORTER_OTLP_ENDPOINT=<Quartermaster's URL> OTEL_EXPORTER_OTLP_HEADERS=x-api-key=<key> OTEL_SERVICE_NAME=<service>`;
+
+const NO_EMBEDDINGS = 'Embeddings have no spans: LangChain tells its callbacks nothing of them.';
+const NO_MCP_SERVER = 'A tool has no server: LangChain has the tools of all MCP servers under their own names.';
+
+export const recordings: RecordingDefinition[] = [
+  {
+    name: 'langgraph-langfuse',
+    framework: 'LangGraph with Langfuse',
+    packages: ['@langfuse/langchain', '@langfuse/otel', 'langchain'],
+    program: 'langfuse.ts',
+    dialects: ['langfuse'],
+    setUp: `\`\`\`ts
+// npm install @langfuse/langchain @langfuse/otel @opentelemetry/sdk-node @opentelemetry/exporter-trace-otlp-proto
+${VARIABLES}
+import { CallbackHandler } from '@langfuse/langchain';
+import { LangfuseSpanProcessor } from '@langfuse/otel';
+import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-proto';
+import { NodeSDK } from '@opentelemetry/sdk-node';
+
+const toQuartermaster = new LangfuseSpanProcessor({ exporter: new OTLPTraceExporter() });
+new NodeSDK({ spanProcessors: [toQuartermaster] }).start();
+// Add new LangfuseSpanProcessor() to the list to send to Langfuse as well.
+await agent.invoke(input, { callbacks: [new CallbackHandler()] });
+\`\`\``,
+    cannotKnow: [NO_EMBEDDINGS, NO_MCP_SERVER],
+  },
+  {
+    name: 'langchain-openinference',
+    framework: 'LangChain with OpenInference',
+    packages: ['@arizeai/openinference-instrumentation-langchain', 'langchain'],
+    program: 'openinference.ts',
+    dialects: ['openinference'],
+    setUp: `\`\`\`ts
+// npm install @arizeai/openinference-instrumentation-langchain @opentelemetry/sdk-node
+${VARIABLES}
+import { LangChainInstrumentation } from '@arizeai/openinference-instrumentation-langchain';
+import * as callbackManager from '@langchain/core/callbacks/manager';
+import { NodeSDK } from '@opentelemetry/sdk-node';
+
+new NodeSDK().start();
+new LangChainInstrumentation().manuallyInstrument(callbackManager);
+\`\`\``,
+    cannotKnow: [NO_EMBEDDINGS, NO_MCP_SERVER],
+  },
+  {
+    name: 'langchain-two-instrumentations',
+    framework: 'LangChain with OpenInference, and its OpenAI client with OpenLLMetry',
+    packages: ['@arizeai/openinference-instrumentation-langchain', '@traceloop/instrumentation-openai', 'langchain'],
+    program: 'two-instrumentations.ts',
+    dialects: ['openinference', 'openllmetry'],
+    setUp: `\`\`\`ts
+// npm install @arizeai/openinference-instrumentation-langchain @traceloop/instrumentation-openai @opentelemetry/sdk-node
+${VARIABLES}
+import { LangChainInstrumentation } from '@arizeai/openinference-instrumentation-langchain';
+import * as callbackManager from '@langchain/core/callbacks/manager';
+import { NodeSDK } from '@opentelemetry/sdk-node';
+import { OpenAIInstrumentation } from '@traceloop/instrumentation-openai';
+import OpenAI from 'openai';
+
+new NodeSDK().start();
+new LangChainInstrumentation().manuallyInstrument(callbackManager);
+new OpenAIInstrumentation().manuallyInstrument(OpenAI);
+\`\`\``,
+    cannotKnow: [
+      "LangChain calls its callbacks outside of OpenTelemetry's context, so the client's spans begin traces of their own. Nothing ties them to LangChain's: a call counts twice.",
+      NO_EMBEDDINGS,
+      NO_MCP_SERVER,
+    ],
+  },
+];
