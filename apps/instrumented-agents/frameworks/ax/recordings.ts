@@ -19,5 +19,6 @@ const tracer = trace.getTracer('<service>');
 const llm = ai({ name: 'openai', apiKey, options: { tracer } });
 const program = ax('question:string -> answer:string', { functions, tracer });
 \`\`\``,
+    cannotKnow: ['A program is no agent: its span has its signature and no name.'],
   },
 ];
