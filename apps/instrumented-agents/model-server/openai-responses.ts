@@ -9,9 +9,12 @@ type ResponsesRequest = {
   stream?: boolean;
   previous_response_id?: string | null;
   input: string | Item[];
-  tools?: { type: string; name?: string }[];
+  tools?: Tool[];
   text?: { format?: { type: string; schema?: unknown } };
 };
+
+/** Codex offers the tools of an MCP server as a namespace. */
+type Tool = { type: string; name?: string; tools?: Tool[] };
 
 const USAGE = {
   input_tokens: TOKENS.input,
@@ -48,7 +51,13 @@ export function openAiResponses(): Route {
       for (const item of output) itemsById.set(item.id ?? '', item);
       itemsByResponse.set(id, [...history, ...output]);
       const response = { ...responseHead(body, id), status: 'completed', output, usage: USAGE };
-      const counts = { model: body.model, inputTokens: TOKENS.input, outputTokens: TOKENS.output, vendorTools };
+      const counts = {
+        model: body.model,
+        inputTokens: TOKENS.input,
+        outputTokens: TOKENS.output,
+        vendorTools,
+        toolResults: newToolResults(history),
+      };
       if (body.stream === true) return { ...counts, response: { events: responseEvents(response) } };
       return { ...counts, response: { status: 200, json: response } };
     },
@@ -66,13 +75,14 @@ function plan(
   const action = { type: 'search', query: MARKERS.toolArgument };
   const search = { type: 'web_search_call', id: nextId('ws'), status: 'completed', action };
 
-  const offered = tools.filter(({ type }) => type === 'function').map(({ name }) => name ?? '');
-  const called = history.filter(({ type }) => type === 'function_call').map(({ name }) => name ?? '');
-  const calls = planCalls({ offered, called }).map(({ name, arguments: args }) => ({
+  const offered = tools.flatMap((tool) => offeredNames(tool));
+  const called = history.filter(({ type }) => type === 'function_call').map(writtenName);
+  const planned = history.some(isSubagentTask) ? [] : planCalls({ offered, called });
+  const calls = planned.map(({ name, arguments: args }) => ({
     type: 'function_call',
     id: nextId('fc'),
     call_id: nextId('call'),
-    name,
+    ...namesOf(name),
     arguments: JSON.stringify(args),
     status: 'completed',
   }));
@@ -85,6 +95,35 @@ function plan(
     output: [...(searches ? [search] : []), ...(calls.length > 0 ? calls : [message])],
     vendorTools: searches ? ['web_search'] : [],
   };
+}
+
+/** Names inside a namespace are written `namespace/name`. */
+function offeredNames({ type, name = '', tools = [] }: Tool): string[] {
+  if (type === 'namespace') return tools.map((tool) => `${name}/${tool.name}`);
+  return type === 'function' ? [name] : [];
+}
+
+function writtenName({ name = '', namespace }: Item): string {
+  return typeof namespace === 'string' ? `${namespace}/${name}` : name;
+}
+
+function namesOf(written: string): { name: string; namespace?: string } {
+  const [namespace = '', name] = written.split('/');
+  return name === undefined ? { name: written } : { namespace, name };
+}
+
+function isSubagentTask({ role, content }: Item): boolean {
+  return role === 'user' && JSON.stringify(content).includes(MARKERS.subagentTask);
+}
+
+/** The results that came with this request for the first time: those at its end. Nothing but their text tells of a failure. */
+function newToolResults(history: Item[]): { name: string; failed: boolean }[] {
+  const before = history.findLastIndex(({ type }) => type !== 'function_call_output');
+  return history.slice(before + 1).flatMap(({ call_id: id, output }) => {
+    const call = history.find(({ type, call_id: called }) => type === 'function_call' && called === id);
+    const failed = /does not exist|no such file|unable to/i.test(JSON.stringify(output));
+    return call?.name === undefined ? [] : [{ name: writtenName(call), failed }];
+  });
 }
 
 function responseEvents(response: { output: Item[] }): string[] {

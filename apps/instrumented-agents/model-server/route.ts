@@ -10,12 +10,14 @@ export type Route = {
 export type ModelRequest = { path: string; query: URLSearchParams; body: Record<string, unknown> };
 
 export type Answer = {
-  /** The model as the client asked for it. */
-  model: string;
-  inputTokens: number;
-  outputTokens: number;
+  /** The model as the client asked for it. Absent where none is called, as for a count of tokens. */
+  model?: string;
+  inputTokens?: number;
+  outputTokens?: number;
   /** Tools that run at the vendor, such as a web search. */
   vendorTools?: string[];
+  /** Results that the client sends back for the first time. Built-in tools of coding agents are counted by them. */
+  toolResults?: { name: string; failed: boolean }[];
   response: { status: number; json: unknown } | { events: string[] };
 };
 

@@ -1,3 +1,5 @@
+import { builtInSteps } from './built-in-tools.ts';
+
 /**
  * What every framework is made to do, so that their recordings can be compared. All content carries a marker: no marker may
  * be found in what a receiver stores while it keeps content out.
@@ -12,9 +14,15 @@ export const MARKERS = {
   document: 'content-marker-document',
   /** A request that contains this is answered with an error. */
   fail: 'content-marker-fail',
+  /** The first request that contains this is answered with an error, the next one is not. */
+  failOnce: 'content-marker-once',
   errorText: 'content-marker-error-text',
   header: 'content-marker-header',
   metadata: 'content-marker-metadata',
+  command: 'content-marker-command',
+  path: 'content-marker-path',
+  /** A request to a subagent begins with it. A subagent answers at once. */
+  subagentTask: 'content-marker-subagent-task',
 } as const;
 
 export const ANSWER = `It stays dry, ${MARKERS.answer}, all day.`;
@@ -54,7 +62,7 @@ const STEPS: { tool: RegExp; arguments: Record<string, unknown> }[][] = [
  * @returns an empty list when the model answers with text
  */
 export function planCalls({ offered, called }: { offered: string[]; called: string[] }): PlannedCall[] {
-  for (const step of STEPS) {
+  for (const step of [...STEPS, ...builtInSteps()]) {
     const calls = step.flatMap(({ tool, arguments: args }) => {
       const name = offered.find((candidate) => tool.test(normalized(candidate)));
       return name === undefined || called.includes(name) ? [] : [{ name, arguments: args }];

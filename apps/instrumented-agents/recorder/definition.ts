@@ -6,6 +6,8 @@ export type RecordingDefinition = {
   framework: string;
   /** The npm packages, or aliases of them, whose versions are written into the recording. */
   packages: string[];
+  /** Where no package can be run: what its spans are written after. */
+  version?: string;
   /** A program beside `recordings.ts`, which ends when its telemetry is sent. */
   program: string;
   args?: string[];

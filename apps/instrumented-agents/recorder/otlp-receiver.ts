@@ -1,8 +1,9 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { gzipSync } from 'node:zlib';
 import { readBody } from './read-body.ts';
 
-/** A request as it came in: the body is neither unpacked nor decoded. */
+/** A request as it came in: the body is not decoded. A large one that came without compression is kept with it. */
 export type RecordedRequest = {
   path: string;
   contentType: string;
@@ -17,6 +18,8 @@ export type OtlpReceiver = {
   stop(): Promise<void>;
 };
 
+const LARGE_BYTES = 16 * 1024;
+
 /** Receives OTLP/HTTP on every path, since some exporters add one of their own, and answers that all was accepted. */
 export async function startOtlpReceiver(): Promise<OtlpReceiver> {
   const requests: RecordedRequest[] = [];
@@ -24,11 +27,13 @@ export async function startOtlpReceiver(): Promise<OtlpReceiver> {
     const body = await readBody(req);
     const contentType = req.headers['content-type'] ?? '';
     if (req.method === 'POST') {
+      const encoding = req.headers['content-encoding'] ?? null;
+      const isLarge = encoding === null && body.length > LARGE_BYTES;
       requests.push({
         path: req.url ?? '/',
         contentType,
-        contentEncoding: req.headers['content-encoding'] ?? null,
-        body: body.toString('base64'),
+        contentEncoding: isLarge ? 'gzip' : encoding,
+        body: (isLarge ? gzipSync(body) : body).toString('base64'),
       });
     }
     const isJson = contentType.includes('json');

@@ -10,9 +10,15 @@ export const mcpCommand = { command: required('MCP_COMMAND'), args: JSON.parse(r
 /** The streamable HTTP endpoint of the MCP server `everything`; undefined unless the definition says `mcpOverHttp`. */
 export const mcpUrl = process.env['MCP_URL'];
 
-/** To be called inside a local tool: nothing else sees that it ran. */
-export function countTool(name: string, { failed = false }: { failed?: boolean } = {}): void {
-  countInto(required('QM_TRUTH_FILE'), { kind: 'tool', name, server: null, runsAt: null, failed });
+/**
+ * To be called inside a local tool: nothing else sees that it ran.
+ * @param server the MCP server inside the program that has the tool
+ */
+export function countTool(
+  name: string,
+  { failed = false, server = null }: { failed?: boolean; server?: string | null } = {},
+): void {
+  countInto(required('QM_TRUTH_FILE'), { kind: 'tool', name, server, runsAt: null, failed });
 }
 
 /** To be called when the program starts an agent. */

@@ -63,7 +63,7 @@ export async function record(definition: RecordingDefinition, folder: string): P
     if (receiver.requests.length === 0) throw new Error(`${definition.name} sent no telemetry`);
     return {
       framework: definition.framework,
-      version: definition.packages.map((name) => versionOf(name, folder)).join(', '),
+      version: definition.version ?? definition.packages.map((name) => versionOf(name, folder)).join(', '),
       dialects: definition.dialects,
       setUp: definition.setUp,
       requests: receiver.requests,
