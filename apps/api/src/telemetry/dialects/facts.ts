@@ -45,4 +45,9 @@ export type Reading = {
   /** Null for a span that says nothing about models, tools or agents. */
   facts: Facts | null;
   uses: Use[];
+  /**
+   * The use that the tokens of these facts belong to, where another record counts the call: some senders tell of a request
+   * and of its answer in two records, which no id connects. `uses` is empty then.
+   */
+  tokensOf?: Use;
 };

@@ -19,7 +19,10 @@ type Reader = {
 };
 
 type Compiled = { dialect: Dialect; read: FactReader };
-type CompiledEvent = Compiled & { counts: (record: LogSource) => boolean };
+type CompiledEvent = Compiled & {
+  counts: (record: LogSource) => boolean;
+  tokensOnly: (record: LogSource) => boolean;
+};
 
 export function dialectReader(dialects: readonly Dialect[]): Reader {
   const recognise = recogniser(dialects);
@@ -34,10 +37,11 @@ export function dialectReader(dialects: readonly Dialect[]): Reader {
     readLogRecord(record) {
       const event = events.get(record.eventName ?? '');
       if (!event) return emptyReading(null);
-      const { dialect, read, counts } = event;
+      const { dialect, read, counts, tokensOnly } = event;
       if (!counts(record)) return emptyReading(dialect);
       const source: ReadSource = { ...record, name: record.eventName ?? '', kind: 'internal' };
-      return readingOf(dialect, source, read(source));
+      const reading = readingOf(dialect, source, read(source));
+      return tokensOnly(record) ? withoutCall(reading) : reading;
     },
     readNames: new Set(dialects.flatMap(namesOf)),
   };
@@ -50,13 +54,19 @@ function readingOf(dialect: Dialect, source: ReadSource, read: ReturnType<FactRe
   return { dialect: dialect.name, facts: read.facts, uses };
 }
 
+function withoutCall({ uses, ...reading }: Reading): Reading {
+  const [tokensOf] = uses;
+  return tokensOf === undefined ? { ...reading, uses } : { ...reading, uses: [], tokensOf };
+}
+
 function emptyReading(dialect: Dialect | null): Reading {
   return { dialect: dialect?.name ?? null, facts: null, uses: [] };
 }
 
 function compileEvents({ dialect }: Compiled): [string, CompiledEvent][] {
-  return Object.entries(dialect.logs ?? {}).map(([name, { operation, attributes = {}, counts = () => true }]) => {
-    return [name, { dialect, read: factReader(dialect, { operation, sources: attributes }), counts }];
+  return Object.entries(dialect.logs ?? {}).map(([name, event]) => {
+    const { operation, attributes = {}, counts = () => true, tokensOnly = () => false } = event;
+    return [name, { dialect, read: factReader(dialect, { operation, sources: attributes }), counts, tokensOnly }];
   });
 }
 

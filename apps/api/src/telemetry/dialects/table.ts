@@ -1,3 +1,7 @@
+import { anthropicSdk } from './anthropic-sdk.ts';
+import { claudeCode } from './claude-code.ts';
+import { codex } from './codex.ts';
+import { copilot } from './copilot.ts';
 import { ax } from './ax.ts';
 import type { Dialect } from './dialect.ts';
 import { tanstackAi } from './tanstack-ai.ts';
@@ -7,6 +11,7 @@ import { langsmith } from './langsmith.ts';
 import { langfuse } from './langfuse.ts';
 import { googleAdk } from './google-adk.ts';
 import { beeai } from './beeai.ts';
+import { geminiCli } from './gemini-cli.ts';
 import { genai } from './genai.ts';
 import { genkit } from './genkit.ts';
 import { mastra } from './mastra.ts';
@@ -23,6 +28,11 @@ import { voltagent } from './voltagent.ts';
  * fallback for spans that carry `gen_ai.*` under an unknown scope, and stays last.
  */
 export const DIALECTS: readonly Dialect[] = [
+  claudeCode,
+  anthropicSdk,
+  codex,
+  geminiCli,
+  copilot,
   openllmetry,
   openaiAgents,
   vercelAi,

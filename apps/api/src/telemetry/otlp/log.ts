@@ -13,7 +13,7 @@ export type OtlpLogRecord = {
   traceId: string | null;
   /** 16 lower-case hex digits. */
   spanId: string | null;
-  /** The record's own event name, else its attribute `event.name`, else a body that is one word. */
+  /** The record's own event name if it is one word, else its attribute `event.name`, else a body that is one word. */
   eventName: string | null;
   /** The text that the sender gave, else the name of the severity number's range, such as `WARN`. */
   severity: string | null;
@@ -129,8 +129,10 @@ function assemble(
 }
 
 function eventNameOf({ eventName, attributes, body }: RawLogRecord): string | null {
-  if (eventName !== '') return storable(eventName);
+  // Rust's `tracing` names an event by its place in the source: `event otel/src/session.rs:803`.
+  if (WORD.test(eventName)) return storable(eventName);
   const attribute = attributes['event.name'];
   if (typeof attribute === 'string' && attribute !== '') return attribute;
+  if (eventName !== '') return storable(eventName);
   return typeof body === 'string' && body.length <= LONGEST_EVENT_NAME && WORD.test(body) ? body : null;
 }

@@ -30,6 +30,11 @@ const acme: Dialect = {
       attributes: { model: ['model'], inputTokens: ['input_tokens'], errorType: ['error'] },
       counts: ({ attributes }) => attributes['cached'] !== true,
     },
+    'acme.answer': {
+      operation: 'chat',
+      attributes: { model: ['model'], outputTokens: ['output_tokens'] },
+      tokensOnly: ({ attributes }) => attributes['output_tokens'] !== undefined,
+    },
   },
 };
 
@@ -141,6 +146,14 @@ test('a log event is read where a dialect lists it', () => {
   expect(record('acme.request', { model: 'm', cached: true })).toEqual({ dialect: 'acme', facts: null, uses: [] });
   expect(record('acme.other', { model: 'm' })).toEqual({ dialect: null, facts: null, uses: [] });
   expect(record(null, { model: 'm' }).dialect).toBeNull();
+});
+
+test('a record that only adds tokens names the use that they belong to, and is no use of its own', () => {
+  const record = (attributes: Attributes) =>
+    readLogRecord({ eventName: 'acme.answer', body: null, attributes, scope: scope('any'), resource: {} });
+  expect(record({ model: 'm', output_tokens: 8 })).toMatchObject({ uses: [], tokensOf: { kind: 'model', name: 'm' } });
+  expect(record({ model: 'm' })).toMatchObject({ uses: [{ kind: 'model', name: 'm' }] });
+  expect(record({ model: 'm' }).tokensOf).toBeUndefined();
 });
 
 test('decoders keep every name that is read', () => {

@@ -1,8 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { gunzipSync } from 'node:zlib';
-import type { Facts, Use } from '../../../src/telemetry/dialects/facts.ts';
-import { readSpan } from '../../../src/telemetry/dialects/read.ts';
+import type { Facts, Reading, Use } from '../../../src/telemetry/dialects/facts.ts';
+import { readLogRecord, readSpan } from '../../../src/telemetry/dialects/read.ts';
 import { decodeJson } from '../../../src/telemetry/otlp/json.ts';
+import type { OtlpLogRecord } from '../../../src/telemetry/otlp/log.ts';
+import { decodeLogsJson } from '../../../src/telemetry/otlp/logs-json.ts';
+import { decodeLogsProtobuf } from '../../../src/telemetry/otlp/logs-protobuf.ts';
 import { decodeProtobuf } from '../../../src/telemetry/otlp/protobuf.ts';
 import type { OtlpSpan } from '../../../src/telemetry/otlp/span.ts';
 
@@ -10,15 +13,33 @@ type RecordedRequest = { path: string; contentType: string; contentEncoding: str
 
 /** The spans of a recording in `../recordings`, as they are decoded. */
 export function recordedSpans(name: string): OtlpSpan[] {
+  return recordedBodies(name, '/v1/traces').flatMap((body) => {
+    const decoded = body instanceof Buffer ? decodeProtobuf(body) : decodeJson(body);
+    return decoded.spans;
+  });
+}
+
+/** The log records of a recording, as they are decoded. */
+export function recordedLogs(name: string): OtlpLogRecord[] {
+  const receivedAt = new Date();
+  return recordedBodies(name, '/v1/logs').flatMap((body) => {
+    const take = (record: OtlpLogRecord) => record;
+    const decoded =
+      body instanceof Buffer ? decodeLogsProtobuf(body, receivedAt, take) : decodeLogsJson(body, receivedAt, take);
+    return decoded.records;
+  });
+}
+
+/** Protobuf as bytes, JSON parsed. */
+function recordedBodies(name: string, path: string): unknown[] {
   const file = new URL(`../recordings/${name}.json`, import.meta.url);
   const { requests } = JSON.parse(readFileSync(file, 'utf8')) as { requests: RecordedRequest[] };
   return requests
-    .filter(({ path }) => path.endsWith('/v1/traces'))
-    .flatMap(({ body, contentEncoding, contentType }) => {
+    .filter((request) => request.path.endsWith(path))
+    .map(({ body, contentEncoding, contentType }) => {
       const sent = Buffer.from(body, 'base64');
       const bytes = contentEncoding === 'gzip' ? gunzipSync(sent) : sent;
-      const decoded = contentType.includes('json') ? decodeJson(JSON.parse(bytes.toString())) : decodeProtobuf(bytes);
-      return decoded.spans;
+      return contentType.includes('json') ? JSON.parse(bytes.toString()) : bytes;
     });
 }
 
@@ -28,13 +49,20 @@ export function recordedSpans(name: string): OtlpSpan[] {
  * that tell of one call are two here.
  */
 export function recordedUses(name: string): Record<string, number> {
+  return countUses(recordedSpans(name).map((span) => readSpan(span)));
+}
+
+/** What the log records of a recording are read as. Records that only add tokens to a call say so: `tokens of model ...`. */
+export function recordedLogUses(name: string): Record<string, number> {
+  return countUses(recordedLogs(name).map((record) => readLogRecord(record)));
+}
+
+function countUses(readings: Reading[]): Record<string, number> {
   const counts: Record<string, number> = {};
-  for (const span of recordedSpans(name)) {
-    const { facts, uses } = readSpan(span);
-    for (const use of uses) {
-      const line = facts && describeUse(use, facts);
-      if (line) counts[line] = (counts[line] ?? 0) + 1;
-    }
+  for (const { facts, uses, tokensOf } of readings) {
+    const lines = facts === null ? [] : uses.map((use) => describeUse(use, facts));
+    if (facts !== null && tokensOf !== undefined) lines.push(`tokens of ${describeUse(tokensOf, facts)}`);
+    for (const line of lines) counts[line] = (counts[line] ?? 0) + 1;
   }
   return counts;
 }

@@ -71,6 +71,14 @@ describe.each(logEncodings)('%s', (_encoding, decode) => {
       { attributes: [attribute('event.name', { stringValue: 'named' })], body: { stringValue: 'x' } },
       'named',
     ],
+    [
+      'the attribute, where its own is a place in the source',
+      {
+        eventName: 'event otel/src/events/session.rs:803',
+        attributes: [attribute('event.name', { stringValue: 'codex.api_request' })],
+      },
+      'codex.api_request',
+    ],
     ['a body of one word', { body: { stringValue: 'claude_code.api_request' } }, 'claude_code.api_request'],
     ['not a sentence', { body: { stringValue: 'API request failed' } }, null],
     ['not a long word', { body: { stringValue: 'x'.repeat(257) } }, null],

@@ -1,0 +1,34 @@
+import type { Dialect } from './dialect.ts';
+
+/**
+ * The spans that Anthropic's SDKs make themselves (@anthropic-ai/sdk from 0.134, src/internal/tracing.ts). They are those of
+ * OpenTelemetry GenAI, with the vendor also on spans of tools and of the SDK's loop over them.
+ */
+export const anthropicSdk: Dialect = {
+  name: 'anthropic-sdk',
+  scopes: [/^com\.anthropic\.sdk(\.|$)/],
+  attributes: {
+    toolServer: ['anthropic.toolset.name'],
+    inputTokens: ['gen_ai.usage.input_tokens'],
+  },
+  vendorTools: ['web_search', 'web_fetch', 'code_execution', 'bash_code_execution', 'text_editor_code_execution'],
+  content: ['anthropic.tool_result.content', 'gen_ai.request.stop_sequences', 'gen_ai.tool.description'],
+  safe: [
+    'anthropic.request.id',
+    'anthropic.organization.id',
+    'anthropic.workspace.id',
+    'anthropic.session.id',
+    'anthropic.session.thread.id',
+    'anthropic.session.environment.id',
+    'anthropic.environment.id',
+    'anthropic.environment.work.id',
+    'anthropic.request.service_tier',
+    'anthropic.response.service_tier',
+    'anthropic.thinking.type',
+    'anthropic.message.stop_reason',
+    'anthropic.beta',
+    'gen_ai.request.reasoning.level',
+  ],
+  // Counting the tokens of a request calls no model.
+  uses: ({ name }, _facts, usual) => (name === 'anthropic.messages.count_tokens' ? [] : usual),
+};

@@ -1,0 +1,140 @@
+import type { AttributeValue } from '../otlp/span.ts';
+import type { Dialect, LogSource } from './dialect.ts';
+
+/** Tools of an MCP server are called this in log records, unless `OTEL_LOG_TOOL_DETAILS` is set. */
+const UNNAMED_MCP_TOOL = 'mcp_tool';
+
+/** Stands for every agent that a user has defined, unless `OTEL_LOG_TOOL_DETAILS` is set. */
+const UNNAMED_AGENT = 'custom';
+
+const SCOPE = /^com\.anthropic\.claude_code(\.|$)/;
+
+/**
+ * Claude Code, also where the Claude Agent SDK runs it (code.claude.com/docs/en/monitoring-usage). Spans and log records of
+ * a model call share `request_id`, those of a tool call `tool_use_id`.
+ */
+export const claudeCode: Dialect = {
+  name: 'claude-code',
+  scopes: [SCOPE],
+  attributes: {
+    // The convention's names say `anthropic`, wherever the model is served.
+    vendor: ['anthropic.provider'],
+    model: ['gen_ai.request.model', 'model'],
+    tool: ['gen_ai.tool.name', 'tool_name'],
+    toolServer: ['anthropic.mcp.server.name'],
+    callId: ['tool_use_id', 'request_id'],
+    conversationId: ['session.id'],
+    inputTokens: ['input_tokens'],
+    outputTokens: ['output_tokens'],
+  },
+  spanNames: [
+    { pattern: /^claude_code\.llm_request$/, operation: 'chat' },
+    { pattern: /^claude_code\.tool$/, operation: 'execute_tool' },
+  ],
+  vendors: {
+    firstparty: 'anthropic',
+    bedrock: 'aws.bedrock',
+    mantle: 'aws.bedrock',
+    anthropicaws: 'aws.bedrock',
+    vertex: 'gcp.vertex_ai',
+    anthropicgooglecloud: 'gcp.vertex_ai',
+    foundry: 'azure.ai.inference',
+  },
+  agentTools: ['*'],
+  content: [
+    'user_prompt',
+    'prompt',
+    'prompt_text',
+    'response',
+    'body',
+    'full_command',
+    'bash_command',
+    'bash_argv0',
+    'file_path',
+    'content',
+    'output',
+    'skill_name',
+    'error',
+    'tool_input',
+    'tool_parameters',
+    'hook_definitions',
+    'new_context',
+    'system_prompt',
+    'system_prompt_preview',
+    'system_reminders',
+    'tools',
+    'response.model_output',
+    'response.thinking_output',
+  ],
+  safe: [
+    'span.type',
+    'tool_name_safe',
+    'llm_request.context',
+    'query_source_safe',
+    'speed',
+    'effort',
+    'stop_reason',
+    'decision',
+    'source',
+    'agent_id',
+    'parent_agent_id',
+    'parent.source',
+    'bash_command_class',
+    'error_class',
+    'system_prompt_hash',
+  ],
+  alsoReads: ['cache_read_tokens', 'cache_creation_tokens', 'success', 'error_class', 'status_code', 'subagent_type'],
+  refine({ name, attributes }, facts) {
+    // Tokens of the input that were in a cache are not among the others.
+    if (facts.inputTokens !== null) {
+      facts.inputTokens += count(attributes['cache_read_tokens']) + count(attributes['cache_creation_tokens']);
+    }
+    if (facts.agent === UNNAMED_AGENT) facts.agent = null;
+    const [, server, tool] = /^mcp__(.+?)__(.+)$/.exec(facts.tool ?? '') ?? [];
+    if (tool !== undefined) Object.assign(facts, { toolServer: server, tool });
+    if (String(attributes['success']) === 'false' || name === 'api_error') {
+      const { error_type, error_class, status_code } = attributes;
+      facts.errorType = [error_type, error_class, status_code].map(textOf).find((text) => text !== '') ?? 'error';
+    }
+  },
+  // The tool `Agent` runs a subagent.
+  uses({ attributes }, facts, usual) {
+    const subagent = attributes['subagent_type'] ?? (facts.operation === 'execute_tool' ? facts.agent : null);
+    if (typeof subagent !== 'string' || facts.tool === null || subagent === UNNAMED_AGENT) return usual;
+    return [...usual, { kind: 'agent', name: subagent }];
+  },
+  logs: {
+    api_request: {
+      operation: 'chat',
+      attributes: { responseModel: ['model'], agent: ['agent.name'] },
+      counts: isOfClaudeCode,
+    },
+    api_error: { operation: 'chat', attributes: { model: ['model'], agent: ['agent.name'] }, counts: isOfClaudeCode },
+    tool_result: {
+      operation: 'execute_tool',
+      attributes: {
+        tool: ['tool_parameters#mcp_tool_name', 'tool_name'],
+        toolServer: ['tool_parameters#mcp_server_name'],
+        agent: ['tool_parameters#subagent_type'],
+      },
+      counts: (record) => isOfClaudeCode(record) && !isUnnamedTool(record),
+    },
+  },
+};
+
+function isOfClaudeCode({ scope }: LogSource): boolean {
+  return SCOPE.test(scope.name);
+}
+
+function isUnnamedTool({ attributes }: LogSource): boolean {
+  return attributes['tool_name'] === UNNAMED_MCP_TOOL && attributes['tool_parameters'] === undefined;
+}
+
+function count(value: AttributeValue | undefined): number {
+  const number = Number(value ?? 0);
+  return Number.isSafeInteger(number) && number > 0 ? number : 0;
+}
+
+function textOf(value: AttributeValue | undefined): string {
+  return typeof value === 'string' || typeof value === 'number' ? String(value) : '';
+}

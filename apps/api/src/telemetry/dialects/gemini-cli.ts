@@ -1,0 +1,95 @@
+import type { Dialect } from './dialect.ts';
+import type { Facts } from './facts.ts';
+
+/**
+ * Gemini CLI (geminicli.com/docs/cli/telemetry; packages/core/src/telemetry). It sends spans and log records. The record of a
+ * request names the span of the call, and the record of the answer, which alone has all tokens, names nothing.
+ */
+export const geminiCli: Dialect = {
+  name: 'gemini-cli',
+  scopes: ['gemini-cli'],
+  attributes: {
+    vendor: ['auth_type'],
+    // Who is called stands in the arguments of the call; the usual name is that of the caller.
+    agent: ['gen_ai.input.messages#agent_name', 'gen_ai.agent.name'],
+    callId: ['gen_ai.tool.call_id'],
+    conversationId: ['session.id'],
+  },
+  // A prompt's name is the id of the session. Tokens of spans are there only with detailed traces, and without thinking.
+  ignores: [
+    'gen_ai.prompt.name',
+    'gen_ai.usage.input_tokens',
+    'gen_ai.usage.output_tokens',
+    'gen_ai.usage.prompt_tokens',
+    'gen_ai.usage.completion_tokens',
+  ],
+  operations: {
+    llm_call: 'chat',
+    tool_call: 'execute_tool',
+    agent_call: 'invoke_agent',
+    schedule_tool_calls: 'plan',
+    user_prompt: 'plan',
+    system_prompt: 'plan',
+  },
+  vendors: {
+    'gemini-api-key': 'gcp.gemini',
+    'oauth-personal': 'gcp.gemini',
+    'cloud-shell': 'gcp.gemini',
+    'compute-default-credentials': 'gcp.gemini',
+    'vertex-ai': 'gcp.vertex_ai',
+    gateway: null,
+  },
+  content: [
+    'gen_ai.input.messages',
+    'prompt',
+    'request_text',
+    'response_text',
+    'function_args',
+    'error',
+    'reasoning',
+    'reason',
+    'metadata',
+    'gen_ai.agent.description',
+    'gen_ai.tool.description',
+  ],
+  safe: ['installation.id', 'prompt_id', 'event.timestamp', 'approval_mode', 'active_approval_mode', 'tool_type'],
+  alsoReads: ['success', 'thoughts_token_count', 'status_code', 'error.type', 'error_type'],
+  refine({ name, attributes }, facts) {
+    if (name === 'agent_call' && facts.agent === attributes['gen_ai.agent.name']) facts.agent = null;
+    if (facts.tool !== null) readToolName(facts.tool, facts);
+    const thoughts = Number(attributes['thoughts_token_count'] ?? 0);
+    if (facts.outputTokens !== null && Number.isSafeInteger(thoughts) && thoughts > 0) facts.outputTokens += thoughts;
+    if (attributes['success'] === false || name === 'gemini_cli.api_error') {
+      const type = attributes['error.type'] ?? attributes['error_type'];
+      facts.errorType = typeof type === 'string' && type !== '' ? type : 'error';
+    }
+    facts.vendor ??= facts.operation === 'chat' ? 'gcp.gemini' : null;
+  },
+  logs: {
+    'gemini_cli.api_request': { operation: 'chat', attributes: { model: ['model'] } },
+    'gemini_cli.api_response': {
+      operation: 'chat',
+      attributes: { model: ['model'], inputTokens: ['input_token_count'], outputTokens: ['output_token_count'] },
+      tokensOnly: () => true,
+    },
+    'gemini_cli.tool_call': {
+      operation: 'execute_tool',
+      attributes: { tool: ['function_name'], toolServer: ['mcp_server_name'] },
+      counts: ({ attributes }) => attributes['decision'] !== 'reject',
+    },
+    'gemini_cli.agent.start': {
+      operation: 'invoke_agent',
+      attributes: { agent: ['agent_name'], agentId: ['agent_id'] },
+    },
+  },
+};
+
+/** `mcp_everything_echo` is the tool `echo` of `everything`: names of servers have no underscore here. */
+function readToolName(written: string, facts: Facts): void {
+  const [, server, tool] = /^mcp_([^_]+)_(.+)$/.exec(written) ?? [];
+  if (tool !== undefined) {
+    facts.toolServer ??= server ?? null;
+    facts.tool = tool;
+  }
+  if (facts.toolServer === null) facts.toolRunsAt = 'agent';
+}

@@ -1,0 +1,82 @@
+import { expect, test } from 'vitest';
+import { readLogRecord, readSpan } from '../../../src/telemetry/dialects/read.ts';
+import type { Attributes } from '../../../src/telemetry/otlp/span.ts';
+import { recordedLogs, recordedLogUses, recordedSpans, recordedUses } from './recorded-uses.ts';
+
+const BUILT_IN = { 'tool exec_command at the agent': 1, 'tool view_image at the agent': 1 };
+
+test('codex: log records tell of each attempt, of the vendor’s search, and apart from these of tokens', () => {
+  expect(recordedLogUses('codex')).toEqual({
+    ...BUILT_IN,
+    'model openai/gpt-5-mini': 5,
+    'tokens of model openai/gpt-5-mini, 21 + 8 tokens': 4,
+    'tool web_search at the vendor': 1,
+    'tool everything/echo': 1,
+    'tool everything/get_sum': 1,
+  });
+});
+
+test('codex: spans tell of requests, and of an MCP call twice with one call id', () => {
+  const uses = recordedUses('codex');
+  expect(uses).toEqual({
+    ...BUILT_IN,
+    'model openai/gpt-5-mini': 4,
+    'tool everything/echo': 2,
+    'tool everything/get-sum': 1,
+    'tool everything/get_sum': 1,
+  });
+  const mcpCalls = recordedSpans('codex')
+    .map(readSpan)
+    .filter(({ facts, uses: used }) => facts?.toolServer != null && used.length > 0);
+  expect(new Set(mcpCalls.map(({ facts }) => facts?.callId)).size).toBe(2);
+});
+
+test('codex: the record of a request names the span that tells of it, a repeated attempt has an id of its own', () => {
+  const spans = new Set(
+    recordedSpans('codex')
+      .filter((span) => readSpan(span).uses.some(({ kind }) => kind === 'model'))
+      .map(({ spanId }) => spanId),
+  );
+  const requests = recordedLogs('codex').filter(({ eventName }) => eventName === 'codex.api_request');
+  expect(requests.every(({ spanId }) => spans.has(spanId ?? ''))).toBe(true);
+  const attempts = requests.map((record) => readLogRecord(record).facts);
+  expect(attempts.map((facts) => [facts?.errorType, facts?.callId === null])).toEqual([
+    ['500', false],
+    [null, true],
+    [null, true],
+    [null, true],
+    [null, true],
+  ]);
+});
+
+test('codex: a tool that failed is known by its result', () => {
+  const failed = [...recordedSpans('codex').map(readSpan), ...recordedLogs('codex').map(readLogRecord)].filter(
+    ({ facts }) => facts?.operation === 'execute_tool' && facts.errorType !== null,
+  );
+  expect(failed.map(({ facts }) => facts?.tool)).toEqual(['view_image', 'view_image']);
+});
+
+test.each([
+  [{ tool_name: 'everything__echo' }, { toolServer: 'everything', tool: 'echo', toolRunsAt: null }],
+  [{ tool_name: 'mcp__everything__echo' }, { toolServer: 'everything', tool: 'echo', toolRunsAt: null }],
+  [
+    { tool_name: 'echo', tool_namespace: 'mcp__everything', mcp_server: '' },
+    { toolServer: 'everything', tool: 'echo', toolRunsAt: null },
+  ],
+  [
+    { tool_name: 'shell', tool_namespace: 'functions', mcp_server: '' },
+    { toolServer: null, tool: 'shell', toolRunsAt: 'agent' },
+  ],
+])('codex: the server in the result of a tool %j', (attributes, facts) => {
+  expect(readEvent('codex.tool_result', attributes).facts).toMatchObject(facts);
+});
+
+test('codex: a model that OpenAI does not have is at no vendor', () => {
+  expect(readEvent('codex.api_request', { model: 'gpt-oss:20b' }).facts?.vendor).toBe(null);
+  expect(readEvent('codex.websocket_request', { model: 'gpt-5-codex' }).facts?.vendor).toBe('openai');
+});
+
+function readEvent(eventName: string, attributes: Attributes) {
+  const scope = { name: 'codex_otel.log_only', version: null, attributes: {} };
+  return readLogRecord({ eventName, body: null, attributes, scope, resource: {} });
+}

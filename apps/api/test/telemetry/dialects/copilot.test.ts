@@ -1,0 +1,52 @@
+import { createHash } from 'node:crypto';
+import { expect, test } from 'vitest';
+import { readSpan } from '../../../src/telemetry/dialects/read.ts';
+import { recordedSpans, recordedUses } from './recorded-uses.ts';
+
+const hash = (name: string) => createHash('sha256').update(name).digest('hex');
+
+const CALLS = {
+  'model openai/gpt-5-mini, 21 + 8 tokens': 6,
+  'model openai/gpt-5-mini': 1,
+  'tool bash at the agent': 1,
+  'tool view at the agent': 1,
+  'tool task at the agent': 1,
+  'agent weather_agent': 1,
+};
+
+test('copilot-cli: a hidden tool of an MCP server is the hash of its name at the hash of the server', () => {
+  expect(recordedUses('copilot-cli')).toEqual({
+    ...CALLS,
+    [`tool ${hash('everything')}/${hash('echo')}`]: 1,
+    [`tool ${hash('everything')}/${hash('get-sum')}`]: 1,
+  });
+});
+
+test('copilot-cli-content: with content, servers and tools have names', () => {
+  expect(recordedUses('copilot-cli-content')).toEqual({
+    ...CALLS,
+    'tool everything/echo': 1,
+    'tool everything/get-sum': 1,
+  });
+});
+
+test('vscode-copilot-chat: models at GitHub, tools at their server or at the agent', () => {
+  expect(recordedUses('vscode-copilot-chat')).toEqual({
+    'model github/gpt-5-mini, 21 + 8 tokens': 2,
+    'model github/gpt-5-mini': 1,
+    'tool run_in_terminal at the agent': 1,
+    'tool read_file at the agent': 1,
+    'tool runSubagent at the agent': 1,
+    'tool everything/echo': 1,
+    [`tool ${hash('everything')}/get-sum`]: 1,
+    'agent copilot': 1,
+    'agent weather_agent': 1,
+  });
+});
+
+test('copilot-cli: a failed request and a failed tool say why', () => {
+  const failed = recordedSpans('copilot-cli')
+    .map(readSpan)
+    .filter(({ facts, uses }) => facts?.errorType != null && uses.length > 0);
+  expect(failed.map(({ facts }) => facts?.errorType)).toEqual(['ToolError', 'ModelCallError']);
+});

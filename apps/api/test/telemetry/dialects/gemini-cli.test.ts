@@ -1,0 +1,55 @@
+import { expect, test } from 'vitest';
+import { readLogRecord, readSpan } from '../../../src/telemetry/dialects/read.ts';
+import { recordedLogs, recordedLogUses, recordedSpans, recordedUses } from './recorded-uses.ts';
+
+const TOOLS = {
+  'tool everything/echo': 1,
+  'tool everything/get-sum': 1,
+  'tool run_shell_command at the agent': 1,
+  'tool google_web_search at the agent': 1,
+  'tool invoke_agent at the agent': 1,
+};
+const MODEL = { 'model gcp.gemini/gemini-3-flash-preview': 10 };
+const AGENT = { 'agent weather_agent': 1 };
+
+test('gemini-cli: spans tell of the calls, and no session is a prompt', () => {
+  expect(recordedSpans('gemini-cli').some(({ attributes }) => attributes['gen_ai.prompt.name'] !== undefined)).toBe(
+    true,
+  );
+  expect(recordedUses('gemini-cli')).toEqual({ ...TOOLS, ...MODEL, ...AGENT });
+});
+
+test('gemini-cli: log records tell of the same calls, of a tool that has no span, and of the tokens with the thinking', () => {
+  expect(recordedLogUses('gemini-cli')).toEqual({
+    ...TOOLS,
+    ...MODEL,
+    ...AGENT,
+    'tool read_file at the agent': 1,
+    'tokens of model gcp.gemini/gemini-3-flash-preview, 21 + 8 tokens': 9,
+  });
+});
+
+test('gemini-cli: the record of a request names the span of the call, that of a tool the span around it', () => {
+  const spans = new Map(recordedSpans('gemini-cli').map((span) => [span.spanId, readSpan(span).uses]));
+  const named = (event: string) =>
+    recordedLogs('gemini-cli')
+      .filter(({ eventName }) => eventName === event)
+      .map(({ spanId }) => spans.get(spanId ?? '')?.map(({ kind }) => kind));
+  expect(named('gemini_cli.api_request')).toEqual(Array.from({ length: 10 }, () => ['model']));
+  expect(named('gemini_cli.agent.start')).toEqual([['agent']]);
+  expect(named('gemini_cli.tool_call')).toEqual(Array.from({ length: 6 }, () => []));
+});
+
+test('gemini-cli: a failed request and a failed tool say why', () => {
+  const failed = recordedLogs('gemini-cli').filter((record) => readLogRecord(record).facts?.errorType != null);
+  expect(failed.map(({ eventName }) => eventName)).toEqual(['gemini_cli.tool_call']);
+  const failedSpans = recordedSpans('gemini-cli').filter(({ status }) => status.code === 'error');
+  expect(failedSpans.map((span) => readSpan(span).facts?.operation)).toEqual(['chat']);
+});
+
+test('gemini-cli: a call that the user refused is no call', () => {
+  const scope = { name: 'gemini-cli', version: null, attributes: {} };
+  const attributes = { function_name: 'run_shell_command', decision: 'reject', success: false };
+  const record = { eventName: 'gemini_cli.tool_call', body: null, attributes, scope, resource: {} };
+  expect(readLogRecord(record).uses).toEqual([]);
+});
