@@ -1,13 +1,21 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { MARKERS } from '../model-server/scenario.ts';
-import { countAgent, mcpCommand } from '../recorder/program.ts';
+import { countAgent, mcpCommand, telemetryUrl } from '../recorder/program.ts';
 import { BUILT_IN, CLAUDE_CODE, CLAUDE_CODE_CONTENT, CLAUDE_CODE_TRACES } from './claude-code-environment.ts';
 import { HOME, runBoth, runCli } from './run-cli.ts';
 
-// `node claude-code.ts events` records its events alone, as its defaults have them.
-const environment =
-  process.argv[2] === 'events' ? CLAUDE_CODE : { ...CLAUDE_CODE, ...CLAUDE_CODE_TRACES, ...CLAUDE_CODE_CONTENT };
+const ALL = { ...CLAUDE_CODE, ...CLAUDE_CODE_TRACES, ...CLAUDE_CODE_CONTENT };
+
+/** What is switched on, by the argument of this program. */
+const ENVIRONMENTS: Record<string, Record<string, string>> = {
+  all: ALL,
+  // Its events alone, as its defaults have them
+  events: CLAUDE_CODE,
+  // Traces with requests and answers, sent by other exporters
+  detailed: { ...ALL, ENABLE_BETA_TRACING_DETAILED: '1', BETA_TRACING_ENDPOINT: telemetryUrl },
+};
+const environment = ENVIRONMENTS[process.argv[2] ?? 'all'] ?? ALL;
 const mcpConfig = join(HOME, 'mcp.json');
 writeFileSync(mcpConfig, JSON.stringify({ mcpServers: { everything: mcpCommand } }));
 const agents = { weather_agent: { description: MARKERS.toolDescription, prompt: MARKERS.instructions } };

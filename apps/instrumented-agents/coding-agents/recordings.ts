@@ -43,6 +43,18 @@ export const recordings: RecordingDefinition[] = [
     ],
   },
   {
+    name: 'claude-code-detailed',
+    framework: 'Claude Code, detailed traces',
+    packages: ['@anthropic-ai/claude-code'],
+    program: 'claude-code.ts',
+    args: ['detailed'],
+    dialects: ['claude-code'],
+    setUp: shell(
+      `${CLAUDE_CODE_TRACES}\nexport ENABLE_BETA_TRACING_DETAILED=1\nexport BETA_TRACING_ENDPOINT=https://quartermaster.example.com\nclaude`,
+    ),
+    cannotKnow: [`The tool WebSearch ${HIDDEN_SEARCH}`],
+  },
+  {
     name: 'claude-agent-sdk',
     framework: 'Claude Agent SDK',
     packages: ['@anthropic-ai/claude-agent-sdk'],

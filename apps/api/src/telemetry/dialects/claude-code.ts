@@ -60,6 +60,7 @@ export const claudeCode: Dialect = {
     'hook_definitions',
     'new_context',
     'system_prompt',
+    'user_system_prompt',
     'system_prompt_preview',
     'system_reminders',
     'tools',

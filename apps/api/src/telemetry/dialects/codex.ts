@@ -9,7 +9,8 @@ import type { Facts } from './facts.ts';
  */
 export const codex: Dialect = {
   name: 'codex',
-  scopes: [/^codex_(otel|exec|cli|tui|app_server|mcp)/],
+  // The name of the program: codex_exec, codex-tui, codex_vscode, Codex Desktop.
+  scopes: [/^codex[-_ ]/i],
   signature: ['codex.turn.phase', 'codex.op'],
   attributes: {
     tool: ['tool.name'],

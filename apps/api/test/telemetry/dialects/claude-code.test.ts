@@ -13,18 +13,21 @@ const MCP_TOOLS = { 'tool everything/echo': 1, 'tool everything/get-sum': 1 };
 const SPANS = { ...TOOLS, ...MCP_TOOLS, 'agent weather_agent': 1 };
 const FAILED = { 'model anthropic/claude-sonnet-5': 1 };
 
-test('claude-code: spans and log records tell of the same calls, tokens include those of the cache', () => {
-  expect(recordedUses('claude-code')).toEqual({
-    ...SPANS,
-    ...FAILED,
-    'model anthropic/claude-sonnet-5, 21 + 8 tokens': 9,
-  });
-  expect(recordedLogUses('claude-code')).toEqual({
-    ...SPANS,
-    ...FAILED,
-    'model anthropic/claude-sonnet-5-20260101, 21 + 8 tokens': 9,
-  });
-});
+test.each(['claude-code', 'claude-code-detailed'])(
+  '%s: spans and log records tell of the same calls, tokens include those of the cache',
+  (recording) => {
+    expect(recordedUses(recording)).toEqual({
+      ...SPANS,
+      ...FAILED,
+      'model anthropic/claude-sonnet-5, 21 + 8 tokens': 9,
+    });
+    expect(recordedLogUses(recording)).toEqual({
+      ...SPANS,
+      ...FAILED,
+      'model anthropic/claude-sonnet-5-20260101, 21 + 8 tokens': 9,
+    });
+  },
+);
 
 test('claude-code: the spans and the log records of a call have one call id', () => {
   const idsOf = (readings: ReturnType<typeof readSpan>[]) =>
