@@ -72,7 +72,7 @@ export type Dialect = {
 export type FactSources = { readonly [fact in Exclude<keyof Facts, 'toolRunsAt'>]?: readonly string[] };
 
 /**
- * What a reader sees of a span or a log record. Of a log record, `name` is the event's name and `kind` is `internal`, and there
+ * What a reader sees of a span or a log record. Of a log record, `name` is the event's name, `kind` is `internal`, and there
  * are no events.
  */
 export type ReadSource = Pick<OtlpSpan, 'name' | 'kind' | 'attributes' | 'scope' | 'resource'> &
@@ -91,4 +91,6 @@ type LogEvent = {
   attributes?: FactSources;
   /** Records to which this answers false tell of no call, such as a tool call that was rejected. */
   counts?: (record: LogSource) => boolean;
+  /** Records to which this answers true only add tokens to a call that another record counts. */
+  tokensOnly?: (record: LogSource) => boolean;
 };
