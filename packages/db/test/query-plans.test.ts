@@ -12,7 +12,8 @@ import { insertDeclarations, insertManifest } from '../src/repositories/manifest
 import { listMemberships } from '../src/repositories/memberships.ts';
 import { findLastOperatorTask, finishOperatorTasks, openOperatorTasks } from '../src/repositories/operator-tasks.ts';
 import { eraseFormerSecrets } from '../src/repositories/provider-secrets.ts';
-import { findOfferedItems, findProvidersOfTraffic, insertProvider } from '../src/repositories/providers.ts';
+import { insertProvider } from '../src/repositories/providers.ts';
+import { findOfferedItems, findProvidersOfTraffic } from '../src/repositories/providers-of-traffic.ts';
 import { supersedeRecommendationsOf } from '../src/repositories/recommendation-states.ts';
 import { deleteEndedSessions, deleteFinishedTasks } from '../src/repositories/record-retention.ts';
 import {

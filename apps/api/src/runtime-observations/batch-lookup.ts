@@ -4,14 +4,14 @@ import { coveringAt, decidingItem, nameFamily, rewrittenName } from '@quartermas
 import { nameKey } from '@quartermaster/db/name-key.ts';
 import { calledNames } from '@quartermaster/db/provider-names.ts';
 import { folded } from '@quartermaster/db/queries.ts';
+import { findProviders } from '@quartermaster/db/repositories/providers.ts';
 import {
   findDeclaredProvidersByHostSuffix,
   findOfferedItems,
-  findProviders,
   findProvidersOfTraffic,
   listMcpTools,
   type OfferedItem,
-} from '@quartermaster/db/repositories/providers.ts';
+} from '@quartermaster/db/repositories/providers-of-traffic.ts';
 import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
 import { vendorHosts, vendorNames, vendorOfHost } from '@quartermaster/db/vendors.ts';
 import { type KnownProviders, knownProviders } from './known-providers.ts';

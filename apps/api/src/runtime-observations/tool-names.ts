@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { rewrittenName } from '@quartermaster/db/name-family.ts';
-import type { OfferedItem } from '@quartermaster/db/repositories/providers.ts';
+import type { OfferedItem } from '@quartermaster/db/repositories/providers-of-traffic.ts';
 
 /** How a tool's name may be read as a server's name and a tool's name there. */
 export type ServerTool = {

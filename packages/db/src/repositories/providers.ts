@@ -1,5 +1,4 @@
 import type { Provider } from '@quartermaster/contracts/providers.ts';
-import type { InventoryItem } from '@quartermaster/contracts/inventory.ts';
 import { type Selectable, type SqlBool, sql } from 'kysely';
 import type { Database } from '../database.ts';
 import { DuplicateKeyError } from '../errors.ts';
@@ -101,79 +100,6 @@ export async function listProviders(
   return { items: rows.map(toListed), next };
 }
 
-/** What spans of a batch say of providers. */
-export type SeenProviders = {
-  /** Lower case, without ports. */
-  hosts: readonly string[];
-  /** Names and aliases, case-folded. */
-  names: readonly string[];
-  /** Names and aliases of MCP servers as frameworks rewrite them: see rewrittenName. */
-  families: readonly string[];
-};
-
-/**
- * The providers that traffic in a place can belong to: those of the place and of its whole tenant which have one of the
- * hosts, names or aliases.
- */
-export async function findProvidersOfTraffic(
-  db: Database,
-  place: TenantPlace,
-  { hosts, names, families }: SeenProviders,
-): Promise<Provider[]> {
-  const { tenant_id, sub_tenant_id } = placeColumns(place);
-  const nearby = ['', sub_tenant_id];
-  const having = (column: 'host' | 'name_key' | 'name_family', values: readonly string[]) =>
-    db
-      .selectFrom('providers')
-      .select('id')
-      .where('tenant_id', '=', tenant_id)
-      .where('sub_tenant_id', 'in', nearby)
-      // Written out, not bound: a partial index serves a query only where the statement itself shows its condition.
-      .where(sql<SqlBool>`status <> 'deleted'`)
-      .where(column, 'in', ['', ...values]);
-  const aliased = (column: 'alias_key' | 'alias_family', values: readonly string[]) =>
-    db
-      .selectFrom('provider_aliases')
-      .select('provider_id as id')
-      .where('tenant_id', '=', tenant_id)
-      .where('sub_tenant_id', 'in', nearby)
-      .where(column, 'in', ['', ...values]);
-  // A union: for conditions joined by `or` SQLite reads all providers of the tenant.
-  const meant = having('host', hosts)
-    .unionAll(having('name_key', names))
-    .unionAll(having('name_family', families))
-    .unionAll(aliased('alias_key', names))
-    .unionAll(aliased('alias_family', families));
-  const rows = await db
-    .selectFrom('providers')
-    .selectAll()
-    .where('tenant_id', '=', tenant_id)
-    .where('id', 'in', meant)
-    .execute();
-  return rows.map(toProvider);
-}
-
-/**
- * The declared providers of a place and of its whole tenant whose host ends like one of these: for the APIs of vendors that
- * give each customer or region a host of its own.
- */
-export async function findDeclaredProvidersByHostSuffix(
-  db: Database,
-  place: TenantPlace,
-  suffixes: readonly string[],
-): Promise<Provider[]> {
-  const { tenant_id, sub_tenant_id } = placeColumns(place);
-  const rows = await db
-    .selectFrom('providers')
-    .selectAll()
-    .where('tenant_id', '=', tenant_id)
-    .where('sub_tenant_id', 'in', ['', sub_tenant_id])
-    .where('status', 'in', ['active', 'disabled'])
-    .where((eb) => eb.or(suffixes.map((suffix) => eb('host', 'like', `%${suffix}`))))
-    .execute();
-  return rows.map(toProvider);
-}
-
 /**
  * The providers that declarations of a place can mean: by their names and aliases (case-folded) those of the place and of its
  * whole tenant, see `mayNameProvider`; by their ids the same, and for a whole tenant those of its sub-tenants too.
@@ -207,49 +133,6 @@ export async function findProvidersDeclared(
     )
     .execute();
   return rows.map(toProvider);
-}
-
-/** An item of a provider that traffic in a place can belong to. */
-export type OfferedItem = Pick<InventoryItem, 'providerId' | 'kind' | 'name' | 'status' | 'source'> & {
-  nameKey: string;
-  nameFamily: string;
-};
-
-/**
- * The items of some families that the providers of a place and of its whole tenant have.
- *
- * @param families of one kind; some thousands at the most
- */
-export async function findOfferedItems(
-  db: Database,
-  place: TenantPlace,
-  { kind, families }: { kind: InventoryItem['kind']; families: readonly string[] },
-): Promise<OfferedItem[]> {
-  if (families.length === 0) return [];
-  return offeredItems(db, place).where('item.kind', '=', kind).where('item.name_family', 'in', families).execute();
-}
-
-/** The tools of the MCP servers that traffic in a place can belong to, in no order; `limit` at the most. */
-export async function listMcpTools(db: Database, place: TenantPlace, limit: number): Promise<OfferedItem[]> {
-  return offeredItems(db, place)
-    .where('item.kind', '=', 'tool')
-    .where('providers.kind', '=', 'mcp')
-    .limit(limit)
-    .execute();
-}
-
-function offeredItems(db: Database, place: TenantPlace) {
-  const { tenant_id, sub_tenant_id } = placeColumns(place);
-  return db
-    .selectFrom('inventory_items as item')
-    .innerJoin('providers', (join) =>
-      join.onRef('providers.tenant_id', '=', 'item.tenant_id').onRef('providers.id', '=', 'item.provider_id'),
-    )
-    .select(['item.provider_id as providerId', 'item.kind', 'item.name', 'item.status', 'item.source'])
-    .select(['item.name_key as nameKey', 'item.name_family as nameFamily'])
-    .where('item.tenant_id', '=', tenant_id)
-    .where('providers.sub_tenant_id', 'in', ['', sub_tenant_id])
-    .where('providers.status', '<>', 'deleted');
 }
 
 /** @throws DuplicateKeyError where the name or an alias is taken in the place */
@@ -417,7 +300,7 @@ function columns(change: ProviderChange, now: Date) {
 
 type ProviderRow = Selectable<Tables['providers']>;
 
-function toProvider(row: ProviderRow): Provider {
+export function toProvider(row: ProviderRow): Provider {
   return withMetadata(row, JSON.parse(row.metadata) as Provider['metadata']);
 }
 
