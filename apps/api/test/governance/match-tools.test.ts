@@ -97,6 +97,19 @@ const ROWS: Row[] = [
     observed: ['gateway: tool find x1', 'gw.example.com?: tool find x1'],
   },
   {
+    name: 'a tool by the hash of its name, at the server that has the hash beside it',
+    declared: [EVERYTHING, OTHER],
+    spans: [toolRun(sha256('echo'), at(sha256('everything'))), toolRun(sha256('echo'), at('other'))],
+    observed: ['everything: tool echo x1', 'other: tool echo x1'],
+  },
+  {
+    name: 'two agents of one service have their own names',
+    spans: ['copilot', 'weather_agent'].map((agent) => ({
+      attributes: { 'gen_ai.operation.name': 'invoke_agent', 'gen_ai.agent.name': agent },
+    })),
+    observed: ['travel-agent?: agent copilot x1', 'travel-agent?: agent weather_agent x1'],
+  },
+  {
     name: 'a server by an alias, and as frameworks rewrite its name',
     declared: [{ name: 'Company Tools', aliases: ['ct.v2'], kind: 'mcp', tools: ['find'] }],
     spans: ['mcp__company_tools__find', 'ct_v2_find'].map((tool) => toolRun(tool)),

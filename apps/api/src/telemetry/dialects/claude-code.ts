@@ -22,6 +22,7 @@ export const claudeCode: Dialect = {
     model: ['gen_ai.request.model', 'model'],
     tool: ['gen_ai.tool.name', 'tool_name'],
     toolServer: ['anthropic.mcp.server.name'],
+    agent: ['subagent_type'],
     callId: ['tool_use_id', 'request_id'],
     conversationId: ['session.id'],
     inputTokens: ['input_tokens'],
@@ -84,7 +85,7 @@ export const claudeCode: Dialect = {
     'error_class',
     'system_prompt_hash',
   ],
-  alsoReads: ['cache_read_tokens', 'cache_creation_tokens', 'success', 'error_class', 'status_code', 'subagent_type'],
+  alsoReads: ['cache_read_tokens', 'cache_creation_tokens', 'success', 'error_class', 'status_code'],
   refine({ name, attributes }, facts) {
     // Tokens of the input that were in a cache are not among the others.
     if (facts.inputTokens !== null) {
@@ -98,10 +99,11 @@ export const claudeCode: Dialect = {
       facts.errorType = [error_type, error_class, status_code].map(textOf).find((text) => text !== '') ?? 'error';
     }
   },
-  // The tool `Agent` runs a subagent.
-  uses({ attributes }, facts, usual) {
-    const subagent = attributes['subagent_type'] ?? (facts.operation === 'execute_tool' ? facts.agent : null);
-    if (typeof subagent !== 'string' || facts.tool === null || subagent === UNNAMED_AGENT) return usual;
+  uses(_source, facts, usual) {
+    const subagent = facts.agent;
+    if (facts.operation !== 'execute_tool' || subagent === null) return usual;
+    // The tool `Agent` runs a subagent, and is called by the agent outside.
+    facts.agent = null;
     return [...usual, { kind: 'agent', name: subagent }];
   },
   logs: {
