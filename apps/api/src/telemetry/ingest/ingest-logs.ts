@@ -1,6 +1,7 @@
 import type { CallerContext } from '../../trpc.ts';
 import type { PartialSuccess } from '../otlp/span.ts';
 import type { PreparedLogs } from './prepare-logs.ts';
+import { unreadOf } from './scope-counts.ts';
 import { placeOfSender } from './sender.ts';
 
 /**
@@ -14,9 +15,11 @@ export async function ingestLogs(
   prepare: (options: { receivedAt: Date }) => Promise<PreparedLogs>,
 ): Promise<PartialSuccess | null> {
   const { metrics, now } = ctx.services;
-  placeOfSender(ctx.principal);
-  const { received, rejected, reasons } = await prepare({ receivedAt: now() });
+  const place = placeOfSender(ctx.principal);
+  const { received, scopes, rejected, reasons } = await prepare({ receivedAt: now() });
   metrics.logRecords.inc({ outcome: 'dropped' }, received);
   metrics.logRecords.inc({ outcome: 'rejected' }, rejected);
+  metrics.unreadRecords.inc({ signal: 'logs' }, unreadOf(scopes));
+  ctx.services.accountTelemetry.note(ctx.principal, place, scopes);
   return rejected === 0 ? null : { rejected, errorMessage: reasons.join('; ') };
 }
