@@ -136,7 +136,7 @@ function shownOf(facts: Facts): SpanDocument['genAi'] {
   return { operation, provider: vendor, model, agent, tool, conversationId, inputTokens, outputTokens };
 }
 
-function serviceNameOf(span: OtlpSpan): string | null {
+export function serviceNameOf(span: Pick<OtlpSpan, 'resource'>): string | null {
   const name = span.resource['service.name'];
   return typeof name === 'string' && name !== '' ? name.slice(0, 256).toWellFormed() : null;
 }
