@@ -37,6 +37,7 @@ const ON_POSTGRES = [
   'test/endpoints/{derived-access,membership-consent}.test.ts',
   // Spans: partitions, folding in batches, what does not fit into the parameters of a statement.
   'test/telemetry/traces/*.test.ts',
+  'test/telemetry/{ingest-logs,unread}.test.ts',
   // Calls that are corrected, and sums of them.
   'test/telemetry/calls/{exactness,fold-calls,fold-readings}.test.ts',
   'test/endpoints/usage.test.ts',

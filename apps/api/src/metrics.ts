@@ -33,6 +33,12 @@ export function createMetrics() {
       labelNames: ['outcome'],
       registers: [registry],
     }),
+    unreadRecords: new Counter({
+      name: 'quartermaster_unread_records_total',
+      help: 'Spans and log records that told of no model, tool or agent, by signal.',
+      labelNames: ['signal'],
+      registers: [registry],
+    }),
     logRecords: new Counter({
       name: 'quartermaster_log_records_total',
       help: 'Log records received, by what became of them: counted as a call, known already, dropped or rejected.',

@@ -11,6 +11,7 @@ import type { OutboundPolicy } from './outbound/outbound.ts';
 import type { CursorCodec } from './pages.ts';
 import type { FairTurns } from './rate-limits/fair-turns.ts';
 import type { OnboardingLimit } from './rate-limits/limits.ts';
+import type { AccountTelemetry } from './telemetry/ingest/account-telemetry.ts';
 import type { TenantLimits } from './tenants/limits.ts';
 
 /** What the procedures work with; one set for each running server. */
@@ -41,6 +42,8 @@ export type Services = {
   organizations: OnboardingLimit;
   /** Whose request is worked on next. */
   turns: FairTurns;
+  /** What each service account sent, and whether anything of it was understood. */
+  accountTelemetry: AccountTelemetry;
   /** What each tenant may have. */
   tenantLimits: TenantLimits;
   /** Requests of a tenant that were counted in the current minute. */

@@ -57,6 +57,7 @@ function toServiceAccount(row: Row) {
     keyCount: 0,
     activeKeyCount: 0,
     soonestKeyExpiryAt: null,
+    telemetry: null,
     createdAt: row.created_at,
     updatedAt: row.updated_at,
     alsoCreated: [],

@@ -418,7 +418,7 @@ export const claimOperatorTask = <ThrowOnError extends boolean = false>(options:
 /**
  * Complete an operator task
  *
- * Decides an open or own task, and does what was decided, in one transaction. That needs its own scope: review_observation reviews the observation, and review_cardinality removes what nobody reviewed or lets it be (`runtime_observations:review`); adopt_provider applies or dismisses the recommendation (`recommendations:apply`); rotate_credential checks that the credential was replaced, was revoked, or lasts for another 14 days (`credentials:write`), else it is `operator_task_not_done`. A sync ends by itself.
+ * Decides an open or own task, and does what was decided, in one transaction. That needs its own scope: review_observation reviews the observation, and review_cardinality removes what nobody reviewed or lets it be (`runtime_observations:review`); review_telemetry takes note that nothing is understood of what an account sends (`runtime_observations:review`); adopt_provider applies or dismisses the recommendation (`recommendations:apply`); rotate_credential checks that the credential was replaced, was revoked, or lasts for another 14 days (`credentials:write`), else it is `operator_task_not_done`. A sync ends by itself.
  */
 export const completeOperatorTask = <ThrowOnError extends boolean = false>(options: Options<CompleteOperatorTaskData, ThrowOnError>): RequestResult<CompleteOperatorTaskResponses, CompleteOperatorTaskErrors, ThrowOnError> => (options.client ?? client).post<CompleteOperatorTaskResponses, CompleteOperatorTaskErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],

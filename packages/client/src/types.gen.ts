@@ -365,7 +365,7 @@ export type RegistrationUserInput = {
  */
 export type OperatorTaskStatus = 'open' | 'claimed' | 'running' | 'succeeded' | 'failed' | 'cancelled';
 
-export type OperatorTaskKind = 'review_observation' | 'sync_inventory' | 'rotate_credential' | 'adopt_provider' | 'review_cardinality';
+export type OperatorTaskKind = 'review_observation' | 'sync_inventory' | 'rotate_credential' | 'adopt_provider' | 'review_cardinality' | 'review_telemetry';
 
 export type CancelOperatorTaskInput = {
     /**
@@ -383,7 +383,7 @@ export type ClaimOperatorTaskInput = {
 
 export type CompleteOperatorTaskInput = {
     /**
-     * Of review_observation: approved, rejected or ignored. Of adopt_provider: adopted or dismissed. Of rotate_credential: rotated or dismissed. Of review_cardinality: pruned or acknowledged.
+     * Of review_observation: approved, rejected or ignored. Of adopt_provider: adopted or dismissed. Of rotate_credential: rotated or dismissed. Of review_cardinality: pruned or acknowledged. Of review_telemetry: acknowledged.
      */
     outcome: TaskOutcome;
     /**
@@ -1700,8 +1700,45 @@ export type ServiceAccount = {
      * When the first of its working keys expires.
      */
     soonestKeyExpiryAt: Timestamp | null;
+    /**
+     * Null: it never sent any.
+     */
+    telemetry: AccountTelemetry | null;
     createdAt: Timestamp;
     updatedAt: Timestamp;
+};
+
+/**
+ * What the account sent, written once a minute. A process that is killed loses the counts of its last minute.
+ */
+export type AccountTelemetry = {
+    /**
+     * When something was last received, to the minute.
+     */
+    lastReceivedAt: Timestamp;
+    /**
+     * Spans received, retries included.
+     */
+    spans: number;
+    /**
+     * Log records received, retries included.
+     */
+    logRecords: number;
+    /**
+     * Instrumentation scopes of which nothing was understood, the busiest first: none of their spans and log records told of a model, tool or agent. At most 10. Instrumentations of HTTP or databases are expected here; the framework of an agent is not.
+     */
+    unread: Array<{
+        /**
+         * The name of the instrumentation scope, cut to 256 characters.
+         */
+        scope: string;
+        spans: number;
+        logRecords: number;
+        /**
+         * When the first of them was received.
+         */
+        since: Timestamp;
+    }>;
 };
 
 export type ExportMetricsServiceResponse = {
@@ -1857,7 +1894,7 @@ export type OperatorTask = {
  * The record that a task is about. Each has one open task of each kind.
  */
 export type TaskSubject = {
-    type: 'runtime_observation' | 'provider' | 'credential' | 'tenant';
+    type: 'runtime_observation' | 'provider' | 'credential' | 'tenant' | 'service_account';
     id: string;
 };
 
@@ -2326,6 +2363,10 @@ export type CreatedServiceAccount = {
      * When the first of its working keys expires.
      */
     soonestKeyExpiryAt: Timestamp | null;
+    /**
+     * Null: it never sent any.
+     */
+    telemetry: AccountTelemetry | null;
     createdAt: Timestamp;
     updatedAt: Timestamp;
     /**

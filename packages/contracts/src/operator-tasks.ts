@@ -11,7 +11,14 @@ import { operation } from './operation.ts';
 import { page, pageFields } from './pages.ts';
 
 export const OperatorTaskKindSchema = z
-  .enum(['review_observation', 'sync_inventory', 'rotate_credential', 'adopt_provider', 'review_cardinality'])
+  .enum([
+    'review_observation',
+    'sync_inventory',
+    'rotate_credential',
+    'adopt_provider',
+    'review_cardinality',
+    'review_telemetry',
+  ])
   .meta({ id: 'OperatorTaskKind' });
 export type OperatorTaskKind = z.infer<typeof OperatorTaskKindSchema>;
 
@@ -21,6 +28,7 @@ export const OUTCOMES = {
   adopt_provider: ['adopted', 'dismissed'],
   rotate_credential: ['rotated', 'dismissed'],
   review_cardinality: ['pruned', 'acknowledged'],
+  review_telemetry: ['acknowledged'],
   /** Nobody completes a sync: it ends by itself. */
   sync_inventory: [],
 } as const satisfies Record<OperatorTaskKind, readonly string[]>;
@@ -38,7 +46,10 @@ export const OperatorTaskStatusSchema = z
   });
 
 const TaskSubjectSchema = z
-  .strictObject({ type: z.enum(['runtime_observation', 'provider', 'credential', 'tenant']), id: z.string() })
+  .strictObject({
+    type: z.enum(['runtime_observation', 'provider', 'credential', 'tenant', 'service_account']),
+    id: z.string(),
+  })
   .meta({ id: 'TaskSubject', description: 'The record that a task is about. Each has one open task of each kind.' });
 
 const TaskProgressSchema = z
@@ -94,7 +105,7 @@ export type ClaimOperatorTaskInput = z.infer<typeof ClaimOperatorTaskInputSchema
 export const CompleteOperatorTaskInputSchema = z
   .strictObject({
     outcome: TaskOutcomeSchema.describe(
-      'Of review_observation: approved, rejected or ignored. Of adopt_provider: adopted or dismissed. Of rotate_credential: rotated or dismissed. Of review_cardinality: pruned or acknowledged.',
+      'Of review_observation: approved, rejected or ignored. Of adopt_provider: adopted or dismissed. Of rotate_credential: rotated or dismissed. Of review_cardinality: pruned or acknowledged. Of review_telemetry: acknowledged.',
     ),
     note: NoteSchema,
   })
@@ -174,7 +185,7 @@ export const completeOperatorTask = operation({
   tag,
   summary: 'Complete an operator task',
   description:
-    'Decides an open or own task, and does what was decided, in one transaction. That needs its own scope: review_observation reviews the observation, and review_cardinality removes what nobody reviewed or lets it be (`runtime_observations:review`); adopt_provider applies or dismisses the recommendation (`recommendations:apply`); rotate_credential checks that the credential was replaced, was revoked, or lasts for another 14 days (`credentials:write`), else it is `operator_task_not_done`. A sync ends by itself.',
+    'Decides an open or own task, and does what was decided, in one transaction. That needs its own scope: review_observation reviews the observation, and review_cardinality removes what nobody reviewed or lets it be (`runtime_observations:review`); review_telemetry takes note that nothing is understood of what an account sends (`runtime_observations:review`); adopt_provider applies or dismisses the recommendation (`recommendations:apply`); rotate_credential checks that the credential was replaced, was revoked, or lasts for another 14 days (`credentials:write`), else it is `operator_task_not_done`. A sync ends by itself.',
   params,
   body: CompleteOperatorTaskInputSchema,
   record: taskRecord,

@@ -24,6 +24,31 @@ export const ServiceAccountStatusSchema = z
   .enum(['active', 'disabled', 'deleted'])
   .meta({ id: 'ServiceAccountStatus', description: 'Keys and sessions work only while the account is active.' });
 
+const AccountTelemetrySchema = z
+  .strictObject({
+    lastReceivedAt: TimestampSchema.describe('When something was last received, to the minute.'),
+    spans: z.int().describe('Spans received, retries included.'),
+    logRecords: z.int().describe('Log records received, retries included.'),
+    unread: z
+      .array(
+        z.strictObject({
+          scope: z.string().describe('The name of the instrumentation scope, cut to 256 characters.'),
+          spans: z.int(),
+          logRecords: z.int(),
+          since: TimestampSchema.describe('When the first of them was received.'),
+        }),
+      )
+      .max(10)
+      .describe(
+        'Instrumentation scopes of which nothing was understood, the busiest first: none of their spans and log records told of a model, tool or agent. At most 10. Instrumentations of HTTP or databases are expected here; the framework of an agent is not.',
+      ),
+  })
+  .meta({
+    id: 'AccountTelemetry',
+    description:
+      'What the account sent, written once a minute. A process that is killed loses the counts of its last minute.',
+  });
+
 export const ServiceAccountSchema = z
   .strictObject({
     id: IdentifierSchema.describe('Unique in its tenant.'),
@@ -38,6 +63,7 @@ export const ServiceAccountSchema = z
     keyCount: z.int().describe('All its keys, ended ones included.'),
     activeKeyCount: z.int().describe('Its keys that work now.'),
     soonestKeyExpiryAt: TimestampSchema.nullable().describe('When the first of its working keys expires.'),
+    telemetry: AccountTelemetrySchema.nullable().describe('Null: it never sent any.'),
     ...timeFields,
   })
   .meta({ id: 'ServiceAccount', description: 'An account for a program. It acts with API keys.' });
@@ -109,7 +135,9 @@ export const SearchServiceAccountsInputSchema = z
   .meta({ id: 'SearchServiceAccountsInput' });
 export type SearchServiceAccountsInput = z.infer<typeof SearchServiceAccountsInputSchema>;
 
-export const serviceAccountRecord = { untagged: ['lastUsedAt', 'keyCount', 'activeKeyCount', 'soonestKeyExpiryAt'] };
+export const serviceAccountRecord = {
+  untagged: ['lastUsedAt', 'keyCount', 'activeKeyCount', 'soonestKeyExpiryAt', 'telemetry'],
+};
 
 const tag = 'Service accounts';
 const params = { service_account_id: LookupIdSchema.describe("The account's id.") };

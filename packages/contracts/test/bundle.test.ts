@@ -50,7 +50,7 @@ test('the bundle validates where there is no Node', async () => {
   const account = {
     ...{ id: 'worker', tenantId: 'acme', subTenantId: null, name: 'Worker', displayName: null, description: null },
     ...{ status: 'active', platformAdministrator: false, metadata: { a: 1 }, lastUsedAt: null, keyCount: 0 },
-    ...{ activeKeyCount: 0, soonestKeyExpiryAt: null, createdAt: time, updatedAt: time },
+    ...{ activeKeyCount: 0, soonestKeyExpiryAt: null, telemetry: null, createdAt: time, updatedAt: time },
   };
   expect(ServiceAccountSchema?.safeParse(account).success).toBe(true);
   expect(ServiceAccountSchema?.safeParse({ ...account, more: 1 }).success).toBe(false);

@@ -29,6 +29,7 @@ import { usage } from './migrations/0023-usage.ts';
 import { telemetryCalls } from './migrations/0024-telemetry-calls.ts';
 import { providerAliases } from './migrations/0025-provider-aliases.ts';
 import { nameFamilies } from './migrations/0026-name-families.ts';
+import { accountTelemetry } from './migrations/0027-account-telemetry.ts';
 import { approvedRecommendations } from './migrations/0029-approved-recommendations.ts';
 import { moveSpansToBlocks } from './spans-to-blocks.ts';
 import { hasTable, migrationsOf } from './stored-migrations.ts';
@@ -62,6 +63,7 @@ const MIGRATIONS = {
   '0024-telemetry-calls': telemetryCalls,
   '0025-provider-aliases': providerAliases,
   '0026-name-families': nameFamilies,
+  '0027-account-telemetry': accountTelemetry,
   '0029-approved-recommendations': approvedRecommendations,
 };
 

@@ -13,6 +13,7 @@ export const TABLE_KEYS = {
   sub_tenants: ['tenant_id', 'id'],
   service_accounts: ['tenant_id', 'id'],
   service_account_metadata: ['tenant_id', 'key', 'value_digest', 'service_account_id'],
+  account_telemetry: ['tenant_id', 'service_account_id', 'scope'],
   credentials: ['tenant_id', 'id'],
   identities: ['issuer', 'subject'],
   memberships: ['tenant_id', 'user_id', 'sub_tenant_id'],

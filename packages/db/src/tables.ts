@@ -55,6 +55,18 @@ export type Tables = {
     };
   /** The top-level members of an account's metadata, for equality searches. */
   service_account_metadata: { tenant_id: string; service_account_id: string; key: string; value_digest: string };
+  /** What each account sent, by instrumentation scope. */
+  account_telemetry: {
+    tenant_id: string;
+    service_account_id: string;
+    scope: string;
+    spans: number;
+    log_records: number;
+    /** Spans and log records that told of models, tools or agents. */
+    read_records: number;
+    first_received_at: Time;
+    last_received_at: Time;
+  };
   /** API keys, provider secrets, signing keys. The platform's own stand in the tenant ''. */
   credentials: Place &
     Times & {

@@ -52,7 +52,7 @@ test('from empty the migrations make every table', async () => {
   const db = await emptyDatabase();
   await migrate(db);
   expect((await tablesOf(db)).toSorted()).toEqual([
-    ...['audit_chain', 'audit_events', 'audit_heads', 'audit_unsealed'],
+    ...['account_telemetry', 'audit_chain', 'audit_events', 'audit_heads', 'audit_unsealed'],
     ...['credentials', 'gateway_grant_items', 'gateway_grants', 'gateway_providers', 'gateway_session_grants'],
     ...['gateway_sessions', 'gateways', 'idempotency_keys', 'identities'],
     ...['inventory_items', 'manifest_declarations', 'manifests', 'memberships', 'operator_tasks'],
@@ -100,6 +100,7 @@ test('two that start at once do not get in each other’s way', async () => {
     { name: '0024-telemetry-calls' },
     { name: '0025-provider-aliases' },
     { name: '0026-name-families' },
+    { name: '0027-account-telemetry' },
     { name: '0029-approved-recommendations' },
   ]);
 });

@@ -40,7 +40,8 @@ const { url, key } = workerData as AttackSettings;
 type Answer = { status: number; body: string };
 
 function send(agent: Agent, { method, path, body, headers = {}, key: as }: Request): Promise<Answer> {
-  const payload = typeof body === 'string' || body === undefined ? body : JSON.stringify(body);
+  const isWhole = typeof body === 'string' || body === undefined || Buffer.isBuffer(body);
+  const payload = isWhole ? body : JSON.stringify(body);
   return new Promise((resolve, reject) => {
     const sent = {
       ...(as !== null && { 'x-api-key': as }),

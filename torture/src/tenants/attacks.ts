@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { gzipSync } from 'node:zlib';
 
 /** What the attacker has made before the attack: a tenant of its own, with every scope. */
 export type HostileWorld = {
@@ -15,8 +16,8 @@ export type HostileWorld = {
 export type Request = {
   method: string;
   path: string;
-  /** A string goes as it is. */
-  body?: object | string | undefined;
+  /** A string, or a buffer, goes as it is. */
+  body?: object | string | Buffer | undefined;
   headers?: Record<string, string>;
   /** Null: none. */
   key: string | null;
@@ -122,6 +123,7 @@ export const ATTACKS: readonly Attack[] = [
     request: ({ key }, count) => post(`/v1/service-accounts/account-${count % 20}/keys`, { scopes: ['*'] })({ key }),
   },
   { name: 'spans', request: ({ key }, count) => ({ method: 'POST', path: '/v1/traces', body: manySpans(count), key }) },
+  ...telemetry(),
   {
     name: 'idempotency keys',
     request: ({ key }, count) => ({
@@ -141,6 +143,39 @@ export const ATTACKS: readonly Attack[] = [
     request: ({ key, providerIds }) => get(`/v1/providers/${providerIds[1]}/recommendations?limit=100`)({ key }),
   },
 ];
+
+/** Bodies that are small as they are sent, or as one record, and large as what they become. */
+function telemetry(): Attack[] {
+  const packed = { 'content-encoding': 'gzip' };
+  const send = (name: string, body: Buffer, headers: Record<string, string> = packed, path = '/v1/traces'): Attack => ({
+    name,
+    request: ({ key }) => ({ method: 'POST', path, body, headers, key }),
+  });
+  const bomb = gzipSync(Buffer.alloc(117 * MIB, ' '), { level: 9 });
+  return [
+    send('telemetry that unpacks to more than fits', bomb),
+    send('log records that unpack to more than fits', bomb, packed, '/v1/logs'),
+    send(
+      'telemetry of twenty million values',
+      gzipSync(`{"resourceSpans":[${'{},'.repeat(20 * MIB)}{}]}`, { level: 9 }),
+    ),
+    send('the smallest spans', gzipSync(smallestSpans(60 * MIB), { level: 1 })),
+    send('spans of a shared resource', gzipSync(smallestSpans(MIB, 'x'.repeat(60 * 1024)))),
+  ];
+}
+
+/** As many spans as fit into a body. */
+function smallestSpans(bytes: number, note = ''): string {
+  const spans: string[] = [];
+  for (let size = 0; size < bytes - 100 * 1024; ) {
+    const id = (spans.length + 1).toString(16).padStart(16, '0');
+    const span = `{"traceId":"${id}${id}","spanId":"${id}","startTimeUnixNano":"1"}`;
+    size += span.length + 1;
+    spans.push(span);
+  }
+  const resource = `{"attributes":[{"key":"note","value":{"stringValue":"${note}"}}]}`;
+  return `{"resourceSpans":[{"resource":${resource},"scopeSpans":[{"spans":[${spans.join(',')}]}]}]}`;
+}
 
 /** 200 spans, each of a model that was never seen. */
 function manySpans(count: number): object {

@@ -27,6 +27,7 @@ const NEEDED: Record<OperatorTaskKind, Scope | null> = {
   adopt_provider: 'recommendations:apply',
   rotate_credential: 'credentials:write',
   review_cardinality: 'runtime_observations:review',
+  review_telemetry: 'runtime_observations:review',
   sync_inventory: null,
 };
 

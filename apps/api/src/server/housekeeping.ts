@@ -46,7 +46,7 @@ const HOURLY: Record<string, (services: Services) => Promise<unknown>> = {
 
 /** What the service does without being asked. @returns what ends it */
 export function startHousekeeping(services: Services): () => Promise<void> {
-  const { db, erasures, log, reads, refusals, sealer } = services;
+  const { accountTelemetry, db, erasures, log, reads, refusals, sealer } = services;
   let running: Promise<void> = Promise.resolve();
   const run = (name: string, work: () => Promise<unknown>) => {
     running = running
@@ -71,6 +71,7 @@ export function startHousekeeping(services: Services): () => Promise<void> {
     }, SYNC_CHECK_MS),
     setInterval(() => run('writing refusals', () => refusals.flush('over')), MINUTE_MS),
     setInterval(() => run('writing reads', () => reads.flush('over')), MINUTE_MS),
+    setInterval(() => run('counting what accounts sent', () => accountTelemetry.flush('due')), MINUTE_MS),
     setInterval(() => run('erasing what was removed', () => erasures.settle('noted')), MINUTE_MS),
     setInterval(() => run('removing past rate limits', () => removePastWindows(services)), MINUTE_MS),
     setInterval(() => run('adding up stored bytes', () => addUpStoredBytes(db)), MINUTE_MS),

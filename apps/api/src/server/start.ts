@@ -25,6 +25,7 @@ import { SHARED_LIMITS_WAIT_MS, sharedPoints } from '../rate-limits/shared-point
 import type { Services } from '../services.ts';
 import { replaceLostKey } from '../signing-keys/service.ts';
 import { TenantLimits } from '../tenants/limits.ts';
+import { AccountTelemetry } from '../telemetry/ingest/account-telemetry.ts';
 import { Intake } from '../telemetry/ingest/intake.ts';
 import { createApp, whileStarting } from './app.ts';
 import { bootstrap, bootstrapToFile } from './bootstrap.ts';
@@ -163,6 +164,7 @@ export async function startServer(config: Config, parts: Parts = {}): Promise<Ru
       ),
       ...{ registrations, organizations },
       turns: new FairTurns(),
+      accountTelemetry: new AccountTelemetry({ db, log, now }),
       tenantLimits: new TenantLimits(now),
       requestsOfTenant: (tenantId) => requests?.tenant.usedBy({ id: tenantId }) ?? 0,
       tokens: issuer === null ? null : createTokenVerifier({ ...config.oidc, issuer, now }),
@@ -180,6 +182,7 @@ export async function startServer(config: Config, parts: Parts = {}): Promise<Ru
     if (devIdentity) await seedDevAdministrator(services);
     opened.push(() => services.refusals.flush('all'));
     opened.push(() => services.reads.flush('all'));
+    opened.push(() => services.accountTelemetry.flush('all'));
     if (parts.noHousekeeping !== true) opened.push(startHousekeeping(services));
     if (config.metricsPort !== null) {
       opened.push(await startMetrics(services, { port: config.metricsPort, hosts: config.metricsHosts }));

@@ -37,7 +37,7 @@ test('create_service_account keeps what it is given, and makes an id and default
     ...{ id: unique('given'), name: 'Bot', displayName: 'The bot', description: 'Answers', status: 'disabled' },
     ...{ metadata: { team: 'a' }, tenantId: 'create-1', subTenantId: 'eu' },
   };
-  const keys = { keyCount: 0, activeKeyCount: 0, soonestKeyExpiryAt: null, lastUsedAt: null };
+  const keys = { keyCount: 0, activeKeyCount: 0, soonestKeyExpiryAt: null, lastUsedAt: null, telemetry: null };
   expect(await create(given)).toMatchObject({ ...given, ...keys, platformAdministrator: false });
   const bare = await create({ tenantId: 'create-1' });
   const defaults = { displayName: null, description: null, status: 'active', metadata: {}, subTenantId: null };

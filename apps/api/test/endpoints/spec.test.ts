@@ -21,7 +21,7 @@ beforeAll(async () => {
 afterAll(() => server.stop());
 
 const TENANCY = 'tenantId subTenantId createdAt updatedAt';
-const ACCOUNT = `${TENANCY} id name displayName description status metadata lastUsedAt keyCount activeKeyCount soonestKeyExpiryAt`;
+const ACCOUNT = `${TENANCY} id name displayName description status metadata lastUsedAt keyCount activeKeyCount soonestKeyExpiryAt telemetry`;
 const PROVIDER = `${TENANCY} id name displayName description kind baseUrl status health inventorySyncedAt metadata`;
 const ITEM = `${TENANCY} id kind name title description status source schemaDigest attributes firstSeenAt lastSeenAt`;
 const OBSERVATION = `${TENANCY} id providerId kind name unknown status occurrences firstSeenAt lastSeenAt lastTraceId lastSpanId evidence risk inventoryItemId review`;

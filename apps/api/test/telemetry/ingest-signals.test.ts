@@ -2,7 +2,7 @@ import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { accountWithKey, joinPlace, memberWithToken, unique } from '../support/people.ts';
 import { startTestServer, type TestServer } from '../support/server.ts';
-import { fromProtobuf, logRequest, toProtobuf } from './otlp/wire.ts';
+import { attribute, fromProtobuf, logRequest, toProtobuf } from './otlp/wire.ts';
 
 const MAX_BYTES = 64 * 1024;
 const ENCODINGS = ['application/x-protobuf', 'application/json'] as const;
@@ -94,4 +94,41 @@ test('a log record whose time has no 64 bits is refused alone', async () => {
   expect(answer).toEqual({
     partialSuccess: { rejectedLogRecords: '1', errorMessage: expect.stringContaining('64-bit') },
   });
+});
+
+test('events of a coding agent are counted as its calls, once, however often the request is sent', async () => {
+  const tenantId = unique('coding');
+  const sender = await accountWithKey(server, { tenantId }, ['traces:write']);
+  const text = (key: string, stringValue: string) => attribute(key, { stringValue });
+  const body = {
+    resourceLogs: [
+      {
+        resource: { attributes: [text('service.name', 'claude-code')] },
+        scopeLogs: [
+          {
+            scope: { name: 'com.anthropic.claude_code.events' },
+            logRecords: [
+              {
+                timeUnixNano: '1700000000000000000',
+                body: { stringValue: 'claude_code.api_request' },
+                attributes: [
+                  text('event.name', 'api_request'),
+                  text('model', 'claude-sonnet-5'),
+                  text('request_id', 'req_1'),
+                  text('input_tokens', '12'),
+                  text('output_tokens', '3'),
+                  text('duration_ms', '250'),
+                ],
+              },
+              { timeUnixNano: '1700000000000000000', body: { stringValue: 'a message of the application' } },
+            ],
+          },
+        ],
+      },
+    ],
+  };
+  for (let round = 0; round < 3; round += 1) await server.ok('POST', '/v1/logs', { as: sender, body });
+  const path = `/v1/runtime-observations?tenant_id=${tenantId}`;
+  const { items } = await server.ok('GET', path, { as: server.admin });
+  expect(items).toMatchObject([{ kind: 'model', name: 'claude-sonnet-5', occurrences: 1 }]);
 });

@@ -18,6 +18,7 @@ import {
 import { statement } from '../statement.ts';
 import type { Tables } from '../tables.ts';
 import type { TenantPlace, TenantScope } from '../tenancy.ts';
+import { findAccountTelemetry } from './account-telemetry.ts';
 import { forgetApiKeys } from './api-keys.ts';
 
 export type NewServiceAccount = Pick<
@@ -120,7 +121,7 @@ export async function insertServiceAccount(
   });
   if (!row) throw new Error('the account was not inserted');
   await insertMetadataMembers(db, place.tenantId, id, metadata);
-  return toServiceAccount(row, undefined);
+  return toServiceAccount(row, undefined, undefined);
 }
 
 /** Changes one account, found before: its tenant and id name it. */
@@ -233,7 +234,7 @@ const keyCounts = statement((db, { time, tenantIds, ownerIds }: KeyOwners) => {
     .groupBy(['tenant_id', 'owner_id']);
 });
 
-/** Adds the key counts of a whole page with one query. */
+/** Adds the key counts and the telemetry of a whole page, with one query each. */
 async function withKeys(db: Database, rows: Row[], now: Date): Promise<ServiceAccount[]> {
   if (rows.length === 0) return [];
   const counts = await keyCounts(db, {
@@ -241,13 +242,20 @@ async function withKeys(db: Database, rows: Row[], now: Date): Promise<ServiceAc
     tenantIds: [...new Set(rows.map((row) => row.tenant_id))],
     ownerIds: [...new Set(rows.map((row) => row.id))],
   });
+  const telemetry = await findAccountTelemetry(db, {
+    tenantIds: [...new Set(rows.map((row) => row.tenant_id))],
+    accountIds: [...new Set(rows.map((row) => row.id))],
+  });
   const byAccount = new Map(
     counts.map((count) => [
       `${count.tenant_id}\n${count.owner_id}`,
       { keyCount: Number(count.keys), activeKeyCount: Number(count.active_keys), soonestKeyExpiryAt: count.soonest },
     ]),
   );
-  return rows.map((row) => toServiceAccount(row, byAccount.get(`${row.tenant_id}\n${row.id}`)));
+  return rows.map((row) => {
+    const name = `${row.tenant_id}\n${row.id}`;
+    return toServiceAccount(row, byAccount.get(name), telemetry.get(name));
+  });
 }
 
 /** The keys of an account that is not active do not work. */
@@ -258,7 +266,11 @@ function keysOf(row: Row, keys: KeyCounts | undefined): KeyCounts {
     : { keyCount, activeKeyCount: 0, soonestKeyExpiryAt: null };
 }
 
-function toServiceAccount(row: Row, keys: KeyCounts | undefined): ServiceAccount {
+function toServiceAccount(
+  row: Row,
+  keys: KeyCounts | undefined,
+  telemetry: ServiceAccount['telemetry'] | undefined,
+): ServiceAccount {
   return {
     id: row.id,
     ...placeOf(row),
@@ -270,6 +282,7 @@ function toServiceAccount(row: Row, keys: KeyCounts | undefined): ServiceAccount
     metadata: JSON.parse(row.metadata) as ServiceAccount['metadata'],
     lastUsedAt: row.last_used_at,
     ...keysOf(row, keys),
+    telemetry: telemetry ?? null,
     ...timesOf(row),
   };
 }

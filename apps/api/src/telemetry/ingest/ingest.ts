@@ -13,6 +13,7 @@ import type { CallerContext } from '../../trpc.ts';
 import { foldCalls } from '../calls/fold-calls.ts';
 import { additionsOf, type PreparedSpan } from './prepare.ts';
 import type { PreparedTraces } from './prepare-body.ts';
+import { unreadOf } from './scope-counts.ts';
 import { placeOfSender } from './sender.ts';
 
 /**
@@ -42,7 +43,7 @@ export async function ingestSpans(
   const place = placeOfSender(ctx.principal);
   const sender = principalName(ctx.principal);
   const settings = await findTenantSettings(db, place.tenantId);
-  const { spans, texts, rejected, reasons } = await prepare({ keepContent: settings.captureContent });
+  const { spans, texts, scopes, rejected, reasons } = await prepare({ keepContent: settings.captureContent });
   const limits: FoldLimits = {
     observations: ctx.services.maxObservations,
     tenantLimits,
@@ -67,6 +68,8 @@ export async function ingestSpans(
   metrics.spans.inc({ outcome: 'duplicate' }, total.duplicates);
   metrics.spans.inc({ outcome: 'rejected' }, total.rejected);
   metrics.unobserved.inc(total.unobserved);
+  metrics.unreadRecords.inc({ signal: 'traces' }, unreadOf(scopes));
+  ctx.services.accountTelemetry.note(ctx.principal, place, scopes);
   if (total.rejected === 0) return null;
   return { rejected: total.rejected, errorMessage: [...new Set(total.reasons)].join('; ') };
 }

@@ -1,3 +1,4 @@
+import type { ScopeCount } from '@quartermaster/db/repositories/account-telemetry.ts';
 import { valuesBeyond } from '../../json-values.ts';
 import { decodeJson } from '../otlp/json.ts';
 import { countDataPointsJson, countDataPointsProtobuf } from '../otlp/metrics.ts';
@@ -9,7 +10,7 @@ import { type PreparedLogs, prepareLogsJson, prepareLogsProtobuf } from './prepa
 export type BodyEncoding = 'protobuf' | 'json';
 
 /** What came in, ready to be stored, and what of it was refused. */
-export type PreparedTraces = DecodedTraces<PreparedSpan> & Pick<SpanPreparer, 'texts'>;
+export type PreparedTraces = DecodedTraces<PreparedSpan> & Pick<SpanPreparer, 'texts'> & { scopes: ScopeCount[] };
 
 /**
  * Values of a JSON body. Each takes some 50 bytes once it is parsed, and a span with 30 attributes has 150: this is room
@@ -23,8 +24,8 @@ export function prepareTracesOf(
   { encoding, keepContent }: { encoding: BodyEncoding; keepContent: boolean },
 ): PreparedTraces {
   if (encoding === 'json') return prepareJson(parsed(bytes), { keepContent });
-  const { prepare, texts } = spanPreparer({ keepContent });
-  return { ...decodeProtobuf(bytes, prepare), texts };
+  const { prepare, texts, scopes } = spanPreparer({ keepContent });
+  return { ...decodeProtobuf(bytes, prepare), texts, scopes: scopes.done() };
 }
 
 /**
@@ -32,8 +33,8 @@ export function prepareTracesOf(
  * @throws OtlpDecodeError where it is no request
  */
 export function prepareJson(body: unknown, options: { keepContent: boolean }): PreparedTraces {
-  const { prepare, texts } = spanPreparer(options);
-  return { ...decodeJson(body, prepare), texts };
+  const { prepare, texts, scopes } = spanPreparer(options);
+  return { ...decodeJson(body, prepare), texts, scopes: scopes.done() };
 }
 
 /** @throws OtlpDecodeError where the bytes are no request */

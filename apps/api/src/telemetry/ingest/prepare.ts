@@ -4,6 +4,7 @@ import { type SpanDocument, spanWriter } from '@quartermaster/db/span-document.t
 import { boundSpan } from '../otlp/bounds.ts';
 import type { OtlpSpan } from '../otlp/span.ts';
 import type { FoldedSpan } from '../../runtime-observations/sightings.ts';
+import { ScopeCounts } from './scope-counts.ts';
 import { contentFilter } from '../content/content.ts';
 import type { Facts } from '../dialects/facts.ts';
 import { readSpan } from '../dialects/read.ts';
@@ -23,11 +24,14 @@ export type SpanPreparer = {
   prepare: (span: OtlpSpan) => PreparedSpan;
   /** The resources and scopes that prepared spans refer to by their numbers. */
   texts: string[];
+  /** How many spans of each scope were prepared, and how many of them a dialect knew. */
+  scopes: ScopeCounts;
 };
 
 export function spanPreparer({ keepContent }: { keepContent: boolean }): SpanPreparer {
   const filter = contentFilter({ keepContent });
   const { write, texts } = spanWriter();
+  const scopes = new ScopeCounts('spans');
   const visible = new Map<string, string>();
 
   function visibleOf(serviceName: string | null): string | null {
@@ -40,6 +44,7 @@ export function spanPreparer({ keepContent }: { keepContent: boolean }): SpanPre
   function prepare(span: OtlpSpan): PreparedSpan {
     // The reader sees the whole span: some names stand in attributes that are content otherwise.
     const { dialect, facts, uses } = readSpan(span);
+    scopes.add(span.scope.name, dialect !== null);
     const serviceName = serviceNameOf(span);
     const kept = boundSpan(filter(span, dialect));
     const { traceId, spanId, parentSpanId, name, startTime, endTime } = kept;
@@ -76,7 +81,7 @@ export function spanPreparer({ keepContent }: { keepContent: boolean }): SpanPre
     };
   }
 
-  return { prepare, texts };
+  return { prepare, texts, scopes };
 }
 
 /** What spans that were stored add to their traces. */
@@ -131,7 +136,7 @@ function shownOf(facts: Facts): SpanDocument['genAi'] {
   return { operation, provider: vendor, model, agent, tool, conversationId, inputTokens, outputTokens };
 }
 
-function serviceNameOf(span: OtlpSpan): string | null {
+export function serviceNameOf(span: Pick<OtlpSpan, 'resource'>): string | null {
   const name = span.resource['service.name'];
   return typeof name === 'string' && name !== '' ? name.slice(0, 256).toWellFormed() : null;
 }

@@ -1,0 +1,87 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Principal } from '../../src/access/principal.ts';
+import type { ToldRecord } from '../../src/telemetry/calls/fold-readings.ts';
+import { ingestLogs } from '../../src/telemetry/ingest/ingest-logs.ts';
+import { newTenant } from '../governance/loop-support.ts';
+import { accountWithKey, unique } from '../support/people.ts';
+import { startTestServer, type TestServer } from '../support/server.ts';
+import { factsOf } from './calls/facts.ts';
+import { all, exportRequest, toolRun } from './traces/sending.ts';
+
+let server: TestServer;
+beforeAll(async () => {
+  server = await startTestServer();
+});
+afterAll(() => server.stop());
+
+function toldOf(tool: string, fields: Partial<ToldRecord> = {}, callId: string | null = null): ToldRecord {
+  return {
+    reading: { dialect: 'test', facts: factsOf({ tool, callId }), uses: [{ kind: 'tool', name: tool }] },
+    serviceName: 'coding-agent',
+    time: '2026-01-02T03:04:05.000000000Z',
+    durationMs: 12,
+    failed: false,
+    traceId: null,
+    spanId: null,
+    digest: unique('digest'),
+    ...fields,
+  };
+}
+
+/** Takes records as a service account of a new tenant. */
+async function newSender() {
+  const tenant = await newTenant(server);
+  const account = await accountWithKey(server, { tenantId: tenant.tenantId }, ['traces:write']);
+  const principal: Principal = {
+    kind: 'service_account',
+    id: account.id,
+    tenantId: tenant.tenantId,
+    scheme: 'api_key',
+    keyId: account.keyId,
+    keyExpiresAt: null,
+    platformAdministrator: false,
+    platformScopes: [],
+    grants: [{ tenantId: tenant.tenantId, subTenantId: null, scopes: ['traces:write'] }],
+    termsAccepted: true,
+  };
+  const take = (told: ToldRecord[]) =>
+    ingestLogs({ services: server.services, principal }, async () => ({
+      told,
+      received: told.length,
+      rejected: 0,
+      reasons: [],
+      scopes: [],
+    }));
+  const occurrences = async (name: string) => {
+    const observed = await all(server, `/v1/runtime-observations?name=${name}`, tenant.operator);
+    return observed.map((one) => one.occurrences);
+  };
+  return { account, take, occurrences };
+}
+
+test('records that tell of calls are folded in batches, and a request that is sent again counts once', async () => {
+  const { take, occurrences } = await newSender();
+  const tool = unique('tool');
+  const told = Array.from({ length: 1200 }, () => toldOf(tool));
+  for (let round = 0; round < 2; round += 1) expect(await take(told)).toBeNull();
+  expect(await occurrences(tool)).toEqual([1200]);
+});
+
+test.each(['span', 'record'])('a call that a span and a record tell of counts once, the %s first', async (first) => {
+  const { account, take, occurrences } = await newSender();
+  // Calls of spans are remembered in tenants that send log records, too.
+  await take([toldOf(unique('tool'))]);
+  const tool = unique('tool');
+  const callId = unique('call');
+  const steps = {
+    span: () =>
+      server.ok('POST', '/v1/traces', {
+        as: account,
+        body: exportRequest([toolRun(tool, { 'gen_ai.tool.call.id': callId })]),
+      }),
+    record: () => take([toldOf(tool, {}, callId)]),
+  };
+  await (first === 'span' ? steps.span() : steps.record());
+  await (first === 'span' ? steps.record() : steps.span());
+  expect(await occurrences(tool)).toEqual([1]);
+});
