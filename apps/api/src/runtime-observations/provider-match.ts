@@ -65,7 +65,8 @@ export async function providerMatcher(
       found = use.kind === 'tool' ? matchTool(span, use.name) : { provider: ownerOf(span, use), name: use.name };
       matched.set(said, found);
     }
-    return found;
+    // Two agents of one service have the same facts, and not the same name.
+    return use.kind === 'tool' ? found : { provider: found.provider, name: use.name };
   }
 
   function ownerOf(span: SeenSpan, use: Use): Provider {

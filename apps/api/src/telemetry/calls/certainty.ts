@@ -1,5 +1,5 @@
 import type { Provider } from '@quartermaster/contracts/providers.ts';
-import { folded } from '@quartermaster/db/queries.ts';
+import { rewrittenName } from '@quartermaster/db/name-family.ts';
 import type { SeenSpan } from '../../runtime-observations/provider-match.ts';
 import type { Use } from '../dialects/facts.ts';
 
@@ -29,8 +29,7 @@ export function certaintyOf({ span, use, provider }: Matched): number {
 
 /** Whether the name of a tool begins with the name of its server: `mcp__everything__echo`. */
 function isNameOf(server: string, tool: string): boolean {
-  const words = (text: string) => folded(text).replaceAll(/[^\p{L}\p{N}]+/gu, '_');
-  return words(tool)
+  return rewrittenName(tool)
     .replace(/^mcp_/, '')
-    .startsWith(`${words(server)}_`);
+    .startsWith(`${rewrittenName(server)}_`);
 }

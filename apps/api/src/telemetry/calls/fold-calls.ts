@@ -22,7 +22,7 @@ type FreshSpan = {
 };
 
 /** What is stored of a trace. */
-export type KnownTrace = {
+type KnownTrace = {
   /** False for a trace with too many spans to look at all of them. */
   isComplete: boolean;
   spans(): Iterable<{ spanId: string; parentSpanId: string | null; sender: string }>;

@@ -1,12 +1,9 @@
-import type { Provider } from '@quartermaster/contracts/providers.ts';
 import type { FoldLimits } from '../../runtime-observations/fold.ts';
+import type { Match } from '../../runtime-observations/provider-match.ts';
 import type { FoldedSpan } from '../../runtime-observations/sightings.ts';
 import type { Use } from '../dialects/facts.ts';
 import type { CallSpan, CallUse } from './call-span.ts';
 import { certaintyOf } from './certainty.ts';
-
-/** The provider of a use, and the name that it has there. */
-export type Match = { provider: Provider; name: string };
 
 /** No call has more tokens or takes longer: a sender must not be able to overflow the sums of others. */
 const MAX_TOKENS = 1_000_000_000;

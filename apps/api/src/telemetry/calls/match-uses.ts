@@ -1,10 +1,8 @@
 import type { Provider } from '@quartermaster/contracts/providers.ts';
 import type { Database } from '@quartermaster/db/database.ts';
-import { plainName } from '@quartermaster/db/name-key.ts';
 import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
-import { providerMatcher, type SeenSpan } from '../../runtime-observations/provider-match.ts';
+import { type Match, providerMatcher, type SeenSpan } from '../../runtime-observations/provider-match.ts';
 import type { Use } from '../dialects/facts.ts';
-import type { Match } from './make-call-span.ts';
 
 /** The matcher of a batch, with the providers that it answered so far, by their ids. */
 export type MatchedUses = {
@@ -26,9 +24,9 @@ export async function matchUses(
     providers,
     made,
     matchOf(span, use) {
-      const { provider, name } = match(span, use);
-      providers.set(provider.id, provider);
-      return { provider, name: plainName(use.kind, name, provider.name) };
+      const found = match(span, use);
+      providers.set(found.provider.id, found.provider);
+      return found;
     },
   };
 }

@@ -1,3 +1,4 @@
+import { nameFamily, rewrittenName } from '@quartermaster/db/name-family.ts';
 import { folded } from '@quartermaster/db/queries.ts';
 import type { CallUse } from './call-span.ts';
 
@@ -32,20 +33,7 @@ function isPrefixed(long: string, short: string, servers: readonly (string | nul
   return prefix === 'mcp' || prefix.startsWith('mcp_') || servers.includes(prefix);
 }
 
-/** A date or snapshot behind the name of a model: `-2026-01-01`, `-20260101`, `@20260101`. */
-const SNAPSHOT = /[-@](\d{4}-\d{2}-\d{2}|\d{8})$/;
-
 function comparable(kind: CallUse['kind'], name: string): string {
-  if (kind === 'model')
-    return folded(name)
-      .replace(/^.*\/(?=.)/, '')
-      .replace(SNAPSHOT, '');
-  if (kind === 'tool' || kind === 'agent') {
-    const words = folded(name)
-      .replaceAll(/[^\p{L}\p{N}]+/gu, '_')
-      .replaceAll(/^_|_$/g, '');
-    // A name of signs alone is compared as it is.
-    return words === '' ? name : words;
-  }
-  return name;
+  if (kind === 'model') return nameFamily('model', folded(name).replace(/^.*\/(?=.)/, ''));
+  return kind === 'tool' || kind === 'agent' ? rewrittenName(name) : name;
 }

@@ -1,6 +1,6 @@
 import type { Provider } from '@quartermaster/contracts/providers.ts';
 import type { Database } from '@quartermaster/db/database.ts';
-import { nameKey } from '@quartermaster/db/name-key.ts';
+import { nameKey, plainName } from '@quartermaster/db/name-key.ts';
 import {
   addToRollups,
   type Period,
@@ -74,8 +74,16 @@ function subjectOf(
   { kind, name, agent, provider: matched }: Call,
   { provider, account }: { provider: Provider | undefined; account: string },
 ): UsageSubject {
-  const key = nameKey(kind, name, provider?.name ?? matched.name);
-  return { providerId: provider?.id ?? '', kind, name, nameKey: key, agent, account };
+  const providerName = provider?.name ?? matched.name;
+  const plain = plainName(kind, name, providerName);
+  return {
+    providerId: provider?.id ?? '',
+    kind,
+    name: plain,
+    nameKey: nameKey(kind, plain, providerName),
+    agent,
+    account,
+  };
 }
 
 function add(

@@ -166,3 +166,9 @@ test('errors and tokens move with the call', async () => {
   const [observation] = await tenant.observations();
   expect(observation?.evidence.errors).toBe(1);
 });
+
+test('regression: two agents of one service are two', async () => {
+  const tenant = await foldingTenant(server);
+  await tenant.send([at(newTraceId(), agent('planner')), at(newTraceId(), agent('writer'))]);
+  expect(await tenant.observed()).toEqual({ 'agent planner at travel-agent': 1, 'agent writer at travel-agent': 1 });
+});
