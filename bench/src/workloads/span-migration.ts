@@ -34,7 +34,13 @@ export const spanMigration: Workload = async (bench) => {
       title: `Rows of ${spans} spans moved into blocks`,
       table: null,
       figures: [
-        { name: 'span-migration: file after, of before', value: after / before, agreed: 0.25, better: 'less', unit: '' },
+        {
+          name: 'span-migration: file after, of before',
+          value: after / before,
+          agreed: 0.25,
+          better: 'less',
+          unit: '',
+        },
         { name: 'span-migration: time', value: seconds, agreed: null, better: 'less', unit: ' s' },
         { name: 'span-migration: CPU time', value: cpu, agreed: null, better: 'less', unit: ' s' },
         { name: 'span-migration: before', value: megabytes(before), agreed: null, better: 'less', unit: ' MB' },

@@ -43,7 +43,10 @@ export function addFormerSpans(file: string, tenantId: string, spans: number): F
             insertSpan.run(tenantId, '', traceId, spanId, document.startTime, text, time, sender);
           }
           const [first] = ofTrace;
-          const end = ofTrace.map(({ endTime }) => endTime).toSorted().at(-1);
+          const end = ofTrace
+            .map(({ endTime }) => endTime)
+            .toSorted()
+            .at(-1);
           const { name, serviceName, startTime } = first ?? {};
           insertTrace.run(tenantId, traceId, name, serviceName, startTime, end, ofTrace.length, bytes, time, time);
           const isCompared = batch % Math.max(1, Math.floor(batches / BATCHES_OF_SAMPLE)) === 0;
