@@ -17,8 +17,8 @@ test('spans that wait while the partition of their day is attached are stored in
   onTestFinished(() => other.end());
   await other.query('begin');
   // As housekeeping does it: who inserts has chosen the partition of the rest, and waits for that one alone.
-  await other.query('create table late (like spans including all)');
-  await other.query(`alter table spans attach partition late for values from ('${day}') to ('${next}')`);
+  await other.query('create table late (like span_blocks including all)');
+  await other.query(`alter table span_blocks attach partition late for values from ('${day}') to ('${next}')`);
   const sent = sendSpans(server, server.admin, [chat('gpt-5')]);
   // Asked on another connection: within a transaction the answer would stay the first one.
   const waiting = `select count(*)::int as count from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`;

@@ -1,3 +1,4 @@
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import type { Database } from '../database.ts';
 import { timeOfBlock } from '../ids.ts';
 import { type PageKey, placeOf } from '../queries.ts';
@@ -46,6 +47,7 @@ export async function readSpanTexts(db: Database, spans: readonly FoundSpan[]): 
   if (read === null) return null;
   const texts = new Map<FoundSpan, string>();
   for (const batch of batchesOf(read, sizes)) {
+    await yieldToEventLoop();
     const blocks = await readBlocks(db, batch);
     for (const [key, ofBlock] of batch) {
       const body = blocks.get(key);
