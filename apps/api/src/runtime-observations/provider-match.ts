@@ -235,7 +235,7 @@ function saidOf({ facts, serviceName }: SeenSpan, { kind, name }: Use): string {
   const { serverAddress, serverPort, vendor, toolServer, toolRunsAt, mcpMethod } = facts;
   const isMcp = mcpMethod === null ? '' : 'mcp';
   const said = [kind, serverAddress, serverPort, vendor, serviceName, toolServer, toolRunsAt, isMcp];
-  return [...said.map((one) => one ?? ''), kind === 'tool' || kind === 'model' ? name : ''].join('\0');
+  return [...said.map((one) => one ?? ''), name].join('\0');
 }
 
 function distinct(texts: readonly (string | null)[]): string[] {
