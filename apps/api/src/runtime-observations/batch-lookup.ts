@@ -30,7 +30,8 @@ export type BatchLookup = {
   soleTool: (written: string) => Match | undefined;
   /** The declared tool of a server whose name stands in the tool's name, but cut. */
   toolOfCutServer: (written: string) => Match | undefined;
-  hashedTool: (written: string) => Match | undefined;
+  /** The one declared tool whose name, alone or with its server's, has this hash. */
+  hashedTool: (written: string, server: Provider | undefined) => Match | undefined;
   hashedServer: (name: string) => Provider | undefined;
 };
 
@@ -173,7 +174,7 @@ function toolLookup(providers: KnownProviders, found: readonly OfferedItem[]) {
   const tools = [...new Map(found.map((tool) => [`${tool.providerId} ${tool.nameKey}`, tool])).values()];
   const byProvider = Map.groupBy(tools, ({ providerId }) => providerId);
   const byFamily = Map.groupBy(tools, ({ nameFamily: family }) => family);
-  let hashes: Map<string, Match> | undefined;
+  let hashes: Map<string, Match[]> | undefined;
 
   const matchOf = ({ providerId, name }: OfferedItem): Match | undefined => {
     const provider = providers.get(providerId);
@@ -206,19 +207,28 @@ function toolLookup(providers: KnownProviders, found: readonly OfferedItem[]) {
     return soleOf([...new Set(fitting)]);
   }
 
-  /** By the hashes that the tools, and the servers, of the batch may have been replaced by. */
-  function allHashes(): Map<string, Match> {
-    hashes ??= new Map(
-      [...byProvider].flatMap(([id, own]) => {
-        const provider = providers.get(id);
-        if (!provider) return [];
-        const names = [...new Set([provider.name, ...provider.aliases, ...calledNames(provider)])];
-        return own.flatMap(({ name }) =>
-          hashedNames(names, name).map((hash): [string, Match] => [hash, { provider, name }]),
-        );
-      }),
-    );
+  /** The tools by the hashes that their names may have been replaced by. */
+  function toolsByHash(): Map<string, Match[]> {
+    if (hashes) return hashes;
+    hashes = new Map();
+    for (const tool of tools) {
+      const match = matchOf(tool);
+      if (!match) continue;
+      const { name, aliases } = match.provider;
+      const names = [...new Set([name, ...aliases].flatMap((one) => [one, folded(one)]))];
+      for (const hash of new Set(hashedNames(names, tool.name))) {
+        hashes.set(hash, [...(hashes.get(hash) ?? []), match]);
+      }
+    }
     return hashes;
+  }
+
+  function hashedTool(written: string, server: Provider | undefined): Match | undefined {
+    if (!isHashedName(written)) return undefined;
+    const fitting = (toolsByHash().get(plainHash(written)) ?? []).filter(
+      ({ provider }) => server === undefined || provider.id === server.id,
+    );
+    return fitting.length === 1 ? fitting[0] : undefined;
   }
 
   function hashedServer(name: string): Provider | undefined {
@@ -232,7 +242,7 @@ function toolLookup(providers: KnownProviders, found: readonly OfferedItem[]) {
     toolsOf: (provider: Provider) => byProvider.get(provider.id) ?? [],
     soleTool,
     toolOfCutServer,
-    hashedTool: (written: string) => (isHashedName(written) ? allHashes().get(plainHash(written)) : undefined),
+    hashedTool,
     hashedServer,
   };
 }

@@ -63,9 +63,9 @@ export function knownProviders(place: TenantPlace) {
     const same = canonical === null ? [] : (byVendors.get(canonical) ?? []);
     const products = canonical === null ? [] : (byProducts.get(productFamily(canonical)) ?? []);
     const isDeclared = ({ status }: Provider) => status !== 'discovered';
-    const ranked = [exact, same, products];
-    const first = ranked.find((some) => some.some(isDeclared)) ?? ranked.find((some) => some.length > 0) ?? [];
-    return nearest(first);
+    const declared = [exact, same, products].find((some) => some.some(isDeclared));
+    // Each product that traffic names is discovered by itself.
+    return nearest(declared ?? [exact, same].find((some) => some.length > 0) ?? []);
   }
 
   /** The server of a name or an alias: in this very spelling, else as frameworks rewrite it. A vendor of models is none. */

@@ -105,8 +105,10 @@ export async function providerMatcher(
   function matchTool(span: SeenSpan, written: string): Match {
     const { facts } = span;
     const server = serverAtAddress(span) ?? namedServer(facts);
+    const hashed = lookup.hashedTool(written, server);
+    if (hashed) return hashed;
     if (server) return atServer(server, written);
-    const within = serverInName(written) ?? lookup.hashedTool(written);
+    const within = serverInName(written);
     if (within) return within;
     const unknown = unknownServer(span, written);
     if (unknown) return unknown;
@@ -160,10 +162,11 @@ export async function providerMatcher(
     return name === null ? undefined : discovered([name], 'mcp');
   }
 
-  /** Who is known at a span's address, other than a vendor of models. */
+  /** Who is known at a span's address. A vendor of models counts for MCP calls alone. */
   function serverAtAddress({ facts }: SeenSpan): Provider | undefined {
     if (facts.serverAddress === null) return undefined;
-    return providers.atHost(facts.serverAddress, facts.serverPort).find(({ kind }) => kind !== 'llm');
+    const there = providers.atHost(facts.serverAddress, facts.serverPort);
+    return there.find(({ kind }) => kind !== 'llm' || facts.mcpMethod !== null);
   }
 
   function namedServer({ toolServer, serverAddress }: Facts): Provider | undefined {

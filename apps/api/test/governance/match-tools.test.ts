@@ -82,6 +82,21 @@ const ROWS: Row[] = [
     observed: ['GitHub MCP Server: tool search_issues x1', 'everything: tool echo x1'],
   },
   {
+    name: 'a hashed tool of a server that is named, and none of another server',
+    declared: [EVERYTHING, OTHER],
+    spans: [toolRun(sha256('echo'), at('everything')), toolRun(sha256('other-get_weather'), at('everything'))],
+    observed: ['everything: tool echo x1', `everything: tool ${sha256('other-get_weather')} x1`],
+  },
+  {
+    name: 'an MCP call belongs to the host, whatever kind of provider it was declared as',
+    declared: [{ name: 'gateway', kind: 'llm', baseUrl: 'https://gw.example.com' }],
+    spans: [
+      mcpCall('find', { 'server.address': 'gw.example.com' }),
+      toolRun('find', { 'server.address': 'gw.example.com' }),
+    ],
+    observed: ['gateway: tool find x1', 'gw.example.com?: tool find x1'],
+  },
+  {
     name: 'a server by an alias, and as frameworks rewrite its name',
     declared: [{ name: 'Company Tools', aliases: ['ct.v2'], kind: 'mcp', tools: ['find'] }],
     spans: ['mcp__company_tools__find', 'ct_v2_find'].map((tool) => toolRun(tool)),

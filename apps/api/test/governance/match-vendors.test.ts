@@ -32,6 +32,11 @@ const ROWS: Row[] = [
     observed: ['gcp.vertex_ai: model m x1', 'gemini: model m x1'],
   },
   {
+    name: 'each product of a vendor that nobody declared is discovered by itself',
+    spans: [by('vertex_ai'), by('gemini'), by('gcp.gemini')],
+    observed: ['gcp.gemini?: model m x2', 'gcp.vertex_ai?: model m x1'],
+  },
+  {
     name: 'a provider of any name whose base URL is the vendor’s API',
     declared: [
       { name: 'our models', kind: 'llm', baseUrl: 'https://api.openai.com/v1' },
