@@ -1,8 +1,8 @@
-import { canonicalVendor } from '@quartermaster/contracts/vendors.ts';
 import type { Dialect, FactSources, ReadSource } from './dialect.ts';
 import { compileSlots, countIn, type Slot, sourcesOf, textIn } from './fact-slots.ts';
 import type { Facts } from './facts.ts';
 import { hostIn, isHost } from './server-address.ts';
+import { vendorIn } from './vendors.ts';
 import { boundedName } from './visible-name.ts';
 
 /** Reads the facts of one dialect. Null for a span or log record that says nothing about models, tools or agents. */
@@ -81,7 +81,7 @@ export function factReader(dialect: Dialect, event?: { operation: string; source
     if (fact === 'serverAddress') place.serverAddress = hostIn(text);
     else if (fact === 'errorType') place.errorType = text;
     else {
-      const named = fact === 'operation' ? operationIn(text) : fact === 'vendor' ? vendorIn(text) : text;
+      const named = fact === 'operation' ? operationIn(text) : fact === 'vendor' ? vendorOf(text) : text;
       if (named === null) return false;
       facts[fact] = named;
     }
@@ -93,9 +93,9 @@ export function factReader(dialect: Dialect, event?: { operation: string; source
     return known === undefined ? text : known;
   }
 
-  function vendorIn(text: string): string | null {
+  function vendorOf(text: string): string | null {
     const known = vendors.get(text.toLowerCase());
-    return known === undefined ? canonicalVendor(text) : known;
+    return known === undefined ? vendorIn(text) : known;
   }
 
   function readSpanName(name: string, facts: Facts): void {

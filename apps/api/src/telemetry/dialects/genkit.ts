@@ -1,5 +1,5 @@
-import { canonicalVendor } from '@quartermaster/contracts/vendors.ts';
 import type { Dialect } from './dialect.ts';
+import { vendorIn } from './vendors.ts';
 
 /**
  * Genkit (github.com/firebase/genkit, js/core/src/tracing/instrumentation.ts and action.ts). Every action makes a span with its
@@ -61,7 +61,7 @@ export const genkit: Dialect = {
       case 'chat':
       case 'embeddings':
       case 'rerank':
-        facts.vendor = prefix && canonicalVendor(prefix);
+        facts.vendor = prefix && vendorIn(prefix);
         facts.model = rest;
         break;
       case 'execute_tool':

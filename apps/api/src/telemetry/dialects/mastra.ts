@@ -1,7 +1,7 @@
-import { canonicalVendor } from '@quartermaster/contracts/vendors.ts';
 import type { Dialect, ReadSource } from './dialect.ts';
 import type { Facts } from './facts.ts';
 import { readInside } from './inside.ts';
+import { vendorIn } from './vendors.ts';
 
 /** Types of spans that Mastra writes as the operation, since the conventions have none: steps of the framework itself. */
 const OWN_STEPS = [
@@ -97,5 +97,5 @@ function readModelStep(attributes: ReadSource['attributes'], facts: Facts): void
   if (typeof model !== 'string') return;
   facts.operation = 'chat';
   facts.model = model;
-  facts.vendor = typeof provider === 'string' ? canonicalVendor(provider) : null;
+  facts.vendor = typeof provider === 'string' ? vendorIn(provider) : null;
 }

@@ -1,5 +1,5 @@
-import { canonicalVendor } from '@quartermaster/contracts/vendors.ts';
 import type { Dialect } from './dialect.ts';
+import { vendorIn } from './vendors.ts';
 
 /**
  * VoltAgent (github.com/VoltAgent/voltagent, packages/core/src/agent/open-telemetry and agent.ts). The entity of a span is the
@@ -104,7 +104,7 @@ export const voltagent: Dialect = {
     // Models of the model router are written with their provider.
     const [, provider, model] = /^([^/]+)\/(.+)$/.exec(facts.model ?? '') ?? [];
     if (provider && model) {
-      facts.vendor ??= canonicalVendor(provider);
+      facts.vendor ??= vendorIn(provider);
       facts.model = model;
     }
   },

@@ -90,8 +90,14 @@ const TOOL_NAMES = [
   'everything-get-sum',
   'everything.get-sum',
   'everything/get-sum',
-  `${sha256(SERVER)}/${sha256(TOOL)}`,
 ];
+
+/** Copilot replaces the names of servers and their tools. */
+const HASHED: Attributes = {
+  'gen_ai.operation.name': 'execute_tool',
+  'gen_ai.tool.name': sha256(TOOL),
+  'mcp.server.name': sha256(SERVER),
+};
 
 /** Where they write the tool, and some of them its server. */
 const TOOL_SPANS: ((name: string) => Attributes)[] = [
@@ -107,7 +113,7 @@ const TOOL_SPANS: ((name: string) => Attributes)[] = [
 
 test('every spelling of a tool of an MCP server is blocked', async () => {
   const { sender, unblocked } = await tenantThatBlocks({ name: SERVER, kind: 'mcp' }, { kind: 'tool', name: TOOL });
-  const attributes = TOOL_SPANS.flatMap((write) => TOOL_NAMES.map(write));
+  const attributes = [HASHED, ...TOOL_SPANS.flatMap((write) => TOOL_NAMES.map(write))];
   await sendSpans(
     server,
     sender,

@@ -6,4 +6,15 @@
  * yet.
  */
 export const KNOWN_DEVIATIONS: Readonly<Record<string, { cannotKnow?: readonly string[]; gaps?: readonly string[] }>> =
-  {};
+  {
+    genkit: { cannotKnow: ['model openai/text-embedding-3-small: 0 + 0 tokens counted, 4 + 0 used'] },
+    'mastra-bridge': { gaps: ['model openai/gpt-5-mini: 63 + 24 tokens counted, 147 + 56 used'] },
+    'openai-agents': { cannotKnow: ['model openai/gpt-5-mini: 5 calls counted, 6 made'] },
+    'vercel-ai-4': { cannotKnow: ['tool openai/web_search: not seen'] },
+    voltagent: {
+      cannotKnow: [
+        'model openai/gpt-5-mini: 5 calls counted, 8 made',
+        'model openai/gpt-5-mini: 84 + 32 tokens counted, 147 + 56 used',
+      ],
+    },
+  };

@@ -1,0 +1,79 @@
+import { canonicalVendor } from '@quartermaster/db/vendors.ts';
+
+/**
+ * Names of frameworks, SDKs and routers that senders write where a vendor belongs. They do not say whose model it is.
+ * `openrouter` is not here: it is the provider that is called and paid.
+ */
+const FRAMEWORK_NAMES: ReadonlySet<string> = new Set([
+  '_other',
+  'ag2',
+  'agno',
+  'ai-sdk',
+  'ai_sdk',
+  'autogen',
+  'beeai',
+  'claude-code',
+  'codex',
+  'copilot',
+  'crewai',
+  'custom',
+  'dspy',
+  'gcp.vertex.agent',
+  'gemini-cli',
+  'github',
+  'github.copilot',
+  'google_adk',
+  'guardrails',
+  'haystack',
+  'instructor',
+  'langchain',
+  'langfuse',
+  'langgraph',
+  'langsmith',
+  'litellm',
+  'llama-index',
+  'llama_index',
+  'llamaindex',
+  'mastra',
+  'mcp',
+  'microsoft.agent_framework',
+  'microsoft_agent_framework',
+  'n/a',
+  'none',
+  'null',
+  'openai-agents',
+  'openai_agents',
+  'other',
+  'portkey',
+  'promptflow',
+  'pydantic-ai',
+  'pydantic_ai',
+  'semantic-kernel',
+  'semantic_kernel',
+  'smolagents',
+  'spring_ai',
+  'strands',
+  'strands-agents',
+  'strands_agents',
+  'traceloop',
+  'undefined',
+  'unknown',
+  'vercel',
+  'vercel-ai',
+]);
+
+/** API names that SDKs append to a vendor: `openai.chat`, `anthropic.messages`, `openai.responses`. */
+const API_SUFFIX =
+  /\.(?:chat|completions?|responses?|messages?|embeddings?|text-?embedding|image|speech|transcription|rerank(?:ing)?|generate|converse)$/;
+
+/**
+ * The vendor that a sender names, by its canonical name. An unknown one keeps its name, without an API's suffix. Null: the name
+ * of a framework.
+ */
+export function vendorIn(text: string): string | null {
+  const known = canonicalVendor(text);
+  if (known !== null) return known;
+  const lower = text.toLowerCase();
+  const plain = text.slice(0, lower.replace(API_SUFFIX, '').length) || text;
+  return [text, plain].some((name) => FRAMEWORK_NAMES.has(name.trim().toLowerCase())) ? null : plain;
+}
