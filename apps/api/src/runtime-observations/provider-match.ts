@@ -233,12 +233,12 @@ function isSameTool(outer: string, inner: string): boolean {
   return long === short || long.endsWith(`_${short}`);
 }
 
-/** What a use says of where it belongs. No text of a span has a NUL in it. */
+/** What a match depends on: where a use says that it belongs, and its name. No text of a span has a NUL in it. */
 function saidOf({ facts, serviceName }: SeenSpan, { kind, name }: Use): string {
   const { serverAddress, serverPort, vendor, toolServer, toolRunsAt, mcpMethod } = facts;
   const isMcp = mcpMethod === null ? '' : 'mcp';
   const said = [kind, serverAddress, serverPort, vendor, serviceName, toolServer, toolRunsAt, isMcp];
-  return [...said.map((one) => one ?? ''), kind === 'tool' || kind === 'model' ? name : ''].join('\0');
+  return [...said.map((one) => one ?? ''), name].join('\0');
 }
 
 function distinct(texts: readonly (string | null)[]): string[] {
