@@ -234,7 +234,7 @@ function isSameTool(outer: string, inner: string): boolean {
   return long === short || long.endsWith(`_${short}`);
 }
 
-/** What a use says of where it belongs and what it is. No text of a span has a NUL in it. */
+/** What a match depends on: where a use says that it belongs, and its name. No text of a span has a NUL in it. */
 function saidOf({ facts, serviceName }: SeenSpan, { kind, name }: Use): string {
   const { serverAddress, serverPort, vendor, toolServer, toolRunsAt, mcpMethod } = facts;
   const isMcp = mcpMethod === null ? '' : 'mcp';

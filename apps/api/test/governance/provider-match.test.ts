@@ -200,6 +200,14 @@ const ROWS: Row[] = [
     observed: ['llm.internal (discovered): model m x1'],
   },
   {
+    name: 'two agents of one service are two, also in one batch',
+    spans: ['planner', 'writer'].map((agent) => ({
+      attributes: { 'gen_ai.operation.name': 'invoke_agent', 'gen_ai.agent.name': agent },
+      service: 'agents',
+    })),
+    observed: ['agents?: agent planner x1', 'agents?: agent writer x1'],
+  },
+  {
     name: 'what says nothing of models, tools or agents is observed nowhere',
     declared: [OPENAI],
     spans: [

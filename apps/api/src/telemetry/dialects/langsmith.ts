@@ -1,4 +1,5 @@
 import type { Dialect } from './dialect.ts';
+import { serverToolsIn } from './server-tools.ts';
 
 /**
  * LangSmith's OpenTelemetry mode (github.com/langchain-ai/langsmith-sdk, js/src/experimental/otel/translator.ts and
@@ -57,12 +58,18 @@ export const langsmith: Dialect = {
     'gen_ai.response.service_tier',
     'gen_ai.response.system_fingerprint',
   ],
-  alsoReads: ['langsmith.trace.name'],
+  alsoReads: ['langsmith.trace.name', 'gen_ai.completion'],
   refine(span, facts) {
     const name = span.attributes['langsmith.trace.name'] ?? span.name;
     if (facts.operation === null && facts.agent !== null && facts.agent === name) facts.operation = 'invoke_agent';
     // The status of a span that was started and ended in two batches stays `ok`.
     const exception = span.events?.find((event) => event.name === 'exception');
     if (exception) facts.errorType ??= String(exception.attributes['exception.type'] ?? '_OTHER');
+  },
+  uses(span, facts, usual) {
+    const tools = facts.operation === 'chat' ? serverToolsIn(span.attributes['gen_ai.completion']) : [];
+    if (tools.length === 0) return usual;
+    facts.toolRunsAt = 'vendor';
+    return [...usual, ...tools.map((name) => ({ kind: 'tool' as const, name }))];
   },
 };

@@ -1,5 +1,6 @@
 import type { Dialect, ReadSource } from './dialect.ts';
 import { serverToolsIn } from './server-tools.ts';
+import { splitVendorPrefix } from './vendor-prefix.ts';
 import { boundedName } from './visible-name.ts';
 
 /** OpenInference (github.com/Arize-ai/openinference, spec/semantic_conventions.md). */
@@ -81,12 +82,13 @@ export const openinference: Dialect = {
     'metadata',
   ],
   safe: ['input.mime_type', 'output.mime_type', 'graph.node.id', 'graph.node.name', 'graph.node.parent_id'],
-  alsoReads: ['graph.node.id', 'output.value'],
+  alsoReads: ['graph.node.id', 'graph.node.name', 'output.value'],
   refine(span, facts) {
     const kind = kindOf(span);
     // LangChain names its agent on everything inside it, and calls the agent's own span, a chain, by that name.
     if (kind === 'CHAIN' && facts.agent !== null && facts.agent === span.name) facts.operation = 'invoke_agent';
     if (kind === 'AGENT') facts.agent ??= agentOf(span);
+    if (WITH_VENDOR_PREFIX.has(span.scope.name)) splitVendorPrefix(facts);
     // OpenAI Agents: not a tool. The agent that takes over has a span of its own.
     if (kind === 'TOOL' && facts.tool?.startsWith('handoff_to_') === true) facts.operation = 'handoff';
   },
@@ -102,10 +104,21 @@ function kindOf({ attributes }: ReadSource): string {
   return String(attributes['openinference.span.kind']).toUpperCase();
 }
 
-/** Where the agent's name has no attribute, it is the graph's node or the span's name. */
+/**
+ * Where the agent's name has no attribute, it is the graph's node, or the span's name without the method: `CodeAgent.run`. The
+ * ids of nodes are names only where a framework has no other.
+ */
 function agentOf({ name, scope, attributes }: ReadSource): string | null {
-  const node = attributes['graph.node.id'];
+  const { 'graph.node.name': nodeName, 'graph.node.id': nodeId } = attributes;
+  const node = nodeName ?? (NODE_IDS_ARE_NAMES.test(scope.name) ? nodeId : null);
   if (typeof node === 'string' && node !== '') return node;
   // The root span of OpenAI Agents is called like the workflow: `Agent workflow`.
-  return /openai[-_]agents/.test(scope.name) ? null : name;
+  return /openai[-_]agents/.test(scope.name) ? null : name.replace(/\.[a-z_]+$/, '');
 }
+
+const NODE_IDS_ARE_NAMES = /openai[-_]agents|crewai/;
+
+/** Instrumentations of frameworks that call models through LiteLLM. */
+const WITH_VENDOR_PREFIX = new Set(
+  ['crewai', 'dspy', 'litellm', 'smolagents'].map((name) => `openinference.instrumentation.${name}`),
+);

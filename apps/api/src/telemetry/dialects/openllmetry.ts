@@ -7,6 +7,7 @@ export const openllmetry: Dialect = {
   signature: ['traceloop.*', 'llm.request.type'],
   attributes: {
     operation: ['gen_ai.operation.name', 'traceloop.span.kind', 'llm.request.type'],
+    agent: ['gen_ai.agent.name', 'crewai.agent.role'],
     model: ['gen_ai.request.model', 'llm.request.model'],
     responseModel: ['gen_ai.response.model', 'llm.response.model'],
   },

@@ -4,6 +4,10 @@ import { codex } from './codex.ts';
 import { copilot } from './copilot.ts';
 import { ax } from './ax.ts';
 import type { Dialect } from './dialect.ts';
+import { pydanticAi } from './pydantic-ai.ts';
+import { microsoftAgents } from './microsoft-agents.ts';
+import { logfire } from './logfire.ts';
+import { litellm } from './litellm.ts';
 import { tanstackAi } from './tanstack-ai.ts';
 import { strands } from './strands.ts';
 import { openlit } from './openlit.ts';
@@ -48,6 +52,10 @@ export const DIALECTS: readonly Dialect[] = [
   langsmith,
   langfuse,
   openlit,
+  pydanticAi,
+  logfire,
+  litellm,
+  microsoftAgents,
   openinference,
   mcp,
   genai,

@@ -10,6 +10,7 @@ test('langsmith: models, tools and the agent; a streamed call has no span', () =
     'tool get_weather': 1,
     'tool echo': 1,
     'tool get-sum': 1,
+    'tool web_search at the vendor': 1,
     'agent weather_agent': 1,
   });
 });

@@ -29,6 +29,7 @@ test.each([
       'model openai/gpt-5-mini, 21 + 8 tokens': 4,
       'model openai/gpt-5-mini': 1,
       'model openai/text-embedding-3-small': 1,
+      'tool web_search at the vendor': 1,
     },
   ],
   [
@@ -45,6 +46,7 @@ test.each([
       'model openai/gpt-5-mini, 21 + 8 tokens': 8,
       'model openai/gpt-5-mini': 1,
       'model openai/text-embedding-3-small': 1,
+      'tool web_search at the vendor': 1,
     },
   ],
   [

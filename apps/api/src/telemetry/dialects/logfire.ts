@@ -1,0 +1,50 @@
+import type { Dialect } from './dialect.ts';
+
+/**
+ * Logfire's instrumentations of OpenAI, Anthropic, OpenAI Agents and MCP (github.com/pydantic/logfire,
+ * logfire/_internal/integrations). Spans are called by a template, such as `Agent run: {name!r}`, and `name` is an attribute.
+ */
+export const logfire: Dialect = {
+  name: 'logfire',
+  scopes: [/^logfire(\.|$)/],
+  attributes: {
+    model: ['gen_ai.request.model', 'request_data#model'],
+    toolServer: ['mcp_data#server'],
+  },
+  spanNames: [
+    { pattern: /^Agent run: /, operation: 'invoke_agent' },
+    { pattern: /^Function: /, operation: 'execute_tool' },
+    { pattern: /^Handoff: /, operation: 'handoff' },
+  ],
+  content: [
+    'events',
+    'input',
+    'output',
+    'raw_input',
+    'response',
+    'response_data',
+    'request',
+    'request_data',
+    'mcp_data',
+    'logfire.msg',
+  ],
+  safe: ['agent_name', 'logfire.msg_template', 'logfire.span_type', 'rpc.system', 'rpc.method', 'rpc.jsonrpc.version'],
+  alsoReads: ['name', 'rpc.system', 'rpc.method', 'request'],
+  refine({ name, attributes }, facts) {
+    const called = typeof attributes['name'] === 'string' ? attributes['name'] : null;
+    if (name.startsWith('Agent run: ')) facts.agent ??= called;
+    if (name.startsWith('Function: ')) facts.tool ??= called;
+    const method = attributes['rpc.method'];
+    if (attributes['rpc.system'] !== 'jsonrpc' || typeof method !== 'string') return;
+    facts.mcpMethod ??= method;
+    facts.tool ??= toolIn(attributes['request']);
+  },
+  // The server's end of an MCP call.
+  uses: ({ name }, _facts, usual) => (name.startsWith('MCP server handle request') ? [] : usual),
+};
+
+function toolIn(request: unknown): string | null {
+  const params =
+    typeof request === 'string' ? /"params":\s*\{[^{}]*?"name":\s*"([\w.:/-]{1,128})"/.exec(request) : null;
+  return params?.[1] ?? null;
+}

@@ -1,0 +1,33 @@
+import type { Dialect } from './dialect.ts';
+
+/**
+ * Pydantic AI (github.com/pydantic/pydantic-ai, pydantic_ai_slim/pydantic_ai/_instrumentation.py). Up to version 2 of its
+ * instrumentation, agents and tools are told by the names of their spans alone.
+ */
+export const pydanticAi: Dialect = {
+  name: 'pydantic-ai',
+  scopes: ['pydantic-ai'],
+  signature: ['pydantic_ai.*', 'model_request_parameters', 'gen_ai.agent.call.id'],
+  attributes: { agent: ['gen_ai.agent.name', 'agent_name'] },
+  spanNames: [
+    { pattern: /^agent run$/, operation: 'invoke_agent' },
+    { pattern: /^running tool$/, operation: 'execute_tool' },
+  ],
+  content: [
+    'pydantic_ai.all_messages',
+    'all_messages_events',
+    'events',
+    'final_result',
+    'model_request_parameters',
+    'tool_arguments',
+    'tool_response',
+    'gen_ai.agent.description',
+    'gen_ai.tool.description',
+    'logfire.msg',
+  ],
+  safe: ['agent_name', 'model_name', 'gen_ai.agent.call.id', 'logfire.span_type'],
+  alsoReads: ['logfire.msg'],
+  // A function that turns the answer into the result is no tool, though the model calls it like one.
+  uses: ({ name, attributes }, _facts, usual) =>
+    [name, attributes['logfire.msg']].some((text) => String(text).startsWith('running output function')) ? [] : usual,
+};

@@ -1,0 +1,258 @@
+import { expect, test } from 'vitest';
+import { readSpan } from '../../../src/telemetry/dialects/read.ts';
+import type { Attributes } from '../../../src/telemetry/otlp/span.ts';
+import { source } from './source.ts';
+
+/**
+ * Spans of frameworks that exist for Python or .NET alone. They are made by hand from the published sources that the dialects
+ * name, not recorded.
+ */
+type Row = [string, { scope: string; name: string; attributes: Attributes }, { dialect: string; uses: string[] }];
+
+const ROWS: Row[] = [
+  [
+    'Pydantic AI, version 2: an agent',
+    {
+      scope: 'pydantic-ai',
+      name: 'agent run',
+      attributes: { agent_name: 'weather_agent', model_name: 'gpt-5-mini', 'gen_ai.usage.input_tokens': 63 },
+    },
+    { dialect: 'pydantic-ai', uses: ['agent weather_agent'] },
+  ],
+  [
+    'Pydantic AI, version 2: a tool',
+    {
+      scope: 'pydantic-ai',
+      name: 'running tool',
+      attributes: { 'gen_ai.tool.name': 'get_weather', 'gen_ai.tool.call.id': 'call_1', tool_arguments: '{}' },
+    },
+    { dialect: 'pydantic-ai', uses: ['tool get_weather'] },
+  ],
+  [
+    'Pydantic AI, version 2: an output function is no tool',
+    { scope: 'pydantic-ai', name: 'running output function', attributes: { 'gen_ai.tool.name': 'final_result' } },
+    { dialect: 'pydantic-ai', uses: [] },
+  ],
+  [
+    'Pydantic AI, version 5: an agent',
+    {
+      scope: 'pydantic-ai',
+      name: 'invoke_agent weather_agent',
+      attributes: { 'gen_ai.operation.name': 'invoke_agent', 'gen_ai.agent.name': 'weather_agent' },
+    },
+    { dialect: 'pydantic-ai', uses: ['agent weather_agent'] },
+  ],
+  [
+    'Pydantic AI: a chat',
+    {
+      scope: 'pydantic-ai',
+      name: 'chat gpt-5-mini',
+      attributes: {
+        'gen_ai.operation.name': 'chat',
+        'gen_ai.system': 'openai',
+        'gen_ai.request.model': 'gpt-5-mini',
+        'gen_ai.agent.name': 'weather_agent',
+      },
+    },
+    { dialect: 'pydantic-ai', uses: ['model openai/gpt-5-mini'] },
+  ],
+  [
+    'Logfire: an agent of OpenAI Agents',
+    {
+      scope: 'logfire.openai_agents',
+      name: 'Agent run: {name!r}',
+      attributes: { name: 'weather_agent', 'gen_ai.system': 'openai' },
+    },
+    { dialect: 'logfire', uses: ['agent weather_agent'] },
+  ],
+  [
+    'Logfire: an MCP tool of OpenAI Agents',
+    {
+      scope: 'logfire.openai_agents',
+      name: 'Function: {name}',
+      attributes: { name: 'echo', mcp_data: '{"server":"everything"}', 'gen_ai.system': 'openai' },
+    },
+    { dialect: 'logfire', uses: ['tool everything/echo'] },
+  ],
+  [
+    'Logfire: a handoff of OpenAI Agents',
+    {
+      scope: 'logfire.openai_agents',
+      name: 'Handoff: {from_agent} → {to_agent}',
+      attributes: { from_agent: 'weather_agent', to_agent: 'umbrella_agent', 'gen_ai.system': 'openai' },
+    },
+    { dialect: 'logfire', uses: [] },
+  ],
+  [
+    'Logfire: the client of MCP',
+    {
+      scope: 'logfire.mcp',
+      name: 'MCP request: tools/call echo',
+      attributes: {
+        'rpc.system': 'jsonrpc',
+        'rpc.method': 'tools/call',
+        request: '{"method":"tools/call","params":{"meta":null,"name":"echo","arguments":{}}}',
+      },
+    },
+    { dialect: 'logfire', uses: ['tool echo'] },
+  ],
+  [
+    'Logfire: the server of MCP',
+    {
+      scope: 'logfire.mcp',
+      name: 'MCP server handle request: tools/call',
+      attributes: {
+        'rpc.system': 'jsonrpc',
+        'rpc.method': 'tools/call',
+        request: '{"method":"tools/call","params":{"name":"echo"}}',
+      },
+    },
+    { dialect: 'logfire', uses: [] },
+  ],
+  [
+    'CrewAI under OpenInference: an agent by its role, its model is that of the calls inside',
+    {
+      scope: 'openinference.instrumentation.crewai',
+      name: 'Weather Researcher._execute_core',
+      attributes: {
+        'openinference.span.kind': 'AGENT',
+        'graph.node.id': 'Weather Researcher',
+        'llm.model_name': 'openai/gpt-5-mini',
+      },
+    },
+    { dialect: 'openinference', uses: ['agent Weather Researcher'] },
+  ],
+  [
+    'CrewAI under OpenLLMetry: an agent by its role',
+    {
+      scope: 'opentelemetry.instrumentation.crewai',
+      name: 'Weather Researcher.agent',
+      attributes: { 'traceloop.span.kind': 'agent', 'crewai.agent.role': 'Weather Researcher' },
+    },
+    { dialect: 'openllmetry', uses: ['agent Weather Researcher'] },
+  ],
+  [
+    'smolagents: an agent by its class',
+    {
+      scope: 'openinference.instrumentation.smolagents',
+      name: 'CodeAgent.run',
+      attributes: { 'openinference.span.kind': 'AGENT', 'smolagents.max_steps': 20 },
+    },
+    { dialect: 'openinference', uses: ['agent CodeAgent'] },
+  ],
+  [
+    'DSPy: a model with its vendor in front',
+    {
+      scope: 'openinference.instrumentation.dspy',
+      name: 'LM.__call__',
+      attributes: { 'openinference.span.kind': 'LLM', 'llm.model_name': 'openai/gpt-5-mini' },
+    },
+    { dialect: 'openinference', uses: ['model openai/gpt-5-mini'] },
+  ],
+  [
+    'Haystack under OpenInference: a component that is no model is no use',
+    {
+      scope: 'openinference.instrumentation.haystack',
+      name: 'PromptBuilder.run',
+      attributes: { 'openinference.span.kind': 'CHAIN', 'input.value': 'x' },
+    },
+    { dialect: 'openinference', uses: [] },
+  ],
+  [
+    'LiteLLM: a request',
+    {
+      scope: 'litellm',
+      name: 'litellm_request',
+      attributes: {
+        'gen_ai.operation.name': 'acompletion',
+        'gen_ai.system': 'openai',
+        'gen_ai.request.model': 'openai/gpt-5-mini',
+        'llm.is_streaming': 'False',
+      },
+    },
+    { dialect: 'litellm', uses: ['model openai/gpt-5-mini'] },
+  ],
+  [
+    'LiteLLM: another vendor’s model keeps its prefix',
+    {
+      scope: 'litellm',
+      name: 'litellm_request',
+      attributes: { 'gen_ai.system': 'groq', 'gen_ai.request.model': 'openai/gpt-oss-120b' },
+    },
+    { dialect: 'litellm', uses: ['model groq/openai/gpt-oss-120b'] },
+  ],
+  [
+    'LiteLLM: the raw request is the same call',
+    { scope: 'litellm', name: 'raw_gen_ai_request', attributes: { 'gen_ai.request.model': 'gpt-5-mini' } },
+    { dialect: 'litellm', uses: [] },
+  ],
+  [
+    'Microsoft Agent Framework: an agent',
+    {
+      scope: 'agent_framework',
+      name: 'invoke_agent weather_agent',
+      attributes: {
+        'gen_ai.operation.name': 'invoke_agent',
+        'gen_ai.provider.name': 'microsoft.agent_framework',
+        'gen_ai.agent.name': 'weather_agent',
+        'gen_ai.request.model': 'gpt-5-mini',
+      },
+    },
+    { dialect: 'microsoft-agents', uses: ['agent weather_agent'] },
+  ],
+  [
+    'Microsoft Agent Framework: a workflow',
+    {
+      scope: 'agent_framework',
+      name: 'workflow.run',
+      attributes: { 'workflow.id': '7d1', 'workflow.name': 'forecast' },
+    },
+    { dialect: 'microsoft-agents', uses: ['agent forecast'] },
+  ],
+  [
+    'Semantic Kernel: a chat',
+    {
+      scope: 'semantic_kernel.utils.telemetry.model_diagnostics.decorators',
+      name: 'chat.completions gpt-5-mini',
+      attributes: {
+        'gen_ai.operation.name': 'chat.completions',
+        'gen_ai.system': 'openai',
+        'gen_ai.request.model': 'gpt-5-mini',
+      },
+    },
+    { dialect: 'microsoft-agents', uses: ['model openai/gpt-5-mini'] },
+  ],
+  [
+    'AutoGen: a tool',
+    {
+      scope: 'autogen-core',
+      name: 'execute_tool get_weather',
+      attributes: {
+        'gen_ai.operation.name': 'execute_tool',
+        'gen_ai.system': 'autogen',
+        'gen_ai.tool.name': 'get_weather',
+      },
+    },
+    { dialect: 'microsoft-agents', uses: ['tool get_weather'] },
+  ],
+  [
+    'Amazon Bedrock AgentCore: a chat as its OpenTelemetry distribution writes it',
+    {
+      scope: 'opentelemetry.instrumentation.botocore.bedrock-runtime',
+      name: 'chat us.anthropic.claude-sonnet-5',
+      attributes: {
+        'gen_ai.operation.name': 'chat',
+        'gen_ai.system': 'aws.bedrock',
+        'gen_ai.request.model': 'us.anthropic.claude-sonnet-5',
+      },
+    },
+    { dialect: 'genai', uses: ['model aws.bedrock/us.anthropic.claude-sonnet-5'] },
+  ],
+];
+
+test.each(ROWS)('%s', (_title, { scope, name, attributes }, expected) => {
+  const { dialect, facts, uses } = readSpan(source(attributes, name, { scope }));
+  const place = { model: facts?.vendor, tool: facts?.toolServer } as Record<string, string | null | undefined>;
+  const told = uses.map((use) => `${use.kind} ${place[use.kind] ? `${place[use.kind]}/` : ''}${use.name}`);
+  expect({ dialect, uses: told }).toEqual(expected);
+});
