@@ -63,7 +63,6 @@ const ON_SQLITE_ALONE = [
   'test/durability.test.ts',
   'test/http/**/*.test.ts',
   'test/idempotency/killed.test.ts',
-  'test/telemetry/instrumentations/**/*.test.ts',
   'test/inventory-sync/compare.test.ts',
   'test/jwks.test.ts',
   'test/logs.test.ts',
