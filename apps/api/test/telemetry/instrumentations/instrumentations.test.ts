@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startTestServer, type TestServer } from '../../support/server.ts';
 import { expectNoContent, inOrder, runAgent, SAYS_NOTHING } from './run-agent.ts';
 
-// docs/instrumentations.md says in a table what these tests prove.
+// What three instrumentations send, run as processes of their own. docs/frameworks.md has the recordings of many more.
 
 /** A process of its own loads an SDK and an instrumentation: seconds on a busy machine. */
 const TIME_LIMIT_MS = 60_000;
