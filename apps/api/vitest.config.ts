@@ -69,7 +69,7 @@ const ON_SQLITE_ALONE = [
   'test/lost-secret-key.test.ts',
   'test/manifest-schemas.test.ts',
   'test/telemetry/attacks/**/*.test.ts',
-  'test/telemetry/otlp/**/*.test.ts',
+  'test/telemetry/{content,dialects,otlp,recordings}/**/*.test.ts',
   'test/outbound*.test.ts',
   'test/quickstart.test.ts',
   'test/read-only-folder.test.ts',

@@ -55,7 +55,7 @@ test.each(DIALECTS.map((dialect) => [dialect.name, dialect] as const))(
 
 /** By the last part of the name. Of these the whole value is free text in some framework. */
 const NAMED_LIKE_CONTENT =
-  /(?:^|[._:/-])(?:arguments?|args|body|command|content|description|documents?|header|headers|input|instructions?|messages?|metadata|output|parameters|prompts?|query|result|results|text)$/i;
+  /(?:^|[._:/-])(?<!usage_)(?:arguments?|args|body|command|content|description|documents?|header|headers|input|instructions?|messages?|metadata|output|parameters|prompts?|query|result|results|text)$/i;
 
 async function freePort(): Promise<number> {
   const probe = createServer();

@@ -7,9 +7,137 @@
  */
 export const KNOWN_DEVIATIONS: Readonly<Record<string, { cannotKnow?: readonly string[]; gaps?: readonly string[] }>> =
   {
+    'anthropic-sdk': { cannotKnow: ['tool anthropic/web_search: not seen'] },
+    beeai: {
+      cannotKnow: [
+        'agent weather-service/weather_agent: not seen',
+        'spurious: agent weather-service/ToolCallingAgent, 1 call',
+      ],
+    },
+    'claude-agent-sdk': { cannotKnow: ['tool anthropic/web_search: not seen'] },
+    'claude-code': { cannotKnow: ['tool anthropic/web_search: not seen'] },
+    'claude-code-detailed': { cannotKnow: ['tool anthropic/web_search: not seen'] },
+    'claude-code-events': {
+      cannotKnow: ['tool anthropic/web_search: not seen'],
+      gaps: [
+        'agent undefined/weather_agent: not seen',
+        'model anthropic/claude-sonnet-5: not seen',
+        'model anthropic/claude-sonnet-5: 0 + 0 tokens counted, 189 + 72 used',
+        'tool everything/echo: not seen',
+        'tool everything/get-sum: not seen',
+        'tool undefined/Agent: not seen',
+        'tool undefined/Bash: not seen',
+        'tool undefined/Read: not seen',
+        'tool undefined/WebSearch: not seen',
+      ],
+    },
+    codex: {
+      cannotKnow: ['model openai/gpt-5-mini: 4 calls counted, 5 made'],
+      gaps: ['model openai/gpt-5-mini: 0 + 0 tokens counted, 84 + 32 used', 'tool openai/web_search: not seen'],
+    },
+    'gemini-cli': {
+      gaps: [
+        'model gcp.gemini/gemini-3-flash-preview: 0 + 0 tokens counted, 189 + 72 used',
+        'tool gcp.gemini/google_search: not seen',
+        'tool gemini-cli/read_file: not seen',
+      ],
+    },
     genkit: { cannotKnow: ['model openai/text-embedding-3-small: 0 + 0 tokens counted, 4 + 0 used'] },
+    'google-adk': {
+      cannotKnow: [
+        'model gcp.gemini/gemini-3-flash: 4 calls counted, 5 made',
+        'model gcp.gemini/gemini-3-flash: 84 + 20 tokens counted, 84 + 32 used',
+      ],
+    },
+    'iqai-adk': { cannotKnow: ['model openai/gpt-5-mini: 0 + 0 tokens counted, 63 + 24 used'] },
+    'langchain-openinference': {
+      cannotKnow: [
+        'model openai/text-embedding-3-small: not seen',
+        'model openai/text-embedding-3-small: 0 + 0 tokens counted, 4 + 0 used',
+      ],
+    },
+    'langchain-two-instrumentations': {
+      cannotKnow: [
+        'model openai/gpt-5-mini: 9 calls counted, 5 made',
+        'model openai/gpt-5-mini: 147 + 56 tokens counted, 84 + 32 used',
+        'model openai/text-embedding-3-small: not seen',
+        'model openai/text-embedding-3-small: 0 + 0 tokens counted, 4 + 0 used',
+      ],
+    },
+    'langgraph-langfuse': {
+      cannotKnow: [
+        'model openai/text-embedding-3-small: not seen',
+        'model openai/text-embedding-3-small: 0 + 0 tokens counted, 4 + 0 used',
+      ],
+    },
+    'langgraph-langsmith': {
+      cannotKnow: [
+        'model openai/gpt-5-mini: 5 calls counted, 6 made',
+        'model openai/gpt-5-mini: 84 + 32 tokens counted, 105 + 40 used',
+        'tool openai/web_search: not seen',
+        'model openai/text-embedding-3-small: not seen',
+        'model openai/text-embedding-3-small: 0 + 0 tokens counted, 4 + 0 used',
+      ],
+    },
+    llamaindex: {
+      cannotKnow: [
+        'agent weather-service/weather_agent: not seen',
+        'model openai/gpt-5-mini: 0 + 0 tokens counted, 84 + 32 used',
+        'tool everything/echo: not seen',
+        'tool everything/get-sum: not seen',
+        'tool weather-service/get_weather: not seen',
+        'model openai/text-embedding-3-small: not seen',
+        'model openai/text-embedding-3-small: 0 + 0 tokens counted, 4 + 0 used',
+      ],
+    },
     'mastra-bridge': { gaps: ['model openai/gpt-5-mini: 63 + 24 tokens counted, 147 + 56 used'] },
     'openai-agents': { cannotKnow: ['model openai/gpt-5-mini: 5 calls counted, 6 made'] },
+    'openai-openinference': {
+      cannotKnow: [
+        'model openai/gpt-5-mini: 5 calls counted, 6 made',
+        'model openai/gpt-5-mini: 84 + 32 tokens counted, 105 + 40 used',
+        'model openai/text-embedding-3-small: 0 + 0 tokens counted, 4 + 0 used',
+        'tool everything/echo: not seen',
+        'tool everything/get-sum: not seen',
+        'tool weather-service/get_weather: not seen',
+      ],
+    },
+    'openai-opentelemetry': {
+      cannotKnow: [
+        'tool everything/echo: not seen',
+        'tool everything/get-sum: not seen',
+        'tool weather-service/get_weather: not seen',
+        'tool openai/web_search: not seen',
+      ],
+    },
+    'openai-two-instrumentations': {
+      cannotKnow: [
+        'model openai/gpt-5-mini: 5 calls counted, 6 made',
+        'model openai/gpt-5-mini: 84 + 32 tokens counted, 105 + 40 used',
+        'model openai/text-embedding-3-small: 0 + 0 tokens counted, 4 + 0 used',
+        'tool everything/echo: not seen',
+        'tool everything/get-sum: not seen',
+        'tool weather-service/get_weather: not seen',
+      ],
+    },
+    openlit: {
+      cannotKnow: [
+        'tool everything/echo: not seen',
+        'tool everything/get-sum: not seen',
+        'tool weather-service/get_weather: not seen',
+        'tool openai/web_search: not seen',
+      ],
+    },
+    openllmetry: {
+      cannotKnow: [
+        'model openai/gpt-5-mini: 5 calls counted, 6 made',
+        'model openai/gpt-5-mini: 84 + 32 tokens counted, 105 + 40 used',
+        'tool openai/web_search: not seen',
+        'model openai/text-embedding-3-small: not seen',
+        'model openai/text-embedding-3-small: 0 + 0 tokens counted, 4 + 0 used',
+      ],
+      gaps: ['tool everything/echo: 2 calls counted, 1 made', 'tool everything/get-sum: 2 calls counted, 1 made'],
+    },
     'vercel-ai-4': { cannotKnow: ['tool openai/web_search: not seen'] },
     voltagent: {
       cannotKnow: [

@@ -18,6 +18,27 @@ program counted. The suite writes this page: \`npm run frameworks\`.
 - **spurious**: observations of something that was not used.
 
 A number in bold is short of the truth; the framework's section below says why.
+
+## Content
+
+While a tenant does not capture content, texts are stored only where they cannot be content:
+
+- Strings of attributes are stored under names of OpenTelemetry conventions that hold ids, names, versions or enumerations
+  (\`apps/api/src/telemetry/content/safe-names.ts\`), and under names that the framework's dialect declares safe. Every other
+  string is left out, also from events, links, resources, scopes and nested values.
+- Numbers and booleans are stored, unless a dialect lists the attribute as content. Lists of more than 16 numbers under an
+  unknown name are left out: they may be an embedding.
+- Status messages and trace states are left out. URLs keep scheme, host and port.
+- The name of a span is kept where a known framework made it, up to 128 characters. Under an unknown framework it is kept if it
+  looks like the name of an operation, at most two words, or four around a hyphen (\`middleware - query\`); else it is
+  \`(name left out)\`. Names of events and scopes likewise.
+- The attribute \`quartermaster.omitted\` of a span, resource or scope lists the names of what was left out, at most 64, and
+  \`quartermaster.omitted.count\` says how many texts it were.
+
+With content capture on, everything is stored but secrets: attributes that are named like keys, tokens and passwords, and the
+user and password in URLs.
+
+## Recordings
 `;
 
 /** docs/frameworks.md. */

@@ -106,10 +106,14 @@ function plantAttributes(holder: Json): void {
   ];
 }
 
-/** Whether some dialect reads or declares the attribute as a name or an id. `recognition of a dialect` needs its value. */
+/** Whether some dialect reads the attribute as a name or an id, or declares that it is one. */
 function isName(name: string): boolean {
-  return [null, ...DIALECTS.map((dialect) => dialect.name)].some((dialect) => handlingIn(dialect)(name) === 'safe');
+  const dialects = [null, ...DIALECTS.map((dialect) => dialect.name)];
+  const handlings = dialects.map((dialect) => handlingIn(dialect)(name));
+  return handlings.includes('safe') || (ALSO_READ.has(name) && !handlings.includes('content'));
 }
+
+const ALSO_READ = new Set(DIALECTS.flatMap(({ alsoReads = [] }) => alsoReads));
 
 function withMarker(value: Json): Json {
   if ('stringValue' in value) return { stringValue: TEXT };

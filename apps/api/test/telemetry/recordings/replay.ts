@@ -75,7 +75,12 @@ export async function outcomeIn(server: TestServer, as: { key: string }): Promis
   return {
     observed,
     tokens: await tokensIn(server, as, nameOf),
-    services: [...new Set(spans.flat().map(({ serviceName }) => serviceName ?? 'unknown_service'))],
+    services: [
+      ...new Set([
+        ...spans.flat().map(({ serviceName }) => serviceName ?? 'unknown_service'),
+        ...observations.flatMap(({ evidence }) => evidence.serviceNames),
+      ]),
+    ],
     answers: JSON.stringify([providers, observations, traces, spans, tasks]),
   };
 }
