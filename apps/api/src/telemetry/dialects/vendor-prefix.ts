@@ -1,10 +1,10 @@
-import { canonicalVendor, vendorNamed } from '@quartermaster/contracts/vendors.ts';
+import { canonicalVendor } from '@quartermaster/db/vendors.ts';
 import type { Facts } from './facts.ts';
 
 /** LiteLLM writes `openai/gpt-5-mini`. Only a known vendor is taken off, and only where no other one is told. */
 export function splitVendorPrefix(facts: Facts): void {
   const [, prefix = '', model = ''] = /^([^/]+)\/(.+)$/.exec(facts.model ?? '') ?? [];
-  const vendor = vendorNamed(prefix) ? canonicalVendor(prefix) : null;
+  const vendor = canonicalVendor(prefix);
   if (vendor === null || (facts.vendor !== null && facts.vendor !== vendor)) return;
   facts.vendor = vendor;
   facts.model = model;
