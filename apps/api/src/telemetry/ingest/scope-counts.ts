@@ -1,4 +1,5 @@
 import type { ScopeCount } from '@quartermaster/db/repositories/account-telemetry.ts';
+import { keptScopeText, NAME_LEFT_OUT } from '../content/span-names.ts';
 import { boundedName } from '../dialects/visible-name.ts';
 
 /** Scopes of one request that are counted by themselves. */
@@ -26,13 +27,27 @@ export class ScopeCounts {
     if (isRead) count.readRecords += 1;
   }
 
-  /** The counts, with names that can be shown. */
+  /** The counts, with names that can be shown: a name that may be content is left out. */
   done(): ScopeCount[] {
-    return [...this.#counts.values()].map((count) => ({
-      ...count,
-      scope: count.scope === '' ? '(no name)' : boundedName(count.scope),
-    }));
+    const shown = new Map<string, ScopeCount>();
+    for (const count of this.#counts.values()) {
+      const scope = shownScope(count.scope);
+      const same = shown.get(scope);
+      if (!same) {
+        shown.set(scope, { ...count, scope });
+        continue;
+      }
+      same.spans += count.spans;
+      same.logRecords += count.logRecords;
+      same.readRecords += count.readRecords;
+    }
+    return [...shown.values()];
   }
+}
+
+function shownScope(name: string): string {
+  if (name === '') return '(no name)';
+  return keptScopeText(name) === null ? NAME_LEFT_OUT : boundedName(name);
 }
 
 /** How many spans and log records no dialect knew. */
