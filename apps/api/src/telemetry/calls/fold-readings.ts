@@ -10,6 +10,7 @@ import { keyOfCallId, keyOfRecord, keyOfSpan } from './call-keys.ts';
 import { makeCallSpan } from './make-call-span.ts';
 import { matchUses } from './match-uses.ts';
 import { resolve } from './resolve.ts';
+import { toldBySpans } from './told-by-spans.ts';
 
 /** A log record that was read. Plain data. */
 export type ToldRecord = {
@@ -49,9 +50,10 @@ export async function foldReadings(
   const all = records.flatMap((record) => toldBy(record, sender));
   if (all.length === 0) return { counted: 0, known: 0, unobserved: 0 };
   const found = await findTelemetryCalls(db, place, [...new Set(all.map(({ key }) => key))]);
+  const isToldBySpan = await toldBySpans(db, place, { records: all.map(({ record }) => record), sender });
   const keys = new Set(found.keys());
-  const fresh = all.filter(({ key }) => {
-    if (keys.has(key)) return false;
+  const fresh = all.filter(({ record, use, key }) => {
+    if (keys.has(key) || isToldBySpan(record, use, record.reading.facts?.callId ?? null)) return false;
     keys.add(key);
     return true;
   });

@@ -90,6 +90,23 @@ describe('a call that spans and records tell of counts once', () => {
     expect(await tenant.usage()).toEqual({ 'model gpt-5 at openai by travel-agent': ONCE });
   });
 
+  test('by the span that the record was written in, the span first', async () => {
+    const tenant = await foldingTenant(server);
+    const ids = newIds();
+    await tenant.send([span(ids)]);
+    expect(await fold(tenant, [record(MODEL, ids)])).toEqual({ counted: 0, known: 1, unobserved: 0 });
+    expect(await tenant.observed()).toEqual({ 'model gpt-5 at openai': 1 });
+  });
+
+  test('by the call id of a span in the same trace', async () => {
+    const tenant = await foldingTenant(server);
+    const ids = newIds();
+    await tenant.send([span(ids)]);
+    const inTrace = { traceId: ids.traceId, spanId: newSpanId() };
+    await fold(tenant, [record({ ...MODEL, callId: 'resp_1' }, inTrace)]);
+    expect(await tenant.observed()).toEqual({ 'model gpt-5 at openai': 1 });
+  });
+
   test('by the span that the record was written in, whose outer span came before both', async () => {
     const tenant = await foldingTenant(server);
     const [outer, inner] = [newIds(), newIds()];
