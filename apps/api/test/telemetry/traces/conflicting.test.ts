@@ -31,7 +31,7 @@ test('a blank span that one account sends first does not hide the real one of an
   expect(items).toHaveLength(2);
   expect(items).toEqual(
     expect.arrayContaining([
-      expect.objectContaining({ name: '', receivedFrom: attacker.principal, conflicting: true }),
+      expect.objectContaining({ genAi: null, receivedFrom: attacker.principal, conflicting: true }),
       expect.objectContaining({ name: 'chat gpt-5', receivedFrom: agent.principal, conflicting: true }),
     ]),
   );
@@ -52,7 +52,7 @@ test('two accounts that report the same span are both counted', async () => {
 test('of more than four different spans with one id the others are rejected, with the reason', async () => {
   const [sender] = await twoSenders();
   const ids = { traceId: newTraceId(), spanId: newSpanId() };
-  const spans = Array.from({ length: 6 }, (_, index) => ({ ...ids, name: `span ${index}` }));
+  const spans = Array.from({ length: 6 }, (_, index) => ({ ...ids, ...chat(`model-${index}`) }));
   const answer = await server.ok('POST', '/v1/traces', { as: sender, body: exportRequest(spans) });
   expect(answer).toEqual({
     partialSuccess: {

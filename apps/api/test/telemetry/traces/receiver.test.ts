@@ -168,13 +168,13 @@ test('the same span twice in one request counts once', async () => {
 
 test('a span that is sent again is stored once; one with its id and other content is stored, too, and marked', async () => {
   const ids = { traceId: newTraceId(), spanId: newSpanId() };
-  for (const name of ['first', 'second', 'first']) {
-    await server.ok('POST', '/v1/traces', { as, body: exportRequest([{ ...ids, name }]) });
+  for (const model of ['first', 'second', 'first']) {
+    await server.ok('POST', '/v1/traces', { as, body: exportRequest([{ ...chat(model), ...ids }]) });
   }
   const { items } = await server.ok('GET', `/v1/traces/${ids.traceId}/spans`, { as });
   expect(items).toMatchObject([
-    { name: 'first', conflicting: true },
-    { name: 'second', conflicting: true },
+    { genAi: { model: 'first' }, conflicting: true },
+    { genAi: { model: 'second' }, conflicting: true },
   ]);
 });
 
