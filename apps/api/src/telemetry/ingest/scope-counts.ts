@@ -1,5 +1,6 @@
 import type { ScopeCount } from '@quartermaster/db/repositories/account-telemetry.ts';
 import { boundedName } from '../dialects/visible-name.ts';
+import { keptScopeText, NAME_LEFT_OUT } from '../content/span-names.ts';
 
 /** Scopes of one request that are counted by themselves. */
 const MAX_SCOPES = 20;
@@ -30,7 +31,7 @@ export class ScopeCounts {
   done(): ScopeCount[] {
     return [...this.#counts.values()].map((count) => ({
       ...count,
-      scope: count.scope === '' ? '(no name)' : boundedName(count.scope),
+      scope: count.scope === '' ? '(no name)' : boundedName(keptScopeText(count.scope) ?? NAME_LEFT_OUT),
     }));
   }
 }
