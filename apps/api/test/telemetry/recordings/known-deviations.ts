@@ -20,26 +20,27 @@ export const KNOWN_DEVIATIONS: Readonly<Record<string, { cannotKnow?: readonly s
     'claude-code-events': {
       cannotKnow: ['tool anthropic/web_search: not seen'],
       gaps: [
-        'agent undefined/weather_agent: not seen',
-        'model anthropic/claude-sonnet-5: not seen',
-        'model anthropic/claude-sonnet-5: 0 + 0 tokens counted, 189 + 72 used',
+        'agent claude-code/weather_agent: not seen',
         'tool everything/echo: not seen',
         'tool everything/get-sum: not seen',
-        'tool undefined/Agent: not seen',
-        'tool undefined/Bash: not seen',
-        'tool undefined/Read: not seen',
-        'tool undefined/WebSearch: not seen',
       ],
     },
     codex: {
-      cannotKnow: ['model openai/gpt-5-mini: 4 calls counted, 5 made'],
-      gaps: ['model openai/gpt-5-mini: 0 + 0 tokens counted, 84 + 32 used', 'tool openai/web_search: not seen'],
+      gaps: [
+        'model openai/gpt-5-mini: 9 calls counted, 5 made',
+        'model openai/gpt-5-mini: 0 + 0 tokens counted, 84 + 32 used',
+      ],
     },
     'gemini-cli': {
       gaps: [
+        'model gcp.gemini/gemini-3-flash-preview: 11 calls counted, 10 made',
         'model gcp.gemini/gemini-3-flash-preview: 0 + 0 tokens counted, 189 + 72 used',
+        'tool everything/echo: 2 calls counted, 1 made',
+        'tool everything/get-sum: 2 calls counted, 1 made',
         'tool gcp.gemini/google_search: not seen',
-        'tool gemini-cli/read_file: not seen',
+        'tool gemini-cli/google_web_search: 2 calls counted, 1 made',
+        'tool gemini-cli/invoke_agent: 2 calls counted, 1 made',
+        'tool gemini-cli/run_shell_command: 2 calls counted, 1 made',
       ],
     },
     genkit: { cannotKnow: ['model openai/text-embedding-3-small: 0 + 0 tokens counted, 4 + 0 used'] },

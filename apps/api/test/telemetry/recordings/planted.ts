@@ -113,7 +113,12 @@ function isName(name: string): boolean {
   return handlings.includes('safe') || (ALSO_READ.has(name) && !handlings.includes('content'));
 }
 
-const ALSO_READ = new Set(DIALECTS.flatMap(({ alsoReads = [] }) => alsoReads));
+const ALSO_READ = new Set(
+  DIALECTS.flatMap(({ alsoReads = [], logs = {} }) => [
+    ...alsoReads,
+    ...Object.values(logs).flatMap(({ attributes = {} }) => Object.values(attributes).flat()),
+  ]),
+);
 
 function withMarker(value: Json): Json {
   if ('stringValue' in value) return { stringValue: TEXT };
