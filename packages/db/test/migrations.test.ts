@@ -102,6 +102,7 @@ test('two that start at once do not get in each other’s way', async () => {
     { name: '0026-name-families' },
     { name: '0027-account-telemetry' },
     { name: '0029-approved-recommendations' },
+    { name: '0031-trace-place-order' },
   ]);
 });
 
