@@ -97,6 +97,7 @@ const FURTHER = [
   'POST /v1/logs ingest_logs',
   'POST /v1/metrics ingest_metrics',
   'GET /v1/traces list_traces',
+  'GET /v1/usage list_usage',
   'GET /v1/derived-access list_derived_access',
   'POST /v1/derived-access/revoke revoke_derived_access',
   'GET /v1/audit-events list_audit_events',

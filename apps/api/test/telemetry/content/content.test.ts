@@ -158,6 +158,10 @@ const unlisted = [
 /** Names that one dialect declares safe. */
 const safeInDialects: [string, string][] = [
   ['openinference', 'tool.name'],
+  ['codex', 'tool.name'],
+  ['openai-agents', 'tool.name'],
+  ['voltagent', 'tool.name'],
+  ['ax', 'tool.name'],
   ['openinference', 'llm.model_name'],
   ['openinference', 'input.mime_type'],
   ['openinference', 'openinference.span.kind'],
@@ -227,19 +231,19 @@ describe('without content', () => {
 
   test('content inside structured values is removed, by its path and by its name', () => {
     const attributes = {
-      gen_ai: { input: { messages: [SECRET] }, request: { model: 'm', note: SECRET } },
+      gen_ai: { output: { messages: [SECRET] }, agent: { name: 'm', note: SECRET } },
       llm: { input_messages: [{ 'message.content': SECRET }] },
       list: [{ 'gen_ai.output.messages': SECRET, n: 1 }],
       free: { [SECRET]: 1, n: 1 },
     };
     expect(filtered(attributes)).toEqual({
-      gen_ai: { input: {}, request: { model: 'm' } },
+      gen_ai: { agent: { name: 'm' } },
       llm: {},
       list: [{ n: 1 }],
       free: { n: 1 },
       'quartermaster.omitted': [
-        'gen_ai.input.messages',
-        'gen_ai.request.note',
+        'gen_ai.output',
+        'gen_ai.agent.note',
         'llm.input_messages',
         'list.gen_ai.output.messages',
         'free',
