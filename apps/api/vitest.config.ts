@@ -41,7 +41,7 @@ const ON_POSTGRES = [
   // Calls that are corrected, and sums of them.
   'test/telemetry/calls/{exactness,fold-calls,fold-readings}.test.ts',
   'test/endpoints/usage.test.ts',
-  'test/governance/{cardinality,counting,manifest-names,properties,replay,renaming,statements,whole-loop}.test.ts',
+  'test/governance/{cardinality,counting,fair-share,manifest-names,properties,replay,renaming,statements,whole-loop}.test.ts',
   // Look-ups of providers and items by their names, in one statement for a batch.
   'test/governance/{blocks,match-tools,match-vendors,provider-aliases}.test.ts',
   // From one database to another.

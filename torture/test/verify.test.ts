@@ -53,6 +53,7 @@ test.each([
   ],
   ['a span not counted', `update traces set span_count = span_count - 1`, /spans of trace \w+: /],
   ['a miscount', `update tenants set observation_count = observation_count + 1`, /the tenant counts/],
+  ['a share miscounted', `update observation_shares set observations = observations + 1`, /share of account .*: /],
   ['a lost review', `update runtime_observations set review = null`, /review.* was acknowledged as approved/],
   ['a change undone by half', `delete from inventory_items where name like 'governed-%'`, /its item not there/],
   ['a change by half', `update recommendations set status = 'open' where status = 'applied'`, /its item there/],

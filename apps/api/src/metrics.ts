@@ -1,4 +1,5 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import type { Unobserved } from './runtime-observations/within-limits.ts';
 
 export type Metrics = ReturnType<typeof createMetrics>;
 
@@ -53,7 +54,8 @@ export function createMetrics() {
     }),
     unobserved: new Counter({
       name: 'quartermaster_unobserved_subjects_total',
-      help: 'Sightings of models, tools and agents that were not observed: their tenant has as many observations or providers as it may.',
+      help: 'Calls of models, tools and agents that were not observed, by what was full: the limit of the tenant, or the share of the account or of the sub-tenant.',
+      labelNames: ['full'],
       registers: [registry],
     }),
     auditSealed: new Counter({
@@ -87,4 +89,11 @@ export function createMetrics() {
       registers: [registry],
     }),
   };
+}
+
+/** Counts calls that were not observed, by whose limit or share was full. */
+export function countUnobserved(metrics: Pick<Metrics, 'unobserved'>, unobserved: Unobserved): void {
+  for (const [full, count] of Object.entries(unobserved)) {
+    if (count > 0) metrics.unobserved.inc({ full }, count);
+  }
 }

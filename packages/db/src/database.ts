@@ -31,6 +31,7 @@ import { providerAliases } from './migrations/0025-provider-aliases.ts';
 import { nameFamilies } from './migrations/0026-name-families.ts';
 import { accountTelemetry } from './migrations/0027-account-telemetry.ts';
 import { approvedRecommendations } from './migrations/0029-approved-recommendations.ts';
+import { fairShares } from './migrations/0030-fair-shares.ts';
 import { tracePlaceOrder } from './migrations/0031-trace-place-order.ts';
 import { moveSpansToBlocks } from './spans-to-blocks.ts';
 import { hasTable, migrationsOf } from './stored-migrations.ts';
@@ -66,6 +67,7 @@ const MIGRATIONS = {
   '0026-name-families': nameFamilies,
   '0027-account-telemetry': accountTelemetry,
   '0029-approved-recommendations': approvedRecommendations,
+  '0030-fair-shares': fairShares,
   '0031-trace-place-order': tracePlaceOrder,
 };
 

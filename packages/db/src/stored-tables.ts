@@ -22,6 +22,7 @@ export const TABLE_KEYS = {
   provider_uses: ['tenant_id', 'provider_id', 'account'],
   inventory_items: ['tenant_id', 'id'],
   runtime_observations: ['tenant_id', 'id'],
+  observation_shares: ['tenant_id', 'holder_type', 'holder_id'],
   recommendations: ['tenant_id', 'id'],
   recommendation_observations: ['tenant_id', 'recommendation_id', 'observation_id'],
   manifests: ['tenant_id', 'id'],

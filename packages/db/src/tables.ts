@@ -161,6 +161,8 @@ export type Tables = {
       sync_interval_seconds: Generated<number | null>;
       next_sync_at: Generated<Time | null>;
       metadata: Json;
+      /** The account whose traffic it was discovered in; '' for others. */
+      discovered_by: Generated<string>;
     };
   /** The aliases of providers that are not deleted. */
   provider_aliases: Place & {
@@ -211,7 +213,16 @@ export type Tables = {
       inventory_item_id: string | null;
       review: Json | null;
       drift: Generated<Json | null>;
+      /** The account that reported it first; '' where no account did. */
+      first_account: Generated<string>;
     };
+  /** How many observations an account reported first, and how many are in a sub-tenant ('' for none). */
+  observation_shares: {
+    tenant_id: string;
+    holder_type: 'account' | 'sub_tenant';
+    holder_id: string;
+    observations: number;
+  };
   recommendations: Place &
     Times & {
       id: string;

@@ -4,7 +4,8 @@ import { type Database, migrate } from '../src/database.ts';
 import { nameKey } from '../src/name-key.ts';
 import { findInventoryItemByKey } from '../src/repositories/inventory.ts';
 import { manifestDeclarations } from '../src/repositories/manifest-declarations.ts';
-import { countObservations, findObservation, findObservationOf } from '../src/repositories/runtime-observations.ts';
+import { countObservations } from '../src/repositories/observation-counts.ts';
+import { findObservation, findObservationOf } from '../src/repositories/runtime-observations.ts';
 import { EVERYWHERE } from '../src/tenancy.ts';
 import { firstReleaseDatabase, NOW } from './temporary-database.ts';
 

@@ -55,7 +55,7 @@ test('from empty the migrations make every table', async () => {
     ...['account_telemetry', 'audit_chain', 'audit_events', 'audit_heads', 'audit_unsealed'],
     ...['credentials', 'gateway_grant_items', 'gateway_grants', 'gateway_providers', 'gateway_session_grants'],
     ...['gateway_sessions', 'gateways', 'idempotency_keys', 'identities'],
-    ...['inventory_items', 'manifest_declarations', 'manifests', 'memberships', 'operator_tasks'],
+    ...['inventory_items', 'manifest_declarations', 'manifests', 'memberships', 'observation_shares', 'operator_tasks'],
     ...['provider_aliases', 'provider_uses'],
     ...['providers', 'rate_limit_windows'],
     ...['recommendation_observations', 'recommendations', 'runtime_observations', 'service_account_metadata'],
@@ -102,6 +102,7 @@ test('two that start at once do not get in each other’s way', async () => {
     { name: '0026-name-families' },
     { name: '0027-account-telemetry' },
     { name: '0029-approved-recommendations' },
+    { name: '0030-fair-shares' },
     { name: '0031-trace-place-order' },
   ]);
 });

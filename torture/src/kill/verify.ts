@@ -97,7 +97,7 @@ async function countFaults(db: Database, tenantId: string): Promise<string[]> {
   }
   const observations = await db
     .selectFrom('runtime_observations')
-    .select(['name', 'occurrences'])
+    .select(['name', 'occurrences', 'first_account', 'sub_tenant_id'])
     .where('tenant_id', '=', tenantId)
     .execute();
   const counted = await db
@@ -105,6 +105,7 @@ async function countFaults(db: Database, tenantId: string): Promise<string[]> {
     .select(['trace_id', 'span_count'])
     .where('tenant_id', '=', tenantId)
     .execute();
+  const shares = await db.selectFrom('observation_shares').selectAll().where('tenant_id', '=', tenantId).execute();
   const tenant = await db
     .selectFrom('tenants')
     .select('observation_count')
@@ -113,10 +114,26 @@ async function countFaults(db: Database, tenantId: string): Promise<string[]> {
   return [
     ...differences('occurrences', models, new Map(observations.map((row) => [row.name, row.occurrences]))),
     ...differences('spans of trace', traces, new Map(counted.map((row) => [row.trace_id, row.span_count]))),
+    ...differences('share of', sharesOf(observations), countedShares(shares)),
     ...(tenant.observation_count === observations.length
       ? []
       : [`the tenant counts ${tenant.observation_count} observations, and has ${observations.length}`]),
   ];
+}
+
+/** How many observations each account reported first, and how many each sub-tenant has. */
+function sharesOf(observations: readonly { first_account: string; sub_tenant_id: string }[]): Map<string, number> {
+  const shares = new Map<string, number>();
+  for (const { first_account, sub_tenant_id } of observations) {
+    for (const holder of [`account ${first_account}`, `sub_tenant ${sub_tenant_id}`]) {
+      shares.set(holder, (shares.get(holder) ?? 0) + 1);
+    }
+  }
+  return shares;
+}
+
+function countedShares(rows: readonly { holder_type: string; holder_id: string; observations: number }[]) {
+  return new Map(rows.map((row) => [`${row.holder_type} ${row.holder_id}`, row.observations]));
 }
 
 function differences(what: string, spans: Map<string, number>, counted: Map<string, number>): string[] {

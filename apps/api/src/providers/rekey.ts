@@ -15,11 +15,11 @@ import {
   setModelName,
   setModelSubject,
 } from '@quartermaster/db/repositories/name-keys.ts';
+import { addToObservationCounts } from '@quartermaster/db/repositories/observation-counts.ts';
 import { finishOperatorTask } from '@quartermaster/db/repositories/operator-tasks.ts';
 import { closeRecommendation } from '@quartermaster/db/repositories/recommendation-states.ts';
 import { findOpenOfSubject } from '@quartermaster/db/repositories/recommendations.ts';
 import {
-  addToObservationCount,
   findObservation,
   findObservationOf,
   updateObservation,
@@ -118,10 +118,10 @@ async function merge(
   now: Date,
 ): Promise<string> {
   const { kept, gone, change } = mergedObservation(...both);
-  await replaceObservation(trx, kept, { goneId: gone.id, keptId: kept.id });
+  const firstAccount = await replaceObservation(trx, kept, { goneId: gone.id, keptId: kept.id });
   await finishOperatorTask(trx, scopeOf(gone), reviewTask(gone), 'cancelled', now);
   await updateObservation(trx, scopeOf(kept), kept.id, change, now);
-  await addToObservationCount(trx, kept, -1);
+  await addToObservationCounts(trx, kept, [{ subTenantId: gone.subTenantId, firstAccount, by: -1 }]);
   return gone.id;
 }
 

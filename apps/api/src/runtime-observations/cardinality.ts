@@ -1,17 +1,15 @@
 import { setImmediate as breathe } from 'node:timers/promises';
 import type { Database } from '@quartermaster/db/database.ts';
 import { type EmptiedProvider, findEmptiedProviders } from '@quartermaster/db/repositories/emptied-providers.ts';
+import { addToObservationCounts } from '@quartermaster/db/repositories/observation-counts.ts';
 import { findLastOperatorTask, openOperatorTask } from '@quartermaster/db/repositories/operator-tasks.ts';
 import { findProvider } from '@quartermaster/db/repositories/providers.ts';
 import { supersedeUnfounded } from '@quartermaster/db/repositories/recommendation-states.ts';
-import {
-  addToObservationCount,
-  countObservations,
-  deleteUnreviewedObservations,
-} from '@quartermaster/db/repositories/runtime-observations.ts';
-import { scopeOf } from '@quartermaster/db/tenancy.ts';
+import { deleteUnreviewedObservations } from '@quartermaster/db/repositories/runtime-observations.ts';
+import { scopeOf, type TenantPlace } from '@quartermaster/db/tenancy.ts';
 import type { Change as AuditedChange } from '../audit-events/write.ts';
 import { settleProvider } from '../recommendations/settle.ts';
+import type { Filled } from '../tenants/fair-share.ts';
 import { mergeIntoOther } from '../telemetry/usage/merge-series.ts';
 import { deleteBareProviders } from './bare-providers.ts';
 import { cancelReviewTasks } from './review-task.ts';
@@ -22,33 +20,41 @@ const ASKED_AGAIN_MS = 24 * 3600 * 1000;
 /** Observations and providers dealt with before the event loop gets a turn: the database answers without giving it one. */
 const OF_TURN = 200;
 
-/**
- * How many observations a tenant may still get. Whoever sends spans decides what they name: without a limit one sender could
- * fill the table for good. What is known already goes on being counted.
- *
- * @param limit observations of a tenant
- */
-export async function roomForObservations(db: Database, tenantId: string, limit: number): Promise<number> {
-  return Math.max(0, limit - (await countObservations(db, { tenantId, subTenantId: null })));
-}
+/** Of what a tenant, an account or a sub-tenant has as many as it may. */
+export type FullTable = { of: 'observations' | 'providers'; limit: number; filled: Filled };
 
-/** Of what a tenant has as many as it may. */
-export type FullTable = { of: 'observations' | 'providers'; limit: number };
+type Admitted = {
+  /** New observations of the sender's. */
+  taken: number;
+  sender: string;
+  /** Where something was refused, why. */
+  full: FullTable | null;
+};
 
-/** Writes down how many were taken, and asks somebody to look where something was refused. */
+/** Counts the observations that were admitted, and opens a task where something was refused. */
 export async function settleRoom(
   db: Database,
-  tenantId: string,
-  { taken, refused, full }: { taken: number; refused: number; full: FullTable },
+  { tenantId, subTenantId }: TenantPlace,
+  { taken, sender, full }: Admitted,
   now: Date,
 ): Promise<void> {
   const place = { tenantId, subTenantId: null };
-  await addToObservationCount(db, place, taken);
-  if (refused === 0) return;
+  await addToObservationCounts(db, place, [{ subTenantId, firstAccount: sender, by: taken }]);
+  if (full === null) return;
   const last = await findLastOperatorTask(db, scopeOf(place), cardinalityTask(tenantId), now);
   if (last?.completedAt != null && now.getTime() - Date.parse(last.completedAt) < ASKED_AGAIN_MS) return;
-  const title = `The tenant has ${full.limit} ${full.of}, its limit: what else its agents use is not observed`;
+  const title = titleOf(full, { sender, subTenantId });
   await openOperatorTask(db, place, { ...cardinalityTask(tenantId), title, priority: 'high' }, now);
+}
+
+function titleOf(
+  { of, limit, filled }: FullTable,
+  { sender, subTenantId }: { sender: string; subTenantId: string | null },
+): string {
+  if (filled === 'tenant') return `The tenant has ${limit} ${of}, its limit: what else its agents use is not observed`;
+  const holder =
+    filled === 'account' ? sender : subTenantId === null ? 'What is in no sub-tenant' : `The sub-tenant ${subTenantId}`;
+  return `${holder} fills its share of the ${limit} ${of} that the tenant may have: what else it uses is not observed`;
 }
 
 /**
@@ -65,7 +71,11 @@ export async function pruneObservations(
   for (let removed = OF_TURN; removed === OF_TURN; ) {
     const batch = await deleteUnreviewedObservations(trx, place, OF_TURN);
     removed = batch.length;
-    await addToObservationCount(trx, place, -removed);
+    await addToObservationCounts(
+      trx,
+      place,
+      batch.map((holder) => ({ ...holder, by: -1 })),
+    );
     await cancelReviewTasks(trx, place, batch, now);
     await mergeIntoOther(trx, place, batch, now);
     await breathe();

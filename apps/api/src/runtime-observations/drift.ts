@@ -3,11 +3,8 @@ import type { Provider } from '@quartermaster/contracts/providers.ts';
 import type { RuntimeObservation } from '@quartermaster/contracts/runtime-observations.ts';
 import type { Database } from '@quartermaster/db/database.ts';
 import { nameKey } from '@quartermaster/db/name-key.ts';
-import {
-  addToObservationCount,
-  findObservationOf,
-  updateObservation,
-} from '@quartermaster/db/repositories/runtime-observations.ts';
+import { addToObservationCounts } from '@quartermaster/db/repositories/observation-counts.ts';
+import { findObservationOf, updateObservation } from '@quartermaster/db/repositories/runtime-observations.ts';
 import { insertObservation } from '@quartermaster/db/repositories/seen-observations.ts';
 import { scopeOf } from '@quartermaster/db/tenancy.ts';
 
@@ -49,7 +46,7 @@ export async function settleDrift(
     },
     now,
   );
-  await addToObservationCount(db, provider, 1);
+  await addToObservationCounts(db, provider, [{ subTenantId: provider.subTenantId, firstAccount: '', by: 1 }]);
 }
 
 /**

@@ -10,7 +10,6 @@ import { insertObservations, updateSeenObservations } from '@quartermaster/db/re
 import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
 import { reconcileDiscovered, reconcileSubjects } from '../recommendations/reconcile.ts';
 import type { TenantLimits } from '../tenants/limits.ts';
-import { type FullTable, roomForObservations, settleRoom } from './cardinality.ts';
 import { type Declared, declaredOfAll, declaringItemId } from './declared.ts';
 import { usesNow } from './first-use.ts';
 import { askAgain, settleReviewTasks } from './review-task.ts';
@@ -19,9 +18,7 @@ import { removeUnused } from './remove-unused.ts';
 import { accountsOf, evidenceOf, type Sighting, seenIn } from './sightings.ts';
 import { statusAfter, statusSeenAgain } from './status.ts';
 import { subjectKey } from './subject-key.ts';
-
-/** A sighting, and what was observed of its subject before. */
-type Seen = { sighting: Sighting; former: RuntimeObservation | undefined };
+import { type Seen, type Unobserved, withinLimits } from './within-limits.ts';
 
 /** A sighting, and what is observed of its subject now. */
 type Folded = Seen & { observation: RuntimeObservation; isReviewSpent: boolean };
@@ -49,15 +46,15 @@ const BATCH_SIZE = 64;
  * @param made discovered providers that are not stored yet
  * @param sender who sent them, as evidence has it
  * @param limits what the tenant may have of observations and of providers
- * @returns how many calls were not observed, because the tenant has as many subjects as it may, and the providers that
- *   were not stored for that reason
+ * @returns how many calls were not observed, because a limit or a share of it was full, and the providers that were not
+ *   stored for that reason
  */
 export async function foldSightings(
   db: Database,
   place: TenantPlace,
   { sightings, made, sender, limits }: Folding,
   now: Date,
-): Promise<{ unobserved: number; refused: ReadonlySet<Provider> }> {
+): Promise<{ unobserved: Unobserved; refused: ReadonlySet<Provider> }> {
   const formerOf = await findFormer(
     db,
     place,
@@ -66,14 +63,14 @@ export async function foldSightings(
   const all = sightings
     .map((sighting) => ({ sighting, former: formerOf(sighting) }))
     .filter(({ sighting, former }) => former || sighting.count > 0);
-  const { kept, refused } = await withinLimits(db, place, { all, made, limits }, now);
+  const { kept, unobserved } = await withinLimits(db, place, { all, made, sender, limits }, now);
   const discovered = new Set(kept.map(({ sighting }) => sighting.provider).filter((provider) => made.has(provider)));
-  await insertDiscoveredProviders(db, place, [...discovered]);
+  await insertDiscoveredProviders(db, place, { providers: [...discovered], account: sender });
   for (let start = 0; start < kept.length; start += BATCH_SIZE) {
     if (start > 0) await yieldToEventLoop();
     await fold(db, place, { seen: kept.slice(start, start + BATCH_SIZE), sender }, now);
   }
-  return { unobserved: refused, refused: new Set([...made].filter((provider) => !discovered.has(provider))) };
+  return { unobserved, refused: new Set([...made].filter((provider) => !discovered.has(provider))) };
 }
 
 type Folding = {
@@ -92,45 +89,6 @@ async function findFormer(db: Database, place: TenantPlace, sightings: readonly 
     for (const { nameKey, ...observation } of some) found.set(subjectKey({ ...observation, nameKey }), observation);
   }
   return (sighting: Sighting) => found.get(subjectKey(sighting));
-}
-
-/**
- * Leaves out what the tenant may not have any more observations of, or no provider of: what is known already goes on being
- * counted. A provider that would have to be made comes with an observation that would have to be, too.
- */
-async function withinLimits(
-  db: Database,
-  { tenantId }: TenantPlace,
-  { all, made, limits }: { all: readonly Seen[]; made: ReadonlySet<Provider>; limits: FoldLimits },
-  now: Date,
-): Promise<{ kept: Seen[]; refused: number }> {
-  const added = all.filter(({ former }) => !former);
-  if (added.length === 0) return { kept: [...all], refused: 0 };
-  const { observations: limit, tenantLimits } = limits;
-  const room = await roomForObservations(db, tenantId, limit);
-  const wanted = new Set(added.map(({ sighting }) => sighting.provider).filter((provider) => made.has(provider)));
-  const providerRoom =
-    wanted.size === 0 || room === 0 ? 0 : await tenantLimits.addUpTo(db, tenantId, 'providers', wanted.size);
-  const left = new Set<Seen>();
-  const discovered = new Set<Provider>();
-  let taken = 0;
-  for (const seen of added) {
-    const { provider } = seen.sighting;
-    const isDiscovery = made.has(provider) && !discovered.has(provider);
-    if (taken === room || (isDiscovery && discovered.size === providerRoom)) {
-      left.add(seen);
-      continue;
-    }
-    taken += 1;
-    if (isDiscovery) discovered.add(provider);
-  }
-  const refused = [...left].reduce((sum, { sighting }) => sum + sighting.count, 0);
-  const full: FullTable =
-    left.size > 0 && taken < room
-      ? { of: 'providers', limit: await tenantLimits.limitOf(db, tenantId, 'providers') }
-      : { of: 'observations', limit };
-  await settleRoom(db, tenantId, { taken, refused, full }, now);
-  return { kept: all.filter((seen) => !left.has(seen)), refused };
 }
 
 async function fold(
@@ -155,7 +113,7 @@ async function fold(
   await insertObservations(
     db,
     place,
-    added.map(({ observation, sighting: { nameKey } }) => ({ ...observation, nameKey })),
+    added.map(({ observation, sighting: { nameKey } }) => ({ ...observation, nameKey, firstAccount: sender })),
     now,
   );
   await updateSeenObservations(

@@ -1,6 +1,7 @@
 import type { Database } from '@quartermaster/db/database.ts';
 import { findEmptiedProviders } from '@quartermaster/db/repositories/emptied-providers.ts';
-import { addToObservationCount, deleteObservations } from '@quartermaster/db/repositories/runtime-observations.ts';
+import { addToObservationCounts } from '@quartermaster/db/repositories/observation-counts.ts';
+import { deleteObservations } from '@quartermaster/db/repositories/runtime-observations.ts';
 import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
 import { reconcileSubjects } from '../recommendations/reconcile.ts';
 import { deleteBareProviders } from './bare-providers.ts';
@@ -18,12 +19,16 @@ export async function removeUnused(
 ): Promise<void> {
   if (unused.length === 0) return;
   const observations = unused.map(({ observation }) => observation);
-  await deleteObservations(
+  const holders = await deleteObservations(
     db,
     place,
     observations.map(({ id }) => id),
   );
-  await addToObservationCount(db, place, -unused.length);
+  await addToObservationCounts(
+    db,
+    place,
+    holders.map((holder) => ({ ...holder, by: -1 })),
+  );
   await cancelReviewTasks(db, place, observations, now);
   await reconcileSubjects(
     db,

@@ -67,6 +67,16 @@ export class TenantLimits {
     return added;
   }
 
+  /** What a tenant may have of a resource, and how many of those that a write is about to add there is room for. */
+  async roomFor(
+    db: Database,
+    tenantId: string,
+    resource: CountedResource,
+    wanted: number,
+  ): Promise<{ limit: number; room: number }> {
+    return this.#room(db, tenantId, resource, wanted);
+  }
+
   /** What a tenant may have of a resource. */
   async limitOf(db: Database, tenantId: string, resource: TenantResource): Promise<number> {
     const known = this.#of(tenantId);

@@ -3,7 +3,9 @@ import { startTestServer, type TestServer } from '../support/server.ts';
 import { all, chat, sendSpans, toolRun } from '../telemetry/traces/sending.ts';
 import { atOpenai, newTenant, type Tenant } from './loop-support.ts';
 
-const LIMIT = 20;
+/** What one account may have: half of what its tenant may. */
+const SHARE = 20;
+const LIMIT = 2 * SHARE;
 const DAY_MS = 24 * 3600 * 1000;
 
 let server: TestServer;
@@ -18,22 +20,22 @@ const nanoseconds = () => BigInt(server.services.now().getTime()) * 1_000_000n;
 
 async function unobserved(): Promise<number> {
   const { values } = await server.services.metrics.unobserved.get();
-  return values[0]?.value ?? 0;
+  return values.reduce((sum, { value }) => sum + value, 0);
 }
 
 function tools(prefix: string, count: number) {
   return Array.from({ length: count }, (_, index) => toolRun(`${prefix}-${index}`));
 }
 
-test('a tenant has as many observations as it may: the rest is counted, asked about once, and stored as spans', async () => {
+test('an account has as many observations as it may: the rest is counted, asked about once, and stored as spans', async () => {
   const tenant = await newTenant(server);
   const before = await unobserved();
-  await sendSpans(server, tenant.sender, tools('known', LIMIT));
+  await sendSpans(server, tenant.sender, tools('known', SHARE));
   expect(await unobserved()).toBe(before);
-  await sendSpans(server, tenant.sender, [...tools('more', 50), ...tools('known', LIMIT)]);
+  await sendSpans(server, tenant.sender, [...tools('more', 50), ...tools('known', SHARE)]);
   await sendSpans(server, tenant.sender, [chat('gpt-5', { 'gen_ai.provider.name': 'nobody' })]);
   const observations = await all(server, '/v1/runtime-observations?limit=100', tenant.operator);
-  expect(observations).toHaveLength(LIMIT);
+  expect(observations).toHaveLength(SHARE);
   expect(observations.every(({ name, occurrences }) => name.startsWith('known') && occurrences === 2)).toBe(true);
   expect(await unobserved()).toBe(before + 51);
   const providers = await all(server, '/v1/providers', tenant.operator);
@@ -42,6 +44,7 @@ test('a tenant has as many observations as it may: the rest is counted, asked ab
   expect(asked).toMatchObject([
     { subject: { type: 'tenant', id: tenant.tenantId }, priority: 'high', subTenantId: null },
   ]);
+  expect(asked[0]?.title).toContain(`${tenant.sender.principal} fills its share`);
 
   // Whoever else the server serves is not touched by it.
   const other = await newTenant(server);
@@ -56,7 +59,7 @@ test('regression: no more providers are discovered than the tenant may have: the
     return providers.map(({ name }): string => name).toSorted();
   };
   const of = (provider: string) => chat('gpt-5', { 'gen_ai.provider.name': provider });
-  await server.ok('PUT', `/v1/tenants/${tenant.tenantId}/limits`, { as: server.admin, body: { providers: 3 } });
+  await server.ok('PUT', `/v1/tenants/${tenant.tenantId}/limits`, { as: server.admin, body: { providers: 5 } });
   const before = await unobserved();
   await sendSpans(server, tenant.sender, ['a', 'b', 'c', 'd'].map(of));
   expect(await names()).toEqual(['a', 'b', 'openai']);
@@ -69,7 +72,7 @@ test('regression: no more providers are discovered than the tenant may have: the
   const traces = await all(server, '/v1/traces?limit=100', tenant.operator);
   expect(traces.map(({ spanCount }) => String(spanCount)).toSorted()).toEqual(['3', '4']);
   const [asked] = (await tenant.tasks()).filter(({ kind }) => kind === 'review_cardinality');
-  expect(asked?.title).toContain('3 providers');
+  expect(asked?.title).toContain('its share of the 5 providers');
 });
 
 test('looked at, it is asked about again a day later, and pruned, there is room again', async () => {
@@ -78,7 +81,7 @@ test('looked at, it is asked about again a day later, and pruned, there is room 
   const complete = async (outcome: string) =>
     server.ok('POST', `/v1/operator/tasks/${(await task())?.id}/complete`, { as: tenant.operator, body: { outcome } });
   await tenant.see('gpt-5');
-  await sendSpans(server, tenant.sender, tools('flood', LIMIT));
+  await sendSpans(server, tenant.sender, tools('flood', SHARE));
   await complete('acknowledged');
   await sendSpans(server, tenant.sender, tools('more', 1));
   expect(await task()).toBeUndefined();
@@ -91,8 +94,8 @@ test('looked at, it is asked about again a day later, and pruned, there is room 
   const left = await all(server, '/v1/runtime-observations?limit=100', tenant.operator);
   expect(left.map(({ name }): string => name)).toEqual(['flood-3']);
   expect((await tenant.tasks()).filter(({ kind }) => kind === 'review_observation')).toEqual([]);
-  await sendSpans(server, tenant.sender, tools('new', LIMIT));
-  expect(await all(server, '/v1/runtime-observations?limit=100', tenant.operator)).toHaveLength(LIMIT);
+  await sendSpans(server, tenant.sender, tools('new', SHARE));
+  expect(await all(server, '/v1/runtime-observations?limit=100', tenant.operator)).toHaveLength(SHARE);
 });
 
 /** Completes the task that asks about a full table. */
@@ -120,7 +123,7 @@ test('a flood at a declared provider does not blind governance for good: pruned,
   await sendSpans(
     server,
     tenant.sender,
-    Array.from({ length: 2 * LIMIT }, (_, index) => atOpenai(`flood-${index}`)),
+    Array.from({ length: LIMIT }, (_, index) => atOpenai(`flood-${index}`)),
   );
   await tenant.see('really-bad');
   expect(await tenant.observation('really-bad')).toBeUndefined();
@@ -140,7 +143,7 @@ test('pruning removes the discovered providers that nobody gave anything, and no
   const tenant = await newTenant(server);
   const { operator: as } = tenant;
   const names = ['bare', 'credential', 'gateway', 'gateway-gone', 'inventory', 'schedule', 'url'];
-  const flood = Array.from({ length: LIMIT }, (_, index) => `m-${index}`);
+  const flood = Array.from({ length: SHARE }, (_, index) => `m-${index}`);
   const spans = [...names.map((provider) => [provider, 'm']), ...flood.map((model) => ['bare', model])];
   await sendSpans(
     server,

@@ -187,7 +187,7 @@ test('what becomes one with a declared model is recommended no more, and a dismi
 });
 
 test('more models than are read at once are renamed, and the count of observations stays right', async () => {
-  const small = await startTestServer({ QM_MAX_OBSERVATIONS: '600' });
+  const small = await startTestServer({ QM_MAX_OBSERVATIONS: '1200' });
   const tenant = await newTenant(small);
   const { operator: as, sender, path } = tenant;
   const names = Array.from({ length: 250 }, (_, index) => [`acme/m-${index}`, `m-${index}`]).flat();
@@ -199,6 +199,7 @@ test('more models than are read at once are renamed, and the count of observatio
   expect(merged.every(({ occurrences }) => occurrences === 2)).toBe(true);
   const more = Array.from({ length: 400 }, (_, index) => chat(`n-${index}`, { 'gen_ai.provider.name': 'acme' }));
   await sendSpans(small, sender, more);
+  // What one account may have: half of what its tenant may.
   expect(await all(small, '/v1/runtime-observations?limit=100', as)).toHaveLength(600);
   await small.stop();
 });

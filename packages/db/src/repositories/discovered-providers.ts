@@ -1,4 +1,5 @@
 import type { Provider } from '@quartermaster/contracts/providers.ts';
+import { sql } from 'kysely';
 import type { Database } from '../database.ts';
 import { newId } from '../ids.ts';
 import { rewrittenName } from '../name-family.ts';
@@ -21,31 +22,58 @@ export function discoveredProvider(
   };
 }
 
-/** Stores discovered providers of one place. @throws DuplicateKeyError where a name is taken */
+/**
+ * Stores discovered providers of one place.
+ *
+ * @param account in whose traffic they were discovered
+ * @throws DuplicateKeyError where a name is taken
+ */
 export async function insertDiscoveredProviders(
   db: Database,
   place: TenantPlace,
-  providers: readonly Provider[],
+  { providers, account }: { providers: readonly Provider[]; account: string },
 ): Promise<void> {
   const rows = providers.map(({ id, name, kind, createdAt }) => ({
     ...{ id, name, nameKey: folded(name), nameFamily: rewrittenName(name), kind, createdAt },
   }));
-  await insertRows(db, rows, placeColumns(place));
+  await insertRows(db, rows, { ...placeColumns(place), account });
 }
 
 type ProviderRow = Pick<Provider, 'id' | 'name' | 'kind' | 'createdAt'> & { nameKey: string; nameFamily: string };
 
 const insertRows = rowStatement(
-  (db, rows: readonly ProviderRow[], { tenant_id, sub_tenant_id }: ReturnType<typeof placeColumns>) =>
+  (
+    db,
+    rows: readonly ProviderRow[],
+    { tenant_id, sub_tenant_id, account }: ReturnType<typeof placeColumns> & { account: string },
+  ) =>
     db.insertInto('providers').values(
       rows.map(({ id, name, nameKey, nameFamily, kind, createdAt }) => ({
         ...{ tenant_id, sub_tenant_id, id, name, name_key: nameKey, kind, status: 'discovered' as const },
-        ...{ name_family: nameFamily, aliases: '[]' },
+        ...{ name_family: nameFamily, aliases: '[]', discovered_by: account },
         ...{ display_name: null, description: null, base_url: null, host: null, metadata: '{}' },
         ...{ health: 'unknown' as const, inventory_synced_at: null, created_at: createdAt, updated_at: createdAt },
       })),
     ),
 );
+
+/** How many providers are discovered by the traffic of an account, and how many in a sub-tenant. */
+export async function countDiscoveredProviders(
+  db: Database,
+  place: TenantPlace,
+  account: string,
+): Promise<{ ofAccount: number; ofSubTenant: number }> {
+  const { tenant_id, sub_tenant_id } = placeColumns(place);
+  const discovered = () =>
+    db
+      .selectFrom('providers')
+      .select(({ fn }) => fn.countAll<number>().as('count'))
+      .where('tenant_id', '=', tenant_id)
+      .where('status', '=', sql.lit('discovered' as const));
+  const ofAccount = await discovered().where('discovered_by', '=', account).executeTakeFirstOrThrow();
+  const ofSubTenant = await discovered().where('sub_tenant_id', '=', sub_tenant_id).executeTakeFirstOrThrow();
+  return { ofAccount: Number(ofAccount.count), ofSubTenant: Number(ofSubTenant.count) };
+}
 
 /** Deletes discovered providers of a tenant that have nothing: see findEmptiedProviders. */
 export async function deleteDiscoveredProviders(

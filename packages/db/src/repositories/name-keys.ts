@@ -54,12 +54,16 @@ export async function setModelName(
     .execute();
 }
 
-/** Removes an observation that became one with another: what rested on it rests on that. */
+/**
+ * Removes an observation that became one with another: what rested on it rests on that.
+ *
+ * @returns the account that reported the removed one first
+ */
 export async function replaceObservation(
   db: Database,
   { tenantId }: TenantPlace,
   { goneId, keptId }: { goneId: string; keptId: string },
-): Promise<void> {
+): Promise<string> {
   await db
     .insertInto('recommendation_observations')
     .columns(['tenant_id', 'recommendation_id', 'observation_id'])
@@ -77,7 +81,13 @@ export async function replaceObservation(
     .where('tenant_id', '=', tenantId)
     .where('observation_id', '=', goneId)
     .execute();
-  await db.deleteFrom('runtime_observations').where('tenant_id', '=', tenantId).where('id', '=', goneId).execute();
+  const gone = await db
+    .deleteFrom('runtime_observations')
+    .where('tenant_id', '=', tenantId)
+    .where('id', '=', goneId)
+    .returning('first_account')
+    .executeTakeFirstOrThrow();
+  return gone.first_account;
 }
 
 /** The recommendations of a provider that are about models, by the keys of these; newest first. */

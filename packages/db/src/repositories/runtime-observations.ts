@@ -8,6 +8,7 @@ import { statement } from '../statement.ts';
 import type { Flag, Tables } from '../tables.ts';
 import type { TenantPlace, TenantScope } from '../tenancy.ts';
 import type { ItemFamily } from './inventory.ts';
+import type { ObservationHolder } from './observation-counts.ts';
 
 type Row = Selectable<Tables['runtime_observations']>;
 
@@ -243,26 +244,6 @@ export async function updateReviewNote(
   return updateObservation(db, scope, id, { review: { ...(JSON.parse(row.review) as StoredReview), note } }, now);
 }
 
-/** How many observations a tenant has, by the counter that its insertions keep. */
-export async function countObservations(db: Database, place: TenantPlace): Promise<number> {
-  const row = await db
-    .selectFrom('tenants')
-    .select('observation_count')
-    .where('id', '=', place.tenantId)
-    .executeTakeFirst();
-  return row?.observation_count ?? 0;
-}
-
-/** Counts observations that were made (or, negative, removed). In the transaction that did it. */
-export async function addToObservationCount(db: Database, place: TenantPlace, added: number): Promise<void> {
-  if (added === 0) return;
-  await db
-    .updateTable('tenants')
-    .set((eb) => ({ observation_count: eb('observation_count', '+', added) }))
-    .where('id', '=', place.tenantId)
-    .execute();
-}
-
 /**
  * Removes observations that nobody looked at: open, unknown, without a review, wherever: who sends spans chooses the
  * provider too. What a sync reported stays. What is really used comes back when it is seen again.
@@ -273,10 +254,11 @@ export async function deleteUnreviewedObservations(
   db: Database,
   { tenantId }: TenantPlace,
   limit: number,
-): Promise<(ObservationSubject & TenantPlace & { id: string })[]> {
+): Promise<(ObservationSubject & TenantPlace & ObservationHolder & { id: string })[]> {
   const doomed = await db
     .selectFrom('runtime_observations')
     .select(['id', 'provider_id as providerId', 'kind', 'name_key as nameKey', 'tenant_id', 'sub_tenant_id'])
+    .select('first_account as firstAccount')
     .where('tenant_id', '=', tenantId)
     .where('status', '=', 'open')
     .where('unknown', '=', flag(true))
@@ -292,15 +274,20 @@ export async function deleteUnreviewedObservations(
   return doomed.map((row) => ({ ...row, ...placeOf(row) }));
 }
 
-/** Removes observations of a tenant. Recommendations do not rest on them any more. */
+/**
+ * Removes observations of a tenant. Recommendations do not rest on them any more.
+ *
+ * @returns whom each of them counted for
+ */
 export async function deleteObservations(
   db: Database,
   { tenantId }: Pick<TenantPlace, 'tenantId'>,
   ids: readonly string[],
-): Promise<void> {
+): Promise<ObservationHolder[]> {
   const rows = ids.map((id) => ({ id }));
   await deleteLinkRows(db, rows, { tenantId });
-  await deleteRows(db, rows, { tenantId });
+  const deleted = await deleteRows(db, rows, { tenantId });
+  return deleted.map(toHolder);
 }
 
 const deleteLinkRows = rowStatement((db, rows: readonly { id: string }[], { tenantId }: { tenantId: string }) =>
@@ -322,8 +309,13 @@ const deleteRows = rowStatement((db, rows: readonly { id: string }[], { tenantId
       'id',
       'in',
       rows.map(({ id }) => id),
-    ),
+    )
+    .returning(['tenant_id', 'sub_tenant_id', 'first_account']),
 );
+
+function toHolder(row: Pick<Row, 'tenant_id' | 'sub_tenant_id' | 'first_account'>): ObservationHolder {
+  return { subTenantId: placeOf(row).subTenantId, firstAccount: row.first_account };
+}
 
 function toReview(text: string): Review {
   const { tenantWide: _, ...review } = JSON.parse(text) as StoredReview;

@@ -7,13 +7,14 @@ import { flag, placeColumns } from '../queries.ts';
 import { rowStatement } from '../row-statement.ts';
 import type { Flag, Tables } from '../tables.ts';
 import type { TenantPlace } from '../tenancy.ts';
+import type { ObservationHolder } from './observation-counts.ts';
 import type { NewObservation } from './runtime-observations.ts';
 
 // What folding and looking again write: many observations at once.
 
 type Row = Selectable<Tables['runtime_observations']>;
 
-/** Makes an observation. Answers its id. */
+/** Makes an observation that no account reported. Answers its id. */
 export async function insertObservation(
   db: Database,
   place: TenantPlace,
@@ -21,7 +22,7 @@ export async function insertObservation(
   now: Date,
 ): Promise<string> {
   const id = newId('obs', now);
-  await insertObservations(db, place, [{ ...observation, id }], now);
+  await insertObservations(db, place, [{ ...observation, id, firstAccount: '' }], now);
   return id;
 }
 
@@ -29,11 +30,11 @@ export async function insertObservation(
 export async function insertObservations(
   db: Database,
   place: TenantPlace,
-  observations: readonly (NewObservation & { id: string })[],
+  observations: readonly (NewObservation & Pick<ObservationHolder, 'firstAccount'> & { id: string })[],
   now: Date,
 ): Promise<void> {
-  const rows = observations.map(({ id, providerId, kind, name, nameKey, drift, ...seen }) => ({
-    ...{ id, providerId, kind, name, nameKey, nameFamily: nameFamily(kind, nameKey) },
+  const rows = observations.map(({ id, providerId, kind, name, nameKey, firstAccount, drift, ...seen }) => ({
+    ...{ id, providerId, kind, name, nameKey, firstAccount, nameFamily: nameFamily(kind, nameKey) },
     drift: drift && JSON.stringify(drift),
     ...seenColumns(seen),
   }));
@@ -44,6 +45,7 @@ type SeenColumns = ReturnType<typeof seenColumns>;
 type InsertedRow = SeenColumns &
   Pick<NewObservation, 'providerId' | 'kind' | 'name' | 'nameKey'> & {
     id: string;
+    firstAccount: string;
     nameFamily: string;
     drift: string | null;
   };
@@ -67,7 +69,7 @@ const insertRows = rowStatement(
         ...{ occurrences: row.occurrences, first_seen_at: row.firstSeenAt, last_seen_at: row.lastSeenAt },
         ...{ last_trace_id: row.lastTraceId, last_span_id: row.lastSpanId, evidence: row.evidence, risk: row.risk },
         ...{ inventory_item_id: row.inventoryItemId, review: null, drift: row.drift },
-        ...{ created_at: now, updated_at: now },
+        ...{ first_account: row.firstAccount, created_at: now, updated_at: now },
       })),
     ),
 );
@@ -117,9 +119,16 @@ const updateSeenRows = rowStatement(
       const numbers = [row.occurrences, row.unknown, row.spent].map((number) => sql`cast(${number} as integer)`);
       return sql`(${sql.join([...texts, ...numbers])})`;
     });
-    type Seen = Omit<Row, 'name' | 'name_key' | 'name_family' | 'review' | 'drift' | 'created_at' | 'updated_at'> & {
-      spent: Flag;
-    };
+    type Unchanged =
+      | 'name'
+      | 'name_key'
+      | 'name_family'
+      | 'first_account'
+      | 'review'
+      | 'drift'
+      | 'created_at'
+      | 'updated_at';
+    type Seen = Omit<Row, Unchanged> & { spent: Flag };
     return db
       .with(
         'seen(id, status, inventory_item_id, first_seen_at, last_seen_at, last_trace_id, last_span_id, evidence, risk, occurrences, unknown, spent)',

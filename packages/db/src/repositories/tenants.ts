@@ -165,6 +165,17 @@ function touchedBy(scope: TenantScope): Expression<SqlBool> {
   return sql<SqlBool>`(${sql.join(places, sql` or `)})`;
 }
 
+/** Whether a tenant has any sub-tenant. */
+export async function hasSubTenants(db: Database, { tenantId }: { tenantId: string }): Promise<boolean> {
+  const row = await db
+    .selectFrom('sub_tenants')
+    .select('id')
+    .where('tenant_id', '=', tenantId)
+    .limit(1)
+    .executeTakeFirst();
+  return row !== undefined;
+}
+
 /** Adds the sub-tenants in `scope` to a whole page with one query. */
 async function withSubTenants(db: Database, scope: TenantScope, rows: Row[]): Promise<Tenant[]> {
   if (rows.length === 0) return [];

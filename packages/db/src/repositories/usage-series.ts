@@ -95,16 +95,30 @@ const insertRows = rowStatement(
     ),
 );
 
-/** How many series a tenant has, and how many of them are an account's. */
-export async function countSeries(
+/** How many series a tenant has. */
+export async function countSeries(db: Database, { tenantId }: Pick<TenantPlace, 'tenantId'>): Promise<number> {
+  const { count } = await seriesCount(db, tenantId).executeTakeFirstOrThrow();
+  return Number(count);
+}
+
+/** How many series of a tenant are an account's, and how many are in a sub-tenant. */
+export async function countSeriesOf(
   db: Database,
-  { tenantId }: Pick<TenantPlace, 'tenantId'>,
+  place: TenantPlace,
   account: string,
-): Promise<{ all: number; own: number }> {
-  const count = () => db.selectFrom('usage_series').select(({ fn }) => fn.countAll<number>().as('count'));
-  const all = await count().where('tenant_id', '=', tenantId).executeTakeFirstOrThrow();
-  const own = await count().where('tenant_id', '=', tenantId).where('account', '=', account).executeTakeFirstOrThrow();
-  return { all: Number(all.count), own: Number(own.count) };
+): Promise<{ ofAccount: number; ofSubTenant: number }> {
+  const { tenant_id, sub_tenant_id } = placeColumns(place);
+  const count = () => seriesCount(db, tenant_id);
+  const ofAccount = await count().where('account', '=', account).executeTakeFirstOrThrow();
+  const ofSubTenant = await count().where('sub_tenant_id', '=', sub_tenant_id).executeTakeFirstOrThrow();
+  return { ofAccount: Number(ofAccount.count), ofSubTenant: Number(ofSubTenant.count) };
+}
+
+function seriesCount(db: Database, tenantId: string) {
+  return db
+    .selectFrom('usage_series')
+    .select(({ fn }) => fn.countAll<number>().as('count'))
+    .where('tenant_id', '=', tenantId);
 }
 
 export type UsageFilter = {

@@ -7,6 +7,7 @@ import { findProvidersOfTraffic } from '@quartermaster/db/repositories/providers
 import { scopeOf, type TenantPlace } from '@quartermaster/db/tenancy.ts';
 import { type FoldLimits, foldSightings } from '../../runtime-observations/fold.ts';
 import { gatherSightings } from '../../runtime-observations/sightings.ts';
+import { NOTHING_UNOBSERVED, type Unobserved } from '../../runtime-observations/within-limits.ts';
 import { addUsage } from '../usage/add-usage.ts';
 import type { CallChange } from './call-changes.ts';
 import type { CallUse } from './call-span.ts';
@@ -25,15 +26,15 @@ type Applied = {
 /**
  * Brings changes of calls into observations and usage.
  *
- * @returns how many calls were not observed, because the tenant has as many subjects as it may
+ * @returns how many calls were not observed, because a limit of the tenant or a share of it is full
  */
 export async function applyChanges(
   db: Database,
   place: TenantPlace,
   { changes, providers, made, sender, limits }: Applied,
   now: Date,
-): Promise<number> {
-  if (changes.length === 0) return 0;
+): Promise<Unobserved> {
+  if (changes.length === 0) return NOTHING_UNOBSERVED;
   const found = await providersOf(db, place, { changes, providers, made }, now);
   const providerOf = (call: Call) => found.byId.get(call.provider.id);
   const sightings = await gatherSightings(changes, providerOf, now);

@@ -1,6 +1,7 @@
 import type { Database } from '@quartermaster/db/database.ts';
 import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
 import type { FoldLimits } from '../../runtime-observations/fold.ts';
+import { NOTHING_UNOBSERVED, type Unobserved } from '../../runtime-observations/within-limits.ts';
 import type { SeenSpan } from '../../runtime-observations/provider-match.ts';
 import type { FoldedSpan } from '../../runtime-observations/sightings.ts';
 import { applyChanges } from './apply-changes.ts';
@@ -52,8 +53,8 @@ export async function foldCalls(
   place: TenantPlace,
   { batch, fresh, known, sender, limits }: CallBatch,
   now: Date,
-): Promise<{ unobserved: number; calls: Map<string, Uint8Array> }> {
-  if (fresh.length === 0) return { unobserved: 0, calls: new Map() };
+): Promise<{ unobserved: Unobserved; calls: Map<string, Uint8Array> }> {
+  if (fresh.length === 0) return { unobserved: NOTHING_UNOBSERVED, calls: new Map() };
   const { matchOf, providers, made } = await matchUses(db, place, batch, now);
   const told = new Map<FreshSpan, CallSpan>();
   const signalled: { span: FoldedSpan; call: CallSpan }[] = [];

@@ -2,6 +2,7 @@ import type { Database } from '@quartermaster/db/database.ts';
 import { findTelemetryCalls, insertTelemetryCalls } from '@quartermaster/db/repositories/telemetry-calls.ts';
 import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
 import type { FoldLimits } from '../../runtime-observations/fold.ts';
+import { NOTHING_UNOBSERVED, type Unobserved } from '../../runtime-observations/within-limits.ts';
 import type { FoldedSpan } from '../../runtime-observations/sightings.ts';
 import type { Facts, Reading, Use } from '../dialects/facts.ts';
 import { applyChanges } from './apply-changes.ts';
@@ -46,9 +47,9 @@ export async function foldReadings(
   place: TenantPlace,
   { records, sender, limits }: RecordBatch,
   now: Date,
-): Promise<{ counted: number; known: number; unobserved: number }> {
+): Promise<{ counted: number; known: number; unobserved: Unobserved }> {
   const all = records.flatMap((record) => toldBy(record, sender));
-  if (all.length === 0) return { counted: 0, known: 0, unobserved: 0 };
+  if (all.length === 0) return { counted: 0, known: 0, unobserved: NOTHING_UNOBSERVED };
   const found = await findTelemetryCalls(db, place, [...new Set(all.map(({ key }) => key))]);
   const isToldBySpan = await toldBySpans(db, place, { records: all.map(({ record }) => record), sender });
   const keys = new Set(found.keys());

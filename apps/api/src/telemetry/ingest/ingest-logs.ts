@@ -2,6 +2,7 @@ import { findTenantSettings } from '@quartermaster/db/repositories/tenants.ts';
 import { inTransaction } from '@quartermaster/db/transaction.ts';
 import { principalName } from '../../access/principal.ts';
 import type { CallerContext } from '../../trpc.ts';
+import { countUnobserved } from '../../metrics.ts';
 import { foldReadings } from '../calls/fold-readings.ts';
 import type { PartialSuccess } from '../otlp/span.ts';
 import type { PreparedLogs } from './prepare-logs.ts';
@@ -55,6 +56,6 @@ async function foldTold(
     });
     metrics.logRecords.inc({ outcome: 'counted' }, folded.counted);
     metrics.logRecords.inc({ outcome: 'known' }, folded.known);
-    metrics.unobserved.inc(folded.unobserved);
+    countUnobserved(metrics, folded.unobserved);
   }
 }

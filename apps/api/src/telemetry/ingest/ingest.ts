@@ -9,7 +9,9 @@ import { inTransaction } from '@quartermaster/db/transaction.ts';
 import { principalName } from '../../access/principal.ts';
 import type { PartialSuccess } from '../otlp/span.ts';
 import type { FoldLimits } from '../../runtime-observations/fold.ts';
+import { NOTHING_UNOBSERVED, type Unobserved } from '../../runtime-observations/within-limits.ts';
 import type { CallerContext } from '../../trpc.ts';
+import { countUnobserved } from '../../metrics.ts';
 import { foldCalls } from '../calls/fold-calls.ts';
 import { additionsOf, type PreparedSpan } from './prepare.ts';
 import type { PreparedTraces } from './prepare-body.ts';
@@ -50,7 +52,7 @@ export async function ingestSpans(
     usageSeries: ctx.services.maxUsageSeries,
     usageRetentionDays: settings.usageRetentionDays,
   };
-  const total: Stored = { stored: 0, duplicates: 0, rejected, reasons: [...reasons], unobserved: 0 };
+  const total = { stored: 0, duplicates: 0, rejected, reasons: [...reasons] };
   for (const batch of inTransactions(spans)) {
     // Compressed before the transaction, as if all were new: they nearly always are.
     const blocks = await buildSpanBlocks(batch, texts);
@@ -62,20 +64,19 @@ export async function ingestSpans(
     total.duplicates += done.duplicates;
     total.rejected += done.rejected;
     total.reasons.push(...done.reasons);
-    total.unobserved += done.unobserved;
+    countUnobserved(metrics, done.unobserved);
   }
   metrics.spans.inc({ outcome: 'stored' }, total.stored);
   metrics.spans.inc({ outcome: 'duplicate' }, total.duplicates);
   metrics.spans.inc({ outcome: 'rejected' }, total.rejected);
-  metrics.unobserved.inc(total.unobserved);
   metrics.unreadRecords.inc({ signal: 'traces' }, unreadOf(scopes));
   ctx.services.accountTelemetry.note(ctx.principal, place, scopes);
   if (total.rejected === 0) return null;
   return { rejected: total.rejected, errorMessage: [...new Set(total.reasons)].join('; ') };
 }
 
-/** What became of spans; `unobserved` counts subjects. */
-type Stored = { stored: number; duplicates: number; rejected: number; reasons: string[]; unobserved: number };
+/** What became of spans. */
+type Stored = { stored: number; duplicates: number; rejected: number; reasons: string[]; unobserved: Unobserved };
 
 /** The spans of each transaction, in their order. */
 function* inTransactions(spans: readonly PreparedSpan[]): Generator<PreparedSpan[]> {
@@ -111,7 +112,7 @@ async function store(
 ): Promise<Stored> {
   const known = await findKnownSpans(trx, place, batch);
   const { fresh, variants, ...others } = selectFreshSpans(batch, { known, sender });
-  if (fresh.length === 0) return { ...others, stored: 0, unobserved: 0 };
+  if (fresh.length === 0) return { ...others, stored: 0, unobserved: NOTHING_UNOBSERVED };
   const folded = batch.flatMap((span) => span.folded ?? []);
   const { calls, unobserved } = await foldCalls(trx, place, { batch: folded, fresh, known, sender, limits }, now);
   const stored = fresh.length === batch.length ? blocks : await buildSpanBlocks(fresh, texts);

@@ -1,6 +1,7 @@
 import type { Database } from '@quartermaster/db/database.ts';
 import {
   countSeries,
+  countSeriesOf,
   findSeriesIds,
   insertSeries,
   OTHER,
@@ -9,6 +10,7 @@ import {
 } from '@quartermaster/db/repositories/usage-series.ts';
 import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
 import type { FoldLimits } from '../../runtime-observations/fold.ts';
+import { roomWithinShares } from '../../tenants/fair-share.ts';
 
 type Wanted = {
   /** By their keys. */
@@ -33,7 +35,7 @@ export async function seriesOf(
   const ids = await findSeriesIds(db, place, [...subjects.keys()]);
   const missing = [...subjects].filter(([key]) => !ids.has(key));
   if (missing.length > 0) {
-    const room = await roomForSeries(db, place, { account, limits });
+    const room = await roomForSeries(db, place, { account, limits, wanted: missing.length });
     const made = await insertSeries(
       db,
       place,
@@ -51,18 +53,16 @@ export async function seriesOf(
   };
 }
 
-/**
- * How many series an account may still add: as long as it has fewer than are free, so that the names of one account leave
- * room for those of others.
- */
+/** How many of some new series an account may add, so that its names leave room for those of others. */
 async function roomForSeries(
   db: Database,
   place: TenantPlace,
-  { account, limits }: Pick<Wanted, 'account' | 'limits'>,
+  { account, limits, wanted }: Pick<Wanted, 'account' | 'limits'> & { wanted: number },
 ): Promise<number> {
-  const { all, own } = await countSeries(db, place, account);
-  const free = limits.usageSeries - all;
-  return Math.max(0, Math.ceil((free - own) / 2));
+  const used = await countSeries(db, place);
+  const countOwn = () => countSeriesOf(db, place, account);
+  const { room } = await roomWithinShares(db, place, { used, free: limits.usageSeries - used, wanted, countOwn });
+  return room;
 }
 
 /** Of each provider, kind and account there is one at most, however many names they have. */

@@ -1,6 +1,7 @@
 import { inTransaction } from '@quartermaster/db/transaction.ts';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { foldReadings, type ToldRecord } from '../../../src/telemetry/calls/fold-readings.ts';
+import { NOTHING_UNOBSERVED } from '../../../src/runtime-observations/within-limits.ts';
 import { unique } from '../../support/people.ts';
 import { startTestServer, type TestServer } from '../../support/server.ts';
 import { chat, newSpanId, newTraceId } from '../traces/sending.ts';
@@ -47,7 +48,11 @@ const ONCE = { calls: 1, errors: 0, tokens: 11, durationUs: 250_000 };
 
 test('a record of a call is counted in observations and usage', async () => {
   const tenant = await foldingTenant(server);
-  expect(await fold(tenant, [record({ ...MODEL, agent: 'helper' })])).toEqual({ counted: 1, known: 0, unobserved: 0 });
+  expect(await fold(tenant, [record({ ...MODEL, agent: 'helper' })])).toEqual({
+    counted: 1,
+    known: 0,
+    unobserved: NOTHING_UNOBSERVED,
+  });
   expect(await tenant.observed()).toEqual({ 'model gpt-5 at openai': 1 });
   expect(await tenant.usage()).toEqual({ 'model gpt-5 at openai by helper': ONCE });
 });
@@ -56,7 +61,7 @@ test('a record that is sent again counts once, and another one like it counts', 
   const tenant = await foldingTenant(server);
   const [one, other] = [record(MODEL), record(MODEL)];
   await fold(tenant, [one, one]);
-  expect(await fold(tenant, [one, other])).toEqual({ counted: 1, known: 1, unobserved: 0 });
+  expect(await fold(tenant, [one, other])).toEqual({ counted: 1, known: 1, unobserved: NOTHING_UNOBSERVED });
   expect(await tenant.observed()).toEqual({ 'model gpt-5 at openai': 2 });
 });
 
@@ -94,7 +99,7 @@ describe('a call that spans and records tell of counts once', () => {
     const tenant = await foldingTenant(server);
     const ids = newIds();
     await tenant.send([span(ids)]);
-    expect(await fold(tenant, [record(MODEL, ids)])).toEqual({ counted: 0, known: 1, unobserved: 0 });
+    expect(await fold(tenant, [record(MODEL, ids)])).toEqual({ counted: 0, known: 1, unobserved: NOTHING_UNOBSERVED });
     expect(await tenant.observed()).toEqual({ 'model gpt-5 at openai': 1 });
   });
 

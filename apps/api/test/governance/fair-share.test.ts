@@ -1,0 +1,193 @@
+import { sql } from 'kysely';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { accountWithKey } from '../support/people.ts';
+import { startTestServer, type TestServer } from '../support/server.ts';
+import { all, chat, newSpanId, newTraceId, type SpanInput, sendSpans, toolRun } from '../telemetry/traces/sending.ts';
+import { atOpenai, newTenant, type Tenant } from './loop-support.ts';
+
+const LIMIT = 40;
+const SERIES = 60;
+
+let server: TestServer;
+
+beforeAll(async () => {
+  server = await startTestServer({ QM_MAX_OBSERVATIONS: String(LIMIT), QM_MAX_USAGE_SERIES: String(SERIES) });
+});
+afterAll(() => server.stop());
+
+function newSender({ tenantId }: Tenant, subTenantId?: string) {
+  return accountWithKey(server, { tenantId, ...(subTenantId !== undefined && { subTenantId }) }, ['traces:write']);
+}
+
+function junk(prefix: string): SpanInput[] {
+  return Array.from({ length: 2 * LIMIT }, (_, index) => toolRun(`${prefix}-${index}`));
+}
+
+function models(...names: readonly string[]): SpanInput[] {
+  return names.map(atOpenai);
+}
+
+async function observedNames({ operator }: Tenant, prefix = ''): Promise<string[]> {
+  const observations = await all(server, '/v1/runtime-observations?limit=100', operator);
+  return observations.map(({ name }): string => name).filter((name) => name.startsWith(prefix));
+}
+
+/** Calls that were not observed, by what was full. */
+async function unobserved(): Promise<Record<string, number>> {
+  const { values } = await server.services.metrics.unobserved.get();
+  return Object.fromEntries(values.map(({ labels, value }) => [String(labels.full), value]));
+}
+
+/** What the counters say, and what is in the table. */
+async function countersAndRows({ tenantId }: Tenant) {
+  const { db } = server.services;
+  const counters = await db
+    .selectFrom('observation_shares')
+    .select(['holder_type', 'holder_id', 'observations'])
+    .where('tenant_id', '=', tenantId)
+    .execute();
+  const { rows } = await sql<{ holder_type: string; holder_id: string; observations: number }>`
+    select 'account' as holder_type, first_account as holder_id, count(*) as observations
+      from runtime_observations where tenant_id = ${tenantId} group by first_account
+    union all
+    select 'sub_tenant', sub_tenant_id, count(*)
+      from runtime_observations where tenant_id = ${tenantId} group by sub_tenant_id`.execute(db);
+  const linesOf = (found: readonly { holder_type: string; holder_id: string; observations: number }[]) =>
+    found.map((row) => `${row.holder_type} ${row.holder_id}: ${row.observations}`).toSorted();
+  return { counters: linesOf(counters), rows: linesOf(rows) };
+}
+
+async function expectRightCounters(tenant: Tenant): Promise<string[]> {
+  const { counters, rows } = await countersAndRows(tenant);
+  expect(counters).toEqual(rows);
+  return counters;
+}
+
+test('regression: the junk names of one account leave room for what another account uses', async () => {
+  const tenant = await newTenant(server);
+  const [greedy, honest] = [await newSender(tenant), await newSender(tenant)];
+  const before = await unobserved();
+  await sendSpans(server, greedy, junk('junk'));
+  await sendSpans(server, greedy, junk('more'));
+  await sendSpans(server, honest, models('gpt-5', 'gpt-5-mini', 'o3'));
+  await sendSpans(server, honest, models('gpt-4'));
+
+  expect(await observedNames(tenant, 'junk')).toHaveLength(LIMIT / 2);
+  expect(await observedNames(tenant, 'more')).toEqual([]);
+  for (const name of ['gpt-5', 'gpt-5-mini', 'o3', 'gpt-4']) expect(await tenant.observation(name)).toBeDefined();
+  const after = await unobserved();
+  expect(after['account']).toBe((before['account'] ?? 0) + 4 * LIMIT - LIMIT / 2);
+  expect(after['tenant']).toBe(before['tenant']);
+  const asked = (await tenant.tasks()).filter(({ kind }) => kind === 'review_cardinality');
+  expect(asked.map(({ title }): string => title)).toEqual([
+    `${greedy.principal} fills its share of the 40 observations that the tenant may have: what else it uses is not observed`,
+  ]);
+  await expectRightCounters(tenant);
+});
+
+test('regression: several greedy accounts together leave room for an honest one, and what they are known for is counted', async () => {
+  const tenant = await newTenant(server);
+  for (const prefix of ['a', 'b', 'c', 'd']) await sendSpans(server, await newSender(tenant), junk(prefix));
+  // 20, then 10, 5 and 3 of what is left.
+  expect(await observedNames(tenant)).toHaveLength(38);
+  await tenant.see('gpt-5', await newSender(tenant));
+  expect(await tenant.observation('gpt-5')).toBeDefined();
+  const known = await tenant.observation('a-3');
+  await sendSpans(server, tenant.sender, [toolRun('a-3')]);
+  expect((await tenant.observation('a-3')).occurrences).toBe(known.occurrences + 1);
+  await expectRightCounters(tenant);
+});
+
+test('regression: the junk names of all accounts of one sub-tenant leave room for other sub-tenants', async () => {
+  const tenant = await newTenant(server);
+  const honest = await newSender(tenant, 'honest');
+  const before = await unobserved();
+  for (const prefix of ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h']) {
+    await sendSpans(server, await newSender(tenant, 'greedy'), junk(prefix));
+  }
+  expect(await observedNames(tenant)).toHaveLength(LIMIT / 2);
+  expect((await unobserved())['sub_tenant']).toBeGreaterThan(before['sub_tenant'] ?? 0);
+  await sendSpans(server, honest, models('gpt-5', 'gpt-5-mini', 'o3'));
+  for (const name of ['gpt-5', 'gpt-5-mini', 'o3']) expect(await tenant.observation(name, 'honest')).toBeDefined();
+  await tenant.see('gpt-5', tenant.sender);
+  expect(await tenant.observation('gpt-5')).toBeDefined();
+  await expectRightCounters(tenant);
+});
+
+test('in a tenant without sub-tenants, accounts may together have more than half of its limit', async () => {
+  const tenant = await newTenant(server);
+  await sendSpans(server, await newSender(tenant), junk('a'));
+  await sendSpans(server, await newSender(tenant), junk('b'));
+  expect(await observedNames(tenant)).toHaveLength(30);
+});
+
+test('regression: providers that one account makes up leave room for what another account discovers', async () => {
+  const tenant = await newTenant(server);
+  const { operator: as } = tenant;
+  await server.ok('PUT', `/v1/tenants/${tenant.tenantId}/limits`, { as: server.admin, body: { providers: 9 } });
+  const at = (vendor: string) => chat('m', { 'gen_ai.provider.name': vendor });
+  const discovered = async () => {
+    const found = await all(server, '/v1/providers?status=discovered', as);
+    return found.map(({ name }): string => name).toSorted();
+  };
+  await sendSpans(
+    server,
+    tenant.sender,
+    Array.from({ length: 10 }, (_, index) => at(`junk-${index}`)),
+  );
+  await sendSpans(server, tenant.sender, [at('junk-11')]);
+  expect(await discovered()).toEqual(['junk-0', 'junk-1', 'junk-2', 'junk-3']);
+  await sendSpans(server, await newSender(tenant), ['real-1', 'real-2'].map(at));
+  expect(await discovered()).toEqual(['junk-0', 'junk-1', 'junk-2', 'junk-3', 'real-1', 'real-2']);
+  // A provider that was adopted counts for nobody any more.
+  const [junkProvider] = await all(server, '/v1/providers?name=junk-0', as);
+  await server.ok('PUT', `/v1/providers/${junkProvider.id}`, { as, body: { status: 'active' } });
+  await server.ok('PUT', `/v1/tenants/${tenant.tenantId}/limits`, { as: server.admin, body: { providers: 11 } });
+  await sendSpans(server, tenant.sender, [at('later')]);
+  expect(await discovered()).toContain('later');
+});
+
+test('regression: series of usage that one sub-tenant fills leave room for the names of another', async () => {
+  const tenant = await newTenant(server);
+  const honest = await newSender(tenant, 'honest');
+  for (let round = 0; round < 5; round += 1) {
+    await sendSpans(server, await newSender(tenant, 'greedy'), junk('same'));
+  }
+  await sendSpans(server, honest, models('gpt-5', 'gpt-5-mini', 'o3'));
+  const query = 'group_by=name&group_by=sub_tenant&interval=all';
+  const sums = await all(server, `/v1/usage?${query}`, tenant.operator);
+  const named = sums.filter(({ subTenantId }) => subTenantId === 'honest').map(({ name }): string => name);
+  expect(named.toSorted()).toEqual(['gpt-5', 'gpt-5-mini', 'o3']);
+});
+
+test('the counters stay right when observations are merged, moved to their server, and pruned', async () => {
+  const tenant = await newTenant(server);
+  const { operator: as, path } = tenant;
+  const [one, other] = [await newSender(tenant, 'a'), await newSender(tenant, 'a')];
+  await sendSpans(server, one, models('acme/m-1', 'm-2'));
+  await sendSpans(server, other, models('m-1', 'acme/m-2', 'm-3'));
+  await server.ok('PUT', path, { as, body: { name: 'acme' } });
+  expect(await observedNames(tenant)).toHaveLength(3);
+  await expectRightCounters(tenant);
+
+  // The outer span is counted at the service first; the inner one says that an MCP server ran the tool.
+  const traceId = newTraceId();
+  const spanId = newSpanId();
+  await sendSpans(server, one, [{ ...toolRun('echo'), traceId, spanId }]);
+  await expectRightCounters(tenant);
+  const inner = { 'mcp.method.name': 'tools/call', 'gen_ai.tool.name': 'echo', 'mcp.server.name': 'everything' };
+  await sendSpans(server, one, [
+    { ...toolRun('echo'), name: 'tools/call echo', traceId, parentSpanId: spanId, attributes: inner },
+  ]);
+  expect(await observedNames(tenant, 'echo')).toHaveLength(1);
+  await expectRightCounters(tenant);
+
+  await sendSpans(server, other, junk('junk'));
+  await expectRightCounters(tenant);
+  const task = (await tenant.tasks()).find(({ kind }) => kind === 'review_cardinality');
+  await server.ok('POST', `/v1/operator/tasks/${task?.id}/complete`, { as, body: { outcome: 'pruned' } });
+  expect(await observedNames(tenant, 'junk')).toEqual([]);
+  expect(await expectRightCounters(tenant)).toEqual([]);
+  await sendSpans(server, other, junk('again'));
+  expect(await observedNames(tenant, 'again')).toHaveLength(LIMIT / 2);
+});

@@ -1,0 +1,55 @@
+import { sql } from 'kysely';
+import { expect, test } from 'vitest';
+import { type Database, migrate } from '../src/database.ts';
+import { countObservations, countObservationsOf } from '../src/repositories/observation-counts.ts';
+import { firstReleaseDatabase, NOW } from './temporary-database.ts';
+
+const TIME = NOW.toISOString();
+/** Rows of one batch of the migration. */
+const BATCH = 1000;
+const TIMES = { created_at: TIME, updated_at: TIME };
+
+type Values = Record<string, string | number | null>;
+
+async function insert(db: Database, table: string, values: Values): Promise<void> {
+  const columns = Object.keys(values).map((column) => sql.ref(column));
+  const row = sql.join(Object.values(values));
+  await sql`insert into ${sql.table(table)} (${sql.join(columns)}) values (${row})`.execute(db);
+}
+
+async function insertObservation(db: Database, id: string, subTenantId: string, accounts: readonly string[]) {
+  await insert(db, 'runtime_observations', {
+    ...{ ...TIMES, tenant_id: 'acme', sub_tenant_id: subTenantId, id, provider_id: 'prov_1', kind: 'model', name: id },
+    ...{ unknown: 1, status: 'open', occurrences: 1, first_seen_at: TIME, last_seen_at: TIME, last_trace_id: 't' },
+    ...{ last_span_id: 's', risk: '{"level":"medium","factors":[]}' },
+    // Evidence may hold any character.
+    evidence: JSON.stringify({ serviceNames: ['a\0"b'], serverAddresses: [], operations: [], accounts, errors: 0 }),
+  });
+}
+
+test('observations of before count for the account that reported them first, and for their sub-tenant', async () => {
+  const db = await firstReleaseDatabase();
+  const provider = { kind: 'llm', status: 'active', health: 'unknown', metadata: '{}', ...TIMES };
+  const place = { tenant_id: 'acme', sub_tenant_id: '' };
+  await insert(db, 'providers', { ...provider, ...place, id: 'prov_1', name: 'openai', name_key: 'openai' });
+  const [one, other, many] = ['one', 'other', 'many'].map((id) => `service_account:acme/${id}`) as [
+    string,
+    string,
+    string,
+  ];
+  await insertObservation(db, 'obs_1', '', [one, other]);
+  await insertObservation(db, 'obs_2', 'east', [one]);
+  await insertObservation(db, 'obs_3', 'east', [other]);
+  await insertObservation(db, 'obs_4', 'east', []);
+  for (let index = 0; index < BATCH + 5; index += 1) await insertObservation(db, `obs_many_${index}`, 'many', [many]);
+  await migrate(db);
+
+  const acme = { tenantId: 'acme' };
+  const countsOf = (firstAccount: string, subTenantId: string | null) =>
+    countObservationsOf(db, acme, { firstAccount, subTenantId });
+  expect(await countsOf(one, null)).toEqual({ ofAccount: 2, ofSubTenant: 1 });
+  expect(await countsOf(other, 'east')).toEqual({ ofAccount: 1, ofSubTenant: 3 });
+  expect(await countsOf('', 'west')).toEqual({ ofAccount: 1, ofSubTenant: 0 });
+  expect(await countsOf(many, 'many')).toEqual({ ofAccount: BATCH + 5, ofSubTenant: BATCH + 5 });
+  expect(await countObservations(db, acme)).toBe(BATCH + 9);
+});
