@@ -1,18 +1,13 @@
 import type { Provider } from '@quartermaster/contracts/providers.ts';
 import type { Database } from '@quartermaster/db/database.ts';
 import { nameKey, plainName } from '@quartermaster/db/name-key.ts';
-import {
-  addToRollups,
-  type Period,
-  type Rollup,
-  type UsageSums,
-} from '@quartermaster/db/repositories/usage-rollups.ts';
+import { addToRollups, type Rollup, type UsageSums } from '@quartermaster/db/repositories/usage-rollups.ts';
 import { seriesKey, type UsageSubject } from '@quartermaster/db/repositories/usage-series.ts';
 import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
 import type { FoldLimits } from '../../runtime-observations/fold.ts';
 import type { CallChange } from '../calls/call-changes.ts';
 import type { Call } from '../calls/resolve.ts';
-import { dayOf, hourOf } from './periods.ts';
+import { DAY_MS, dayOf, HOUR_MS, hourOf, startOfDay } from './periods.ts';
 import { seriesOf } from './series.ts';
 
 type Added = {
@@ -23,7 +18,8 @@ type Added = {
   limits: FoldLimits;
 };
 
-const DAY_MS = 24 * 3600 * 1000;
+/** What is summed up of one subject. */
+type SubjectSums = { subject: UsageSubject; byHour: Map<number, UsageSums> };
 
 /** Adds changes of calls to the sums of their hours and days, in the transaction that stores what tells of them. */
 export async function addUsage(
@@ -33,17 +29,27 @@ export async function addUsage(
   now: Date,
 ): Promise<void> {
   // What was removed with its hour must not be subtracted from sums that are not there any more.
-  const keptSince = dayOf(now.getTime() - limits.usageRetentionDays * DAY_MS);
+  const keptSince = startOfDay(now.getTime() - limits.usageRetentionDays * DAY_MS);
+  const sums = new Map<string, SubjectSums>();
+  for (const { call, by } of changes) {
+    if (by === 0 || call.countedAt < keptSince) continue;
+    const said = saidOf(call);
+    let known = sums.get(said);
+    if (!known) {
+      known = { subject: subjectOf(call, { provider: providerOf(call), account }), byHour: new Map() };
+      sums.set(said, known);
+    }
+    addCall(known.byHour, { call, by });
+  }
   const subjects = new Map<string, UsageSubject>();
   const rollups = new Map<string, Rollup>();
-  for (const { call, by } of changes) {
-    if (by === 0 || dayOf(call.countedAt) < keptSince) continue;
-    const subject = subjectOf(call, { provider: providerOf(call), account });
+  for (const { subject, byHour } of sums.values()) {
     const key = seriesKey(place, subject);
     if (!subjects.has(key)) subjects.set(key, subject);
-    const startTimes = { hour: hourOf(call.countedAt), day: dayOf(call.countedAt) };
-    for (const period of ['hour', 'day'] as const) {
-      add(rollups, { seriesId: key, period, startTime: startTimes[period] }, { call, by });
+    for (const [hour, ofHour] of byHour) {
+      const time = hour * HOUR_MS;
+      addTo(rollups, { ...ofHour, seriesId: key, period: 'hour', startTime: hourOf(time) });
+      addTo(rollups, { ...ofHour, seriesId: key, period: 'day', startTime: dayOf(time) });
     }
   }
   const changed = [...rollups.values()].filter((rollup) => !isZero(rollup));
@@ -52,12 +58,7 @@ export async function addUsage(
   const idOf = await seriesOf(db, place, { subjects: wanted, account, limits }, now);
   // Beyond the limit several subjects have one series.
   const rows = new Map<string, Rollup>();
-  for (const rollup of changed) {
-    const row = { ...rollup, seriesId: idOf(rollup.seriesId) };
-    const key = rollupKey(row);
-    const same = rows.get(key);
-    rows.set(key, same ? { ...row, ...sumOf(same, row) } : row);
-  }
+  for (const rollup of changed) addTo(rows, { ...rollup, seriesId: idOf(rollup.seriesId) });
   const left = [...rows.values()].filter((rollup) => !isZero(rollup));
   // In one order everywhere, so that two processes cannot wait for each other.
   const sorted = left.toSorted((a, b) => (rollupKey(a) < rollupKey(b) ? -1 : 1));
@@ -86,20 +87,29 @@ function subjectOf(
   };
 }
 
-function add(
-  rollups: Map<string, Rollup>,
-  key: { seriesId: string; period: Period; startTime: string },
-  { call, by }: Pick<CallChange, 'call' | 'by'>,
-): void {
-  const sums: UsageSums = {
-    calls: by,
-    errors: call.failed ? by : 0,
-    inputTokens: by * call.inputTokens,
-    outputTokens: by * call.outputTokens,
-    durationUs: by * Math.max(0, call.durationUs),
-  };
-  const known = rollups.get(rollupKey(key));
-  rollups.set(rollupKey(key), { ...key, ...(known ? sumOf(known, sums) : sums) });
+/** What the subject of a call depends on. No text of a span has a NUL in it. */
+function saidOf({ kind, name, agent, provider }: Call): string {
+  return `${kind}\0${name}\0${agent}\0${provider.id}\0${provider.name}`;
+}
+
+function addCall(byHour: Map<number, UsageSums>, { call, by }: Pick<CallChange, 'call' | 'by'>): void {
+  const hour = Math.floor(call.countedAt / HOUR_MS);
+  let sums = byHour.get(hour);
+  if (!sums) {
+    sums = { calls: 0, errors: 0, inputTokens: 0, outputTokens: 0, durationUs: 0 };
+    byHour.set(hour, sums);
+  }
+  sums.calls += by;
+  if (call.failed) sums.errors += by;
+  sums.inputTokens += by * call.inputTokens;
+  sums.outputTokens += by * call.outputTokens;
+  sums.durationUs += by * Math.max(0, call.durationUs);
+}
+
+function addTo(rollups: Map<string, Rollup>, rollup: Rollup): void {
+  const key = rollupKey(rollup);
+  const known = rollups.get(key);
+  rollups.set(key, known ? { ...rollup, ...sumOf(known, rollup) } : rollup);
 }
 
 function sumOf(a: UsageSums, b: UsageSums): UsageSums {

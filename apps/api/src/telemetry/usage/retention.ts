@@ -5,9 +5,7 @@ import { listUsageRetentions } from '@quartermaster/db/repositories/tenants.ts';
 import { deleteEmptySeries, deleteRollupsBefore } from '@quartermaster/db/repositories/usage-rollups.ts';
 import { inTransaction } from '@quartermaster/db/transaction.ts';
 import type { Services } from '../../services.ts';
-import { dayOf } from './periods.ts';
-
-const DAY_MS = 24 * 3600 * 1000;
+import { DAY_MS, dayOf } from './periods.ts';
 
 /** Rows removed in one transaction: an embedded database deletes them without giving the event loop a turn. */
 const BATCH_SIZE = 500;

@@ -1,9 +1,7 @@
 import type { UsageInterval } from '@quartermaster/contracts/usage.ts';
 import type { RollupRange } from '@quartermaster/db/repositories/usage-rollups.ts';
 import { valueError } from '../../errors.ts';
-
-const HOUR_MS = 3600 * 1000;
-const DAY_MS = 24 * HOUR_MS;
+import { DAY_MS, HOUR_MS } from './periods.ts';
 
 /** The longest time that one query adds up, in days. */
 const MAX_DAYS: Record<UsageInterval, number> = { hour: 31, day: 3660, all: 3660 };
