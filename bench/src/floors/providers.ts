@@ -18,6 +18,7 @@ type Row = Record<
   | 'kind'
   | 'status'
   | 'health'
+  | 'aliases'
   | 'metadata'
   | 'created_at'
   | 'updated_at',
@@ -59,6 +60,7 @@ function toProvider(row: Row) {
     tenantId: row.tenant_id,
     subTenantId: row.sub_tenant_id === '' ? null : row.sub_tenant_id,
     name: row.name,
+    aliases: JSON.parse(row.aliases) as unknown,
     displayName: row.display_name,
     description: row.description,
     kind: row.kind,
