@@ -52,7 +52,7 @@ export async function addObservations(file: string, { tenantId, providerId }: Wo
       from counted`);
     await inParts(rows, (first, last) => insert.run(first, last, tenantId, providerId, evidence, risk));
     db.prepare('update tenants set observation_count = ? where id = ?').run(rows, tenantId);
-    const share = db.prepare('insert into observation_shares values (?, ?, ?, ?)');
+    const share = db.prepare('insert or replace into observation_shares values (?, ?, ?, ?)');
     for (const type of ['account', 'sub_tenant']) share.run(tenantId, type, '', rows);
   });
 }
