@@ -37,7 +37,8 @@ export async function applyChanges(
   if (changes.length === 0) return NOTHING_UNOBSERVED;
   const found = await providersOf(db, place, { changes, providers, made }, now);
   const providerOf = (call: Call) => found.byId.get(call.provider.id);
-  const sightings = await gatherSightings(changes, providerOf, now);
+  const counted = changes.filter(({ isTokensOnly }) => !isTokensOnly);
+  const sightings = await gatherSightings(counted, providerOf, now);
   const { unobserved, refused } = await foldSightings(db, place, { sightings, made: found.made, sender, limits }, now);
   const storedProviderOf = (call: Call) => {
     const provider = providerOf(call);

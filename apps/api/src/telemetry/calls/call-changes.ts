@@ -7,6 +7,8 @@ export type CallChange = {
   traceId: string | null;
   /** 0 where the call is counted already, and was seen again with something new in its evidence. */
   by: 1 | 0 | -1;
+  /** The call is counted elsewhere: only its tokens are added, and nothing is observed. */
+  isTokensOnly?: boolean;
 };
 
 /**

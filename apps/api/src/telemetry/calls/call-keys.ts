@@ -20,6 +20,15 @@ export function keyOfSpan(
   return digest(['span', sender, kind, traceId, spanId]);
 }
 
+/** Calls of one kind and name whose spans have one parent. Their log records were written in that parent. */
+export type CallsBelow = { traceId: string; parentSpanId: string; kind: Use['kind']; name: string };
+
+/** By the position of a log record among those that tell of such calls. */
+export function keyOfCallBelow(sender: string, below: CallsBelow, position: number): string {
+  const { traceId, parentSpanId, kind, name } = below;
+  return digest(['below', sender, kind, traceId, parentSpanId, name, String(position)]);
+}
+
 /** By the log record itself. */
 export function keyOfRecord(sender: string, recordDigest: string): string {
   return digest(['record', sender, recordDigest]);

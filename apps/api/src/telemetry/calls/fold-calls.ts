@@ -65,7 +65,11 @@ export async function foldCalls(
     told.set(one, call);
     signalled.push({ span, call });
   }
-  await markCounted(db, place, { spans: signalled, sender }, now);
+  const earlierOf = (traceId: string) => {
+    const trace = known.get(traceId);
+    return trace?.isComplete ? callsOf(trace, sender) : [];
+  };
+  await markCounted(db, place, { spans: signalled, earlierOf, sender }, now);
   const changes: CallChange[] = [];
   const calls = new Map<string, Uint8Array>();
   for (const [traceId, spans] of Map.groupBy(fresh, (span) => span.traceId)) {

@@ -7,10 +7,12 @@ import type { FoldedSpan } from '../../runtime-observations/sightings.ts';
 import type { Facts, Reading, Use } from '../dialects/facts.ts';
 import { applyChanges } from './apply-changes.ts';
 import type { CallChange } from './call-changes.ts';
-import { keyOfCallId, keyOfRecord, keyOfSpan } from './call-keys.ts';
+import { type CallsBelow, keyOfCallBelow, keyOfCallId, keyOfRecord, keyOfSpan } from './call-keys.ts';
 import { makeCallSpan } from './make-call-span.ts';
 import { matchUses } from './match-uses.ts';
 import { resolve } from './resolve.ts';
+import { comparableName } from './same-name.ts';
+import { MAX_TOLD_BELOW, toldBelow } from './told-below.ts';
 import { toldBySpans } from './told-by-spans.ts';
 
 /** A log record that was read. Plain data. */
@@ -32,15 +34,25 @@ export type ToldRecord = {
 type RecordBatch = { records: readonly ToldRecord[]; sender: string; limits: FoldLimits };
 
 /** A use of a record, with what identifies its call. */
-type Told = { record: ToldRecord; span: FoldedSpan; use: Use; key: string; remembered: string[] };
+type Told = {
+  record: ToldRecord;
+  span: FoldedSpan;
+  use: Use;
+  key: string;
+  remembered: string[];
+  /** The calls that it may tell of, if the span that it was written in is their parent. Null for a record with a call id. */
+  below: CallsBelow | null;
+  /** Another record counts the call. */
+  isTokensOnly: boolean;
+};
 
 /**
  * Counts the calls that log records tell of, in the transaction of the caller. A call counts once, whichever signal tells of
- * it first: spans and records of one call are recognised by its id, or by the span that the record was written in. A
- * record that is sent again counts once.
+ * it first: spans and records of one call are recognised by its id, or by the span that the record was written in, which is
+ * the call's or its parent. A record that is sent again counts once. Records that only tell of tokens add them to usage.
  *
- * @returns how many calls were counted, how many were known before, and how many were not observed, because the tenant has
- *   as many subjects as it may
+ * @returns how many records counted, how many were known before, and how many calls were not observed, because the tenant
+ *   has as many subjects as it may
  */
 export async function foldReadings(
   db: Database,
@@ -50,47 +62,89 @@ export async function foldReadings(
 ): Promise<{ counted: number; known: number; unobserved: Unobserved }> {
   const all = records.flatMap((record) => toldBy(record, sender));
   if (all.length === 0) return { counted: 0, known: 0, unobserved: NOTHING_UNOBSERVED };
-  const found = await findTelemetryCalls(db, place, [...new Set(all.map(({ key }) => key))]);
-  const isToldBySpan = await toldBySpans(db, place, { records: all.map(({ record }) => record), sender });
-  const keys = new Set(found.keys());
-  const fresh = all.filter(({ record, use, key }) => {
-    if (keys.has(key) || isToldBySpan(record, use, record.reading.facts?.callId ?? null)) return false;
-    keys.add(key);
-    return true;
-  });
-  const remembered = new Set(fresh.flatMap((one) => one.remembered));
-  await insertTelemetryCalls(db, place, { keys: [...remembered], signal: 'log' }, now);
+  const { fresh, remembered } = await freshOf(db, place, { all, sender });
+  await insertTelemetryCalls(db, place, { keys: remembered, signal: 'log' }, now);
   const { matchOf, providers, made } = await matchUses(
     db,
     place,
     fresh.map(({ span }) => span),
     now,
   );
-  const changes = fresh.flatMap(({ record, span, use }): CallChange[] => {
+  const changes = fresh.flatMap(({ record, span, use, isTokensOnly }): CallChange[] => {
     const call = makeCallSpan({ ...span, uses: [use] }, (own) => matchOf(span, own), { now, limits });
     if (!call) return [];
     const calls = resolve(new Map([[call.spanId, null]]), [call]);
-    return calls.map((one) => ({ call: one, traceId: record.spanId === null ? null : record.traceId, by: 1 }));
+    const traceId = record.spanId === null ? null : record.traceId;
+    return calls.map((one) => ({ call: one, traceId, by: 1, isTokensOnly }));
   });
   const unobserved = await applyChanges(db, place, { changes, providers, made, sender, limits }, now);
   return { counted: changes.length, known: all.length - changes.length, unobserved };
 }
 
+/** Those that tell of calls that no signal told of before, and the keys by which the calls of all are recognised later. */
+async function freshOf(
+  db: Database,
+  place: TenantPlace,
+  { all, sender }: { all: readonly Told[]; sender: string },
+): Promise<{ fresh: Told[]; remembered: string[] }> {
+  const found = await findTelemetryCalls(db, place, [...new Set(all.map(({ key }) => key))]);
+  const spans = await toldBySpans(db, place, { records: all.map(({ record }) => record), sender });
+  const unknown = all.filter(({ key }) => !found.has(key));
+  const countTold = await toldBelow(db, place, { below: unknown.flatMap(({ below }) => below ?? []), sender });
+  const keys = new Set<string>();
+  const positions = new Map<string, number>();
+  const fresh: Told[] = [];
+  const remembered = new Set<string>();
+  for (const one of unknown) {
+    const { record, use, key, below, isTokensOnly } = one;
+    if (keys.has(key)) continue;
+    keys.add(key);
+    if (!isTokensOnly && spans.isTold(record, use, record.reading.facts?.callId ?? null)) continue;
+    if (below !== null) {
+      const id = JSON.stringify(below);
+      const position = positions.get(id) ?? countTold(below);
+      positions.set(id, position + 1);
+      if (position < MAX_TOLD_BELOW) remembered.add(keyOfCallBelow(sender, below, position));
+      if (position < spans.countBelow(below)) {
+        remembered.add(key);
+        continue;
+      }
+    }
+    fresh.push(one);
+    for (const own of one.remembered) remembered.add(own);
+  }
+  return { fresh, remembered: [...remembered] };
+}
+
 function toldBy(record: ToldRecord, sender: string): Told[] {
-  const { facts, uses } = record.reading;
+  const { facts, uses, tokensOf } = record.reading;
   if (facts === null) return [];
   const span = asSpan(record, facts);
-  return uses.map((use) => {
-    const { callId } = facts;
-    const { traceId, spanId, digest } = record;
-    const inSpan = traceId !== null && spanId !== null ? [keyOfSpan(sender, use.kind, { traceId, spanId })] : [];
-    if (callId !== null) {
-      const key = keyOfCallId(sender, use.kind, callId);
-      return { record, span, use, key, remembered: [key] };
-    }
-    const key = keyOfRecord(sender, `${digest} ${use.kind}`);
-    return { record, span, use, key, remembered: [key, ...inSpan] };
-  });
+  const told = uses.map((use) => ({
+    record,
+    span,
+    use,
+    isTokensOnly: false,
+    ...keysOf(record, use, { facts, sender }),
+  }));
+  if (tokensOf === undefined) return told;
+  const key = keyOfRecord(sender, `${record.digest} tokens`);
+  return [...told, { record, span, use: tokensOf, key, remembered: [key], below: null, isTokensOnly: true }];
+}
+
+function keysOf(
+  { traceId, spanId, digest }: ToldRecord,
+  { kind, name }: Use,
+  { facts: { callId }, sender }: { facts: Facts; sender: string },
+): Pick<Told, 'key' | 'remembered' | 'below'> {
+  if (callId !== null) {
+    const key = keyOfCallId(sender, kind, callId);
+    return { key, remembered: [key], below: null };
+  }
+  const key = keyOfRecord(sender, `${digest} ${kind}`);
+  if (traceId === null || spanId === null) return { key, remembered: [key], below: null };
+  const below = { traceId, parentSpanId: spanId, kind, name: comparableName(kind, name) };
+  return { key, remembered: [key, keyOfSpan(sender, kind, { traceId, spanId })], below };
 }
 
 /** A record as the span that it stands for: its time is the end of the call. */

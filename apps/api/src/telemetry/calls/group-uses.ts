@@ -43,7 +43,16 @@ export function groupUses(tree: SpanTree, spans: readonly CallSpan[]): Grouped {
     if (only !== undefined && within.size === 1) sets.union(around, only);
   }
   uniteByCallId(told, sets.union);
-  uniteSiblings(told, outer, isWrapper, sets);
+  const outermost = [...told.keys()].filter((index) => outer[index] === null);
+  const uniteAt = (indexes: number[], placeOf: (one: Told) => string) =>
+    uniteSiblings(
+      told,
+      Map.groupBy(indexes, (index) => placeIn(told[index], placeOf)),
+      { isWrapper, sets },
+    );
+  uniteAt(outermost, ({ span }) => span.parentSpanId ?? '');
+  const callAround = tree.nearest(bySpan);
+  uniteAt(toolsOfOneScope(told, outermost, sets.find), ({ span }) => callAround(span.spanId) ?? '');
   return { told, setOf: sets.find, outer, isWrapper };
 }
 
@@ -121,17 +130,34 @@ function isRepeated(told: readonly Told[], indexes: readonly number[]): boolean 
   return new Set(places).size < places.length;
 }
 
+function placeIn(one: Told | undefined, placeOf: (one: Told) => string): string {
+  return one ? `${placeOf(one)} ${one.use.kind} ${one.spellings.forms[0]}` : '';
+}
+
+/**
+ * Uses of tools that only one instrumentation is known to tell of. The span of a framework's tool and that of the MCP client
+ * need not be siblings: the latter may stand in the span of the client's session, which lasts for many calls. Models are
+ * called at the same time far more often.
+ */
+function toolsOfOneScope(
+  told: readonly Told[],
+  indexes: readonly number[],
+  setOf: (index: number) => number,
+): number[] {
+  const scopes = new Map<number, Set<string>>();
+  for (const [index, { span }] of told.entries()) {
+    const set = setOf(index);
+    scopes.set(set, (scopes.get(set) ?? new Set()).add(span.scope));
+  }
+  return indexes.filter((index) => told[index]?.use.kind === 'tool' && scopes.get(setOf(index))?.size === 1);
+}
+
+/** @param byPlace uses of one kind and name in one place */
 function uniteSiblings(
   told: readonly Told[],
-  outer: readonly (number | null)[],
-  isWrapper: boolean[],
-  sets: { find(index: number): number; union: Union },
+  byPlace: ReadonlyMap<string, readonly number[]>,
+  { isWrapper, sets }: { isWrapper: boolean[]; sets: { find(index: number): number; union: Union } },
 ): void {
-  const outermost = [...told.keys()].filter((index) => outer[index] === null);
-  const byPlace = Map.groupBy(outermost, (index) => {
-    const one = told[index];
-    return one ? `${one.span.parentSpanId ?? ''} ${one.use.kind} ${one.spellings.forms[0]}` : '';
-  });
   for (const indexes of byPlace.values()) {
     if (indexes.length < 2) continue;
     const siblings = indexes.flatMap((index) => {

@@ -1,6 +1,7 @@
 import type { CallSpan, CallUse } from './call-span.ts';
 import { type Grouped, groupUses, type Told } from './group-uses.ts';
 import { type SpanTree, spanTree } from './span-tree.ts';
+import { type Tokens, tokensOfWrappers } from './wrapper-tokens.ts';
 
 /** One call of a model, tool, agent, prompt or resource. */
 export type Call = {
@@ -47,20 +48,24 @@ export function resolve(parents: ReadonlyMap<string, string | null>, spans: read
   }
   const bestOf = bestInformed(grouped);
   const agentOf = agentFinder(tree, grouped);
+  const wrapperTokens = tokensOfWrappers(grouped);
   const calls: Call[] = [];
-  for (const group of groups.values()) {
+  for (const [set, group] of groups) {
     const own = group.filter((index) => !isWrapper[index]);
     const ordered = innermostFirst(grouped, own);
     const members = ordered.flatMap((index) => told[index] ?? []);
     const [first] = members;
     if (first === undefined || members.some(({ use }) => use.isCounted)) continue;
     const best = bestOf(ordered) ?? first;
-    calls.push(callOf(members, { best, agent: agentOf(ordered) }));
+    calls.push(callOf(members, { best, agent: agentOf(ordered), tokens: wrapperTokens.get(set) }));
   }
   return calls;
 }
 
-function callOf(members: readonly Told[], { best, agent }: { best: Told; agent: string | null }): Call {
+function callOf(
+  members: readonly Told[],
+  { best, agent, tokens }: { best: Told; agent: string | null; tokens: Tokens | undefined },
+): Call {
   const [{ span, use }] = members as [Told, ...Told[]];
   const firstOf = <Value>(read: (span: CallSpan) => Value | null) =>
     members.map((one) => read(one.span)).find((value) => value !== null) ?? null;
@@ -77,8 +82,8 @@ function callOf(members: readonly Told[], { best, agent }: { best: Told; agent: 
     countedAt: span.countedAt,
     durationUs: span.end - span.start,
     failed: members.some((one) => one.span.failed),
-    inputTokens: use.kind === 'model' ? (firstOf((one) => one.inputTokens) ?? 0) : 0,
-    outputTokens: use.kind === 'model' ? (firstOf((one) => one.outputTokens) ?? 0) : 0,
+    inputTokens: use.kind === 'model' ? (firstOf((one) => one.inputTokens) ?? tokens?.inputTokens ?? 0) : 0,
+    outputTokens: use.kind === 'model' ? (firstOf((one) => one.outputTokens) ?? tokens?.outputTokens ?? 0) : 0,
     span,
     told: members,
   };

@@ -8,8 +8,8 @@ export type Spellings = { kind: CallUse['kind']; forms: readonly string[]; serve
 export function spellingsOf(use: CallUse): Spellings {
   const { kind, name, written, responseModel, server } = use;
   const names = responseModel === null || kind !== 'model' ? [name, written] : [name, written, responseModel];
-  const forms = [...new Set(names.map((one) => comparable(kind, one)))];
-  return { kind, forms, server: server === null ? null : comparable('tool', server) };
+  const forms = [...new Set(names.map((one) => comparableName(kind, one)))];
+  return { kind, forms, server: server === null ? null : comparableName('tool', server) };
 }
 
 /**
@@ -33,7 +33,8 @@ function isPrefixed(long: string, short: string, servers: readonly (string | nul
   return prefix === 'mcp' || prefix.startsWith('mcp_') || servers.includes(prefix);
 }
 
-function comparable(kind: CallUse['kind'], name: string): string {
+/** A name without what frameworks change in it. */
+export function comparableName(kind: CallUse['kind'], name: string): string {
   if (kind === 'model') return nameFamily('model', folded(name).replace(/^.*\/(?=.)/, ''));
   return kind === 'tool' || kind === 'agent' ? rewrittenName(name) : name;
 }

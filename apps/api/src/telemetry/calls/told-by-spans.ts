@@ -3,29 +3,51 @@ import { findKnownSpans } from '@quartermaster/db/repositories/known-spans.ts';
 import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
 import type { Use } from '../dialects/facts.ts';
 import type { CallSpan } from './call-span.ts';
+import type { CallsBelow } from './call-keys.ts';
+import { comparableName } from './same-name.ts';
 import { decodeCalls } from './stored-calls.ts';
 
 type InTrace = { traceId: string | null; spanId: string | null };
 
-/**
- * Answers whether a stored span of the sender told of the call that a log record tells of: the span that the record was
- * written in, or one of the same trace with the same call id.
- */
+type ToldBySpans = {
+  /** Whether a span told of the call: the one that the record was written in, or one of its trace with the same call id. */
+  isTold(record: InTrace, use: Use, callId: string | null): boolean;
+  /** How many spans told of such calls. */
+  countBelow(below: CallsBelow): number;
+};
+
+/** What stored spans of the sender told of the calls that log records tell of. */
 export async function toldBySpans(
   db: Database,
   place: TenantPlace,
   { records, sender }: { records: readonly InTrace[]; sender: string },
-): Promise<(record: InTrace, use: Use, callId: string | null) => boolean> {
+): Promise<ToldBySpans> {
   const asked = records.flatMap(({ traceId, spanId }) => (traceId && spanId ? [{ traceId, spanId }] : []));
   const tellers = new Set<string>();
+  const below = new Map<string, Set<string>>();
   const known = asked.length === 0 ? [] : await findKnownSpans(db, place, asked);
   for (const [traceId, { calls }] of known) {
     const own = calls.filter((call) => call.sender === sender).flatMap(({ value }) => decodeCalls(value));
-    for (const span of own) for (const key of keysOf(traceId, span)) tellers.add(key);
+    for (const span of own) {
+      for (const key of keysOf(traceId, span)) tellers.add(key);
+      for (const one of callsBelow(traceId, span)) {
+        const key = JSON.stringify(one);
+        below.set(key, (below.get(key) ?? new Set()).add(span.spanId));
+      }
+    }
   }
-  return ({ traceId, spanId }, { kind }, callId) =>
-    tellers.has(`${traceId} span ${kind} ${spanId}`) ||
-    (callId !== null && tellers.has(`${traceId} id ${kind} ${callId}`));
+  return {
+    isTold: ({ traceId, spanId }, { kind }, callId) =>
+      tellers.has(`${traceId} span ${kind} ${spanId}`) ||
+      (callId !== null && tellers.has(`${traceId} id ${kind} ${callId}`)),
+    countBelow: (one) => below.get(JSON.stringify(one))?.size ?? 0,
+  };
+}
+
+/** Where a log record would be written that tells of a call of the span, but names the span's parent. */
+export function callsBelow(traceId: string, { parentSpanId, uses }: CallSpan): CallsBelow[] {
+  if (parentSpanId === null) return [];
+  return uses.map(({ kind, written }) => ({ traceId, parentSpanId, kind, name: comparableName(kind, written) }));
 }
 
 function keysOf(traceId: string, { spanId, callId, uses }: CallSpan): string[] {

@@ -1,5 +1,6 @@
 import type { AttributeValue } from '../otlp/span.ts';
 import type { Dialect, LogSource } from './dialect.ts';
+import { FUNCTION_NAMES } from './function-names.ts';
 
 /** Tools of an MCP server are called this in log records, unless `OTEL_LOG_TOOL_DETAILS` is set. */
 const UNNAMED_MCP_TOOL = 'mcp_tool';
@@ -32,6 +33,7 @@ export const claudeCode: Dialect = {
     { pattern: /^claude_code\.llm_request$/, operation: 'chat' },
     { pattern: /^claude_code\.tool$/, operation: 'execute_tool' },
   ],
+  names: FUNCTION_NAMES,
   vendors: {
     firstparty: 'anthropic',
     bedrock: 'aws.bedrock',

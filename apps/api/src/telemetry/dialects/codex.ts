@@ -1,6 +1,7 @@
 import type { Attributes } from '../otlp/span.ts';
 import type { Dialect, LogSource } from './dialect.ts';
 import type { Facts } from './facts.ts';
+import { FUNCTION_NAMES } from './function-names.ts';
 
 /**
  * Codex CLI (github.com/openai/codex, codex-rs/otel). It tells of calls in events, which are log records with one exporter and
@@ -20,6 +21,7 @@ export const codex: Dialect = {
   // Of the whole turn, or of a call that another span counts.
   ignores: ['gen_ai.usage.input_tokens', 'gen_ai.usage.output_tokens'],
   spanNames: [{ pattern: /^mcp\.tools\.call$/, operation: 'execute_tool' }],
+  names: FUNCTION_NAMES,
   content: ['arguments', 'output', 'prompt', 'error.message', 'cwd', 'user_instructions'],
   safe: [
     'app.version',

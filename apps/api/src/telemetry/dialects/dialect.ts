@@ -37,6 +37,11 @@ export type Dialect = {
   wrappers?: readonly string[];
   /** This dialect's spellings of vendors, in lower case. Null: a framework's own name, which is not a vendor. */
   vendors?: Readonly<Record<string, string | null>>;
+  /**
+   * What names of tools and their servers look like, where the sender says so: a text that does not match is not read, since
+   * it may be content.
+   */
+  names?: Readonly<{ tool: RegExp; toolServer: RegExp }>;
   /** Facts that hold for every span that says anything, where nothing else says otherwise. */
   defaults?: Partial<Facts>;
   /** Names of tools that the agent itself runs: a coding agent's Bash, Read, Edit. `*` stands for any characters. */

@@ -19,7 +19,7 @@ const MAX_PORT = 65_535;
 /** @param event for log records: the operation of this kind of event, and where it has facts before all others */
 export function factReader(dialect: Dialect, event?: { operation: string; sources: FactSources }): FactReader {
   const slots = event ? compileSlots(event.sources, sourcesOf(dialect)) : compileSlots(sourcesOf(dialect));
-  const { spanNames = [], refine } = dialect;
+  const { spanNames = [], refine, names } = dialect;
   const operations = new Map(Object.entries(dialect.operations ?? {}));
   const vendors = new Map(Object.entries(dialect.vendors ?? {}));
   const defaults = Object.entries(dialect.defaults ?? {}) as [keyof Facts, string][];
@@ -37,6 +37,7 @@ export function factReader(dialect: Dialect, event?: { operation: string; source
     else if (spanNames.length > 0) readSpanName(source.name, facts);
     facts.model ??= facts.responseModel;
     refine?.(source, facts);
+    if (names) refuseTexts(names, facts);
     // Any span may have an address or an error, so these alone do not make it one of this kind.
     if (saysNothing(facts)) return null;
     facts.serverAddress ??= place.serverAddress;
@@ -150,6 +151,13 @@ function moveServerName(facts: Facts): void {
   if (serverAddress === null || !isToolOrMcp || serverPort !== null || isHost(serverAddress)) return;
   facts.toolServer ??= serverAddress;
   facts.serverAddress = null;
+}
+
+function refuseTexts(names: NonNullable<Dialect['names']>, facts: Facts): void {
+  for (const fact of ['tool', 'toolServer'] as const) {
+    const name = facts[fact];
+    if (name !== null && !names[fact].test(name)) facts[fact] = null;
+  }
 }
 
 function setIfNull(facts: Facts, fact: keyof Facts, value: string | undefined): void {

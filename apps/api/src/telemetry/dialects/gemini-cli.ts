@@ -1,5 +1,6 @@
 import type { Dialect } from './dialect.ts';
 import type { Facts } from './facts.ts';
+import { FUNCTION_NAMES } from './function-names.ts';
 
 /**
  * Gemini CLI (geminicli.com/docs/cli/telemetry; packages/core/src/telemetry). It sends spans and log records. The record of a
@@ -31,6 +32,7 @@ export const geminiCli: Dialect = {
     user_prompt: 'plan',
     system_prompt: 'plan',
   },
+  names: FUNCTION_NAMES,
   vendors: {
     'gemini-api-key': 'gcp.gemini',
     'oauth-personal': 'gcp.gemini',

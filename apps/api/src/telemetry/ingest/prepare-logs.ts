@@ -13,7 +13,7 @@ import { ScopeCounts } from './scope-counts.ts';
 /** What came in of log records. Plain data: it may cross threads. */
 export type PreparedLogs = Omit<DecodedLogs, 'records'> & {
   received: number;
-  /** Of the records, those that tell of a call. */
+  /** Of the records, those that tell of a call or of its tokens. */
   told: ToldRecord[];
   scopes: ScopeCount[];
 };
@@ -37,7 +37,7 @@ function prepared(decode: (take: (record: OtlpLogRecord) => null) => DecodedLogs
   const { records, ...refused } = decode((record) => {
     const reading = readLogRecord(record);
     scopes.add(record.scope.name, reading.dialect !== null);
-    if (reading.uses.length > 0) told.push(toldBy(record, reading));
+    if (reading.uses.length > 0 || reading.tokensOf !== undefined) told.push(toldBy(record, reading));
     return null;
   });
   return { ...refused, received: records.length, told, scopes: scopes.done() };

@@ -31,7 +31,8 @@ export async function addUsage(
   // What was removed with its hour must not be subtracted from sums that are not there any more.
   const keptSince = startOfDay(now.getTime() - limits.usageRetentionDays * DAY_MS);
   const sums = new Map<string, SubjectSums>();
-  for (const { call, by } of changes) {
+  for (const change of changes) {
+    const { call, by } = change;
     if (by === 0 || call.countedAt < keptSince) continue;
     const said = saidOf(call);
     let known = sums.get(said);
@@ -39,7 +40,7 @@ export async function addUsage(
       known = { subject: subjectOf(call, { provider: providerOf(call), account }), byHour: new Map() };
       sums.set(said, known);
     }
-    addCall(known.byHour, { call, by });
+    addCall(known.byHour, change);
   }
   const subjects = new Map<string, UsageSubject>();
   const rollups = new Map<string, Rollup>();
@@ -92,18 +93,19 @@ function saidOf({ kind, name, agent, provider }: Call): string {
   return `${kind}\0${name}\0${agent}\0${provider.id}\0${provider.name}`;
 }
 
-function addCall(byHour: Map<number, UsageSums>, { call, by }: Pick<CallChange, 'call' | 'by'>): void {
+function addCall(byHour: Map<number, UsageSums>, { call, by, isTokensOnly = false }: CallChange): void {
   const hour = Math.floor(call.countedAt / HOUR_MS);
   let sums = byHour.get(hour);
   if (!sums) {
     sums = { calls: 0, errors: 0, inputTokens: 0, outputTokens: 0, durationUs: 0 };
     byHour.set(hour, sums);
   }
-  sums.calls += by;
-  if (call.failed) sums.errors += by;
+  const calls = isTokensOnly ? 0 : by;
+  sums.calls += calls;
+  if (call.failed) sums.errors += calls;
   sums.inputTokens += by * call.inputTokens;
   sums.outputTokens += by * call.outputTokens;
-  sums.durationUs += by * Math.max(0, call.durationUs);
+  sums.durationUs += calls * Math.max(0, call.durationUs);
 }
 
 function addTo(rollups: Map<string, Rollup>, rollup: Rollup): void {

@@ -72,6 +72,18 @@ test('two records of one call id are one call', async () => {
   expect(await tenant.observed()).toEqual({ 'model gpt-5 at openai': 1 });
 });
 
+test('a record that only tells of tokens adds them to usage, and is no call', async () => {
+  const tenant = await foldingTenant(server);
+  const request = record({ vendor: 'openai', model: 'gpt-5' });
+  const answer = record(MODEL);
+  const tokensOf = { kind: 'model', name: 'gpt-5' } as const;
+  const tokens = { ...answer, durationMs: 900, reading: { ...answer.reading, uses: [], tokensOf } };
+  await fold(tenant, [request, tokens]);
+  await fold(tenant, [tokens]);
+  expect(await tenant.observed()).toEqual({ 'model gpt-5 at openai': 1 });
+  expect(await tenant.usage()).toEqual({ 'model gpt-5 at openai by travel-agent': ONCE });
+});
+
 test('the same call id of another sender is another call', async () => {
   const tenant = await foldingTenant(server);
   await fold(tenant, [record({ ...MODEL, callId: 'resp_1' })]);
@@ -121,6 +133,59 @@ describe('a call that spans and records tell of counts once', () => {
     await tenant.send([{ ...span({ traceId, spanId: inner.spanId }), parentSpanId: outer.spanId, name: 'inner' }]);
     expect(await tenant.observed()).toEqual({ 'model gpt-5 at openai': 1 });
     expect((await tenant.usage())['model gpt-5 at openai by travel-agent']?.calls).toBe(1);
+  });
+
+  describe('where the record was written in the parent of the span', () => {
+    const EXECUTES = { 'gen_ai.operation.name': 'execute_tool' };
+    const toolSpan = (parent: { traceId: string; spanId: string }, name: string) => ({
+      name: 'tool_call',
+      traceId: parent.traceId,
+      spanId: newSpanId(),
+      parentSpanId: parent.spanId,
+      attributes: { ...EXECUTES, 'gen_ai.tool.name': name },
+    });
+    const toolRecord = (parent: { traceId: string; spanId: string }, name: string) => {
+      const told = record({ operation: 'execute_tool', tool: name }, parent);
+      return { ...told, reading: { ...told.reading, uses: [{ kind: 'tool' as const, name }] } };
+    };
+    const TWICE = { 'tool echo at travel-agent': 2, 'tool sum at travel-agent': 1 };
+
+    test('the records first', async () => {
+      const [tenant, parent] = [await foldingTenant(server), newIds()];
+      await fold(tenant, [toolRecord(parent, 'echo'), toolRecord(parent, 'echo'), toolRecord(parent, 'sum')]);
+      await tenant.send([toolSpan(parent, 'echo')]);
+      await tenant.send([toolSpan(parent, 'sum'), toolSpan(parent, 'echo')]);
+      expect(await tenant.observed()).toEqual(TWICE);
+    });
+
+    test('the spans first', async () => {
+      const [tenant, parent] = [await foldingTenant(server), newIds()];
+      await tenant.send([toolSpan(parent, 'echo'), toolSpan(parent, 'sum'), toolSpan(parent, 'echo')]);
+      const [echo, sum] = [toolRecord(parent, 'echo'), toolRecord(parent, 'sum')];
+      await fold(tenant, [echo, sum]);
+      await fold(tenant, [echo, toolRecord(parent, 'echo')]);
+      expect(await tenant.observed()).toEqual(TWICE);
+    });
+
+    test.each([
+      ['the records first', true],
+      ['the spans first', false],
+    ])('a call that failed early has a record only, %s', async (_order, isRecordFirst) => {
+      const [tenant, parent] = [await foldingTenant(server), newIds()];
+      const sendSpan = () => tenant.send([toolSpan(parent, 'echo')]);
+      if (!isRecordFirst) await sendSpan();
+      await fold(tenant, [toolRecord(parent, 'echo'), toolRecord(parent, 'echo')]);
+      if (isRecordFirst) await sendSpan();
+      expect(await tenant.observed()).toEqual({ 'tool echo at travel-agent': 2 });
+    });
+
+    test('a span after a call that both told of is another call', async () => {
+      const [tenant, parent] = [await foldingTenant(server), newIds()];
+      await tenant.send([toolSpan(parent, 'echo')]);
+      await fold(tenant, [toolRecord(parent, 'echo')]);
+      await tenant.send([toolSpan(parent, 'echo')]);
+      expect(await tenant.observed()).toEqual({ 'tool echo at travel-agent': 2 });
+    });
   });
 
   test('not where the record was written in a span of something else', async () => {

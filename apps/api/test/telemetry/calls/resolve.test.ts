@@ -66,6 +66,41 @@ const CASES: [what: string, spans: TestSpan[], calls: string[]][] = [
     ['tool echo at everything by service'],
   ],
   [
+    'the MCP client writes the span of a tool below that of its session',
+    [
+      span('agent', use('agent', 'helper'), { ...FRAMEWORK, end: 100 }),
+      span('session', null, { parent: 'agent' }),
+      span('a', use('tool', 'echo'), { ...FRAMEWORK, parent: 'agent', start: 10, end: 20 }),
+      span('b', mcp('echo'), { ...MCP, parent: 'session', start: 11, end: 19 }),
+    ],
+    ['agent helper at service by service', 'tool echo at everything by helper'],
+  ],
+  [
+    'two instrumentations tell of tools of one name at different times',
+    [
+      span('agent', use('agent', 'helper'), { ...FRAMEWORK, end: 100 }),
+      span('session', null, { parent: 'agent' }),
+      span('a', use('tool', 'echo'), { ...FRAMEWORK, parent: 'agent', start: 10, end: 20 }),
+      span('b', mcp('echo'), { ...MCP, parent: 'session', start: 40, end: 50 }),
+    ],
+    ['agent helper at service by service', 'tool echo at everything by helper', 'tool echo at service by helper'],
+  ],
+  [
+    'two agents call a tool of one name at once',
+    [
+      span('one', use('agent', 'one'), { ...FRAMEWORK, end: 100 }),
+      span('two', use('agent', 'two'), { ...FRAMEWORK, end: 100 }),
+      span('a', use('tool', 'echo'), { ...FRAMEWORK, parent: 'one', start: 10, end: 20 }),
+      span('b', mcp('echo'), { ...MCP, parent: 'two', start: 11, end: 19 }),
+    ],
+    [
+      'agent one at service by service',
+      'agent two at service by service',
+      'tool echo at everything by two',
+      'tool echo at service by one',
+    ],
+  ],
+  [
     'a tool that calls another tool of a longer name is another call',
     [span('a', use('tool', 'get_weather'), FRAMEWORK), span('b', mcp('weather'), { ...MCP, parent: 'a' })],
     ['tool get_weather at service by service', 'tool weather at everything by service'],
@@ -195,6 +230,21 @@ describe('resolve', () => {
     ]);
     expect(call).toMatchObject({ durationUs: 30_000, failed: true, inputTokens: 8, outputTokens: 9, agent: 'helper' });
     expect(call?.told.map((one) => one.span.spanId)).toEqual(['b', 'a']);
+  });
+
+  test('gives the last of several calls the tokens that only the span around them knows', () => {
+    const model = use('model', 'gpt-5');
+    const calls = resolved([
+      span('a', model, { ...FRAMEWORK, end: 50, inputTokens: 9, outputTokens: 8 }),
+      span('b', model, { ...SDK, parent: 'a' }),
+      span('c', model, { ...SDK, parent: 'a', start: 20 }),
+    ]);
+    expect(calls.map(({ span: { spanId }, inputTokens, outputTokens }) => [spanId, inputTokens, outputTokens])).toEqual(
+      [
+        ['b', 0, 0],
+        ['c', 9, 8],
+      ],
+    );
   });
 
   test('does not take tokens from a span that stands for several calls', () => {

@@ -53,3 +53,21 @@ test('gemini-cli: a call that the user refused is no call', () => {
   const record = { eventName: 'gemini_cli.tool_call', body: null, attributes, scope, resource: {} };
   expect(readLogRecord(record).uses).toEqual([]);
 });
+
+test.each([
+  ['a sentence', 'please keep this to yourself', 'everything', null, 'everything'],
+  ['a sentence as the server', 'echo', 'please keep this to yourself', 'echo', null],
+  ['several lines', 'echo\nand more', 'every\nthing', null, null],
+  ['names', 'get-sum', 'GitHub MCP Server', 'get-sum', 'GitHub MCP Server'],
+])(
+  'gemini-cli: what cannot be the name of a tool or a server is not read: %s',
+  (_what, name, named, tool, toolServer) => {
+    const scope = { name: 'gemini-cli', version: null, attributes: {} };
+    const attributes = { function_name: name, mcp_server_name: named, success: true };
+    const record = { eventName: 'gemini_cli.tool_call', body: null, attributes, scope, resource: {} };
+    expect(readLogRecord(record).facts).toMatchObject({ tool, toolServer });
+    const onSpan = { 'gen_ai.operation.name': 'tool_call', 'gen_ai.tool.name': name };
+    const span = { name: 'tool_call', kind: 'internal' as const, attributes: onSpan, scope, resource: {} };
+    expect(readSpan(span).facts?.tool).toBe(tool);
+  },
+);
