@@ -1,3 +1,4 @@
+import { deflateRawSync, inflateRawSync } from 'node:zlib';
 import { compressNow, decompressNow } from './zstd.ts';
 
 /** The calls of one block of a trace, as who resolves calls wrote them. */
@@ -6,10 +7,16 @@ export type StoredCalls = { sender: string; value: Uint8Array };
 /** From so many bytes on, calls are compressed. */
 const COMPRESSED_FROM = 300;
 
+/** From so many on with zstd: for small values its tables take longer to set up than the compression itself. */
+const ZSTD_FROM = 16 * 1024;
+
+/** Little memory to set up. The matches in a small value are near. */
+const SMALL = { level: 1, memLevel: 3, windowBits: 11, chunkSize: 1024 };
+
 /** A trace with more bytes of calls, uncompressed, is no longer resolved as a whole. */
 const MAX_CALLS_BYTES = 2 * 1024 * 1024;
 
-const [RAW, COMPRESSED, DROPPED] = [0, 1, 2];
+const [RAW, ZSTD, DROPPED, DEFLATED] = [0, 1, 2, 3];
 
 /** Writes calls into a column: 1 byte of kind, then for each 2 bytes of length and the sender, 4 of length and the value. */
 export function encodeCalls(calls: readonly StoredCalls[]): Buffer | null {
@@ -25,7 +32,8 @@ export function encodeCalls(calls: readonly StoredCalls[]): Buffer | null {
   const plain = Buffer.concat(parts);
   if (plain.length > MAX_CALLS_BYTES) return DROPPED_CALLS;
   if (plain.length < COMPRESSED_FROM) return Buffer.concat([Buffer.of(RAW), plain]);
-  return Buffer.concat([Buffer.of(COMPRESSED), compressNow(plain)]);
+  if (plain.length < ZSTD_FROM) return Buffer.concat([Buffer.of(DEFLATED), deflateRawSync(plain, SMALL)]);
+  return Buffer.concat([Buffer.of(ZSTD), compressNow(plain)]);
 }
 
 /** In the place of calls that were too many. */
@@ -35,8 +43,7 @@ export const DROPPED_CALLS = Buffer.of(DROPPED);
 export function decodeCalls(column: Buffer | null): StoredCalls[] | null {
   if (column === null) return [];
   if (column[0] === DROPPED) return null;
-  const bytes = column.subarray(1);
-  const plain = column[0] === COMPRESSED ? decompressNow(bytes, MAX_CALLS_BYTES) : bytes;
+  const plain = plainCalls(column);
   const calls: StoredCalls[] = [];
   for (let at = 0; at < plain.length; ) {
     const senderEnd = at + 2 + plain.readUInt16BE(at);
@@ -45,4 +52,10 @@ export function decodeCalls(column: Buffer | null): StoredCalls[] | null {
     at = valueEnd;
   }
   return calls;
+}
+
+function plainCalls(column: Buffer): Buffer {
+  const bytes = column.subarray(1);
+  if (column[0] === ZSTD) return decompressNow(bytes, MAX_CALLS_BYTES);
+  return column[0] === DEFLATED ? inflateRawSync(bytes, { maxOutputLength: ZSTD_FROM }) : bytes;
 }

@@ -11,6 +11,7 @@ import { makeCallSpan } from './make-call-span.ts';
 import { markCounted } from './mark-counted.ts';
 import { matchUses } from './match-uses.ts';
 import { resolve } from './resolve.ts';
+import { spellingsReader } from './same-name.ts';
 import { decodeCalls, encodeCalls } from './stored-calls.ts';
 
 /** A span that is stored in this transaction. */
@@ -72,9 +73,10 @@ export async function foldCalls(
   await markCounted(db, place, { spans: signalled, earlierOf, sender }, now);
   const changes: CallChange[] = [];
   const calls = new Map<string, Uint8Array>();
+  const spellingsOf = spellingsReader();
   for (const [traceId, spans] of Map.groupBy(fresh, (span) => span.traceId)) {
     const own = spans.flatMap((span) => told.get(span) ?? []);
-    changes.push(...changesInTrace(traceId, { spans, own, known: known.get(traceId), sender }));
+    changes.push(...changesInTrace(traceId, { spans, own, known: known.get(traceId), sender, spellingsOf }));
     if (own.length > 0) calls.set(traceId, encodeCalls(own));
   }
   const sorted = inOrderOf([...told.values()], changes);
@@ -84,30 +86,49 @@ export async function foldCalls(
 
 /** In the order in which the spans came: at a limit, what came first is observed. */
 function inOrderOf(spans: readonly CallSpan[], changes: readonly CallChange[]): CallChange[] {
-  const positions = new Map(spans.map((span, index) => [span, index]));
-  const positionOf = ({ call }: CallChange) =>
-    Math.min(...call.told.map(({ span }) => positions.get(span) ?? spans.length));
+  const positions = new Map<CallSpan, number>();
+  for (const span of spans) positions.set(span, positions.size);
+  const positionOf = ({ call }: CallChange) => {
+    let first = spans.length;
+    for (const { span } of call.told) first = Math.min(first, positions.get(span) ?? first);
+    return first;
+  };
   return changes
     .map((change) => ({ change, position: positionOf(change) }))
     .toSorted((a, b) => a.position - b.position)
     .map(({ change }) => change);
 }
 
+/** The new spans of a trace, and those of them that tell of calls. */
+type TraceOfBatch = {
+  spans: readonly FreshSpan[];
+  own: readonly CallSpan[];
+  spellingsOf: ReturnType<typeof spellingsReader>;
+};
+
 function changesInTrace(
   traceId: string,
-  trace: { spans: readonly FreshSpan[]; own: readonly CallSpan[]; known: KnownTrace | undefined; sender: string },
+  { spans, own, known, sender, spellingsOf }: TraceOfBatch & { known: KnownTrace | undefined; sender: string },
 ): CallChange[] {
-  const { spans, own, known, sender } = trace;
+  if (!known) return callsOfNewTrace(traceId, { spans, own, spellingsOf });
   const earlier = known?.isComplete ? callsOf(known, sender) : [];
   if (own.length === 0 && earlier.length === 0) return [];
   const parents = new Map<string, string | null>();
   if (known?.isComplete) {
     for (const span of known.spans()) if (span.sender === sender) addParent(parents, span);
   }
-  const before = resolve(parents, earlier);
+  const before = resolve(parents, earlier, spellingsOf);
   for (const span of spans) addParent(parents, span);
-  const after = resolve(parents, [...earlier, ...own]);
+  const after = resolve(parents, [...earlier, ...own], spellingsOf);
   return changesOf(traceId, { before, after, fresh: new Set(own) });
+}
+
+/** The usual case: all of them are new. */
+function callsOfNewTrace(traceId: string, { spans, own, spellingsOf }: TraceOfBatch): CallChange[] {
+  if (own.length === 0) return [];
+  const parents = new Map<string, string | null>();
+  for (const span of spans) addParent(parents, span);
+  return resolve(parents, own, spellingsOf).map((call) => ({ call, traceId, by: 1 }));
 }
 
 /** Of several parents that one span id was reported with, always the same one, whichever comes first. */

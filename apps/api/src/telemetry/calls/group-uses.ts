@@ -1,6 +1,6 @@
 import type { CallSpan, CallUse } from './call-span.ts';
 import { pairSiblings } from './pair-siblings.ts';
-import { isSameName, type Spellings, spellingsOf } from './same-name.ts';
+import { isSameName, type Spellings, spellingsReader } from './same-name.ts';
 import type { SpanTree } from './span-tree.ts';
 import { unionFind } from './union-find.ts';
 
@@ -22,8 +22,8 @@ export type Grouped = {
 const MAX_SPANS_OF_ID = 16;
 
 /** Finds out which uses of one sender's spans in a trace tell of the same call. The order of `spans` makes no difference. */
-export function groupUses(tree: SpanTree, spans: readonly CallSpan[]): Grouped {
-  const told = toldBy(spans);
+export function groupUses(tree: SpanTree, spans: readonly CallSpan[], spellingsOf = spellingsReader()): Grouped {
+  const told = toldBy(spans, spellingsOf);
   const sets = unionFind(told.length);
   const bySpan = Map.groupBy(told.keys(), (index) => told[index]?.span.spanId ?? '');
   uniteVariants(told, bySpan, sets.union);
@@ -57,7 +57,7 @@ export function groupUses(tree: SpanTree, spans: readonly CallSpan[]): Grouped {
 }
 
 /** In an order that does not depend on the order of the spans. */
-function toldBy(spans: readonly CallSpan[]): Told[] {
+function toldBy(spans: readonly CallSpan[], spellingsOf: (use: CallUse) => Spellings): Told[] {
   const told = spans.flatMap((span) => span.uses.map((use) => ({ span, use, spellings: spellingsOf(use) })));
   return told.toSorted(
     (a, b) =>

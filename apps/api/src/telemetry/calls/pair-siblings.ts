@@ -12,7 +12,9 @@ const TOLERANCE_US = 5000;
  * @param setOf tells which of them are known to be one call already
  */
 export function pairSiblings(siblings: readonly Sibling[], setOf: (index: number) => number): [number, number][] {
-  const scopes = [...Map.groupBy(siblings, ({ scope }) => scope)].toSorted(([a], [b]) => (a < b ? -1 : 1));
+  const byScope = Map.groupBy(siblings, ({ scope }) => scope);
+  if (byScope.size < 2) return [];
+  const scopes = [...byScope].toSorted(([a], [b]) => (a < b ? -1 : 1));
   const pairs: [number, number][] = [];
   let paired: Sibling[] = [];
   for (const [, own] of scopes) {

@@ -1,5 +1,6 @@
 import type { CallSpan, CallUse } from './call-span.ts';
 import { type Grouped, groupUses, type Told } from './group-uses.ts';
+import type { Spellings } from './same-name.ts';
 import { type SpanTree, spanTree } from './span-tree.ts';
 import { type Tokens, tokensOfWrappers } from './wrapper-tokens.ts';
 
@@ -32,12 +33,17 @@ const UNNAMED_SERVICE = 'unknown_service';
  *
  * @param parents the parent of each span of the sender in the trace, also of spans that tell of no calls
  * @param spans those that tell of calls
+ * @param spellingsOf shared by the traces of a batch: see spellingsReader
  * @returns the calls, without those that another signal counted before
  */
-export function resolve(parents: ReadonlyMap<string, string | null>, spans: readonly CallSpan[]): Call[] {
+export function resolve(
+  parents: ReadonlyMap<string, string | null>,
+  spans: readonly CallSpan[],
+  spellingsOf?: (use: CallUse) => Spellings,
+): Call[] {
   if (spans.length === 0) return [];
   const tree = spanTree(parents);
-  const grouped = groupUses(tree, spans);
+  const grouped = groupUses(tree, spans, spellingsOf);
   const { told, setOf, isWrapper } = grouped;
   const groups = new Map<number, number[]>();
   for (const index of told.keys()) {

@@ -2,10 +2,23 @@ import { nameFamily, rewrittenName } from '@quartermaster/db/name-family.ts';
 import { folded } from '@quartermaster/db/queries.ts';
 import type { CallUse } from './call-span.ts';
 
-/** The spellings of a use, made comparable. Compute it once for each use. */
+/** The spellings of a use, made comparable. */
 export type Spellings = { kind: CallUse['kind']; forms: readonly string[]; server: string | null };
 
-export function spellingsOf(use: CallUse): Spellings {
+/** Computes the spellings of uses, once for those that are named the same. For one batch. */
+export function spellingsReader(): (use: CallUse) => Spellings {
+  const known = new Map<string, Spellings>();
+  return (use) => {
+    const { kind, name, written, responseModel, server } = use;
+    // No text of a span has a NUL in it.
+    const key = `${kind}\0${name}\0${written}\0${responseModel ?? ''}\0${server ?? ''}`;
+    let spellings = known.get(key);
+    if (!spellings) known.set(key, (spellings = spellingsOf(use)));
+    return spellings;
+  };
+}
+
+function spellingsOf(use: CallUse): Spellings {
   const { kind, name, written, responseModel, server } = use;
   const names = responseModel === null || kind !== 'model' ? [name, written] : [name, written, responseModel];
   const forms = [...new Set(names.map((one) => comparableName(kind, one)))];

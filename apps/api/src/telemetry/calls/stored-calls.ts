@@ -2,16 +2,28 @@ import type { CallSpan, CallUse } from './call-span.ts';
 
 /*
  * The spans of a trace that tell of calls, as they are stored with its blocks: lists in a fixed order, and every text once.
- * A trace has many spans of few names.
+ * A trace has many spans that differ in their ids, times and tokens only. What they share is their shape, stored once.
  */
 
-type Stored = { v: 1; texts: string[]; spans: StoredSpan[] };
+type Stored = { v: 2; texts: string[]; shapes: StoredShape[]; since: number; spans: StoredSpan[] };
 type Text = number | null;
 type StoredSpan = [
-  ids: [spanId: string, parentSpanId: string | null, callId: string | null],
-  times: [start: number, duration: number, countedAt: number],
+  spanId: string,
+  /** A number is the position of the parent among these spans. */
+  parentSpanId: string | number | null,
+  callId: string | null,
+  /** Microseconds since `since`. */
+  start: number,
+  duration: number,
+  shape: number,
+  inputTokens: number | null,
+  outputTokens: number | null,
+];
+type StoredShape = [
+  /** Null: when the span began. */
+  countedAt: number | null,
+  failed: 0 | 1,
   texts: [scope: Text, spanName: Text, serviceName: Text, agent: Text, serverAddress: Text, operation: Text],
-  numbers: [failed: 0 | 1, inputTokens: number | null, outputTokens: number | null],
   uses: StoredUse[],
 ];
 type StoredUse = [
@@ -24,67 +36,102 @@ export function encodeCalls(spans: readonly CallSpan[]): Uint8Array {
   const texts = new Map<string, number>();
   const textOf = (text: string | null): Text => {
     if (text === null) return null;
-    const known = texts.get(text) ?? texts.size;
-    texts.set(text, known);
+    let known = texts.get(text);
+    if (known === undefined) texts.set(text, (known = texts.size));
     return known;
   };
-  const stored: Stored = {
-    v: 1,
-    spans: spans.map(
-      (span): StoredSpan => [
-        [span.spanId, span.parentSpanId, span.callId],
-        [span.start, span.end - span.start, span.countedAt],
-        [
-          textOf(span.scope),
-          textOf(span.spanName),
-          textOf(span.serviceName),
-          textOf(span.agent),
-          textOf(span.serverAddress),
-          textOf(span.operation),
-        ],
-        [span.failed ? 1 : 0, span.inputTokens, span.outputTokens],
-        span.uses.map(
-          (use): StoredUse => [
-            [textOf(use.kind), textOf(use.name), textOf(use.written), textOf(use.responseModel), textOf(use.server)],
-            [textOf(use.provider.id), textOf(use.provider.name), textOf(use.provider.kind)],
-            [use.certainty, use.isMcp ? 1 : 0, use.isCounted ? 1 : 0],
-          ],
-        ),
-      ],
-    ),
-    texts: [],
+  const shapes = new Map<string, number>();
+  const shapeOf = (span: CallSpan): number => {
+    const shape = JSON.stringify(shapeOfSpan(span, textOf));
+    let known = shapes.get(shape);
+    if (known === undefined) shapes.set(shape, (known = shapes.size));
+    return known;
   };
-  stored.texts = [...texts.keys()];
-  return Buffer.from(JSON.stringify(stored));
+  const positions = new Map(spans.map(({ spanId }, index) => [spanId, index]));
+  const since = spans[0]?.start ?? 0;
+  const stored = spans.map(
+    ({ spanId, parentSpanId, callId, start, end, inputTokens, outputTokens }, index): StoredSpan => {
+      const position = parentSpanId === null ? undefined : positions.get(parentSpanId);
+      const parent = position === undefined ? parentSpanId : position;
+      const shape = shapeOf(spans[index] as CallSpan);
+      return [spanId, parent, callId, start - since, end - start, shape, inputTokens, outputTokens];
+    },
+  );
+  // The shapes are JSON texts already.
+  const head = `"v":2,"texts":${JSON.stringify([...texts.keys()])},"shapes":[${[...shapes.keys()].join()}]`;
+  return Buffer.from(`{${head},"since":${since},"spans":${JSON.stringify(stored)}}`);
 }
 
+function shapeOfSpan(span: CallSpan, textOf: (text: string | null) => Text): StoredShape {
+  return [
+    span.countedAt === Math.floor(span.start / 1000) ? null : span.countedAt,
+    span.failed ? 1 : 0,
+    [
+      textOf(span.scope),
+      textOf(span.spanName),
+      textOf(span.serviceName),
+      textOf(span.agent),
+      textOf(span.serverAddress),
+      textOf(span.operation),
+    ],
+    span.uses.map(
+      (use): StoredUse => [
+        [textOf(use.kind), textOf(use.name), textOf(use.written), textOf(use.responseModel), textOf(use.server)],
+        [textOf(use.provider.id), textOf(use.provider.name), textOf(use.provider.kind)],
+        [use.certainty, use.isMcp ? 1 : 0, use.isCounted ? 1 : 0],
+      ],
+    ),
+  ];
+}
+
+/** The spans of one shape share their uses. */
 export function decodeCalls(value: Uint8Array): CallSpan[] {
-  const { texts, spans } = JSON.parse(Buffer.from(value).toString('utf8')) as Stored;
+  const { texts, shapes, since, spans } = JSON.parse(Buffer.from(value).toString('utf8')) as Stored;
   const text = (index: Text) => (index === null ? null : (texts[index] ?? null));
-  return spans.map(([ids, times, words, numbers, uses]) => {
-    const [spanId, parentSpanId, callId] = ids;
-    const [start, duration, countedAt] = times;
-    const [scope, spanName, serviceName, agent, serverAddress, operation] = words.map(text);
-    const [failed, inputTokens, outputTokens] = numbers;
+  const decoded = shapes.map((shape) => decodeShape(shape, text));
+  return spans.map(([spanId, parent, callId, offset, duration, shape, inputTokens, outputTokens]) => {
+    const shared = decoded[shape];
+    if (!shared) throw new Error('stored calls name a shape that is not stored with them');
+    const start = since + offset;
     return {
       spanId,
-      parentSpanId,
+      parentSpanId: typeof parent === 'number' ? (spans[parent]?.[0] ?? null) : parent,
       callId,
       start,
       end: start + duration,
-      countedAt,
-      scope: scope ?? '',
-      spanName: spanName ?? '',
-      serviceName: serviceName ?? null,
-      agent: agent ?? null,
-      serverAddress: serverAddress ?? null,
-      operation: operation ?? null,
-      failed: failed === 1,
+      countedAt: shared.countedAt ?? Math.floor(start / 1000),
+      scope: shared.scope,
+      spanName: shared.spanName,
+      serviceName: shared.serviceName,
+      agent: shared.agent,
+      serverAddress: shared.serverAddress,
+      operation: shared.operation,
+      failed: shared.failed,
       inputTokens,
       outputTokens,
-      uses: uses.map((use) => decodeUse(use, text)),
+      uses: shared.uses,
     };
   });
+}
+
+type Shape = Omit<
+  CallSpan,
+  'spanId' | 'parentSpanId' | 'callId' | 'start' | 'end' | 'countedAt' | 'inputTokens' | 'outputTokens'
+> & { countedAt: number | null };
+
+function decodeShape([countedAt, failed, words, uses]: StoredShape, text: (index: Text) => string | null): Shape {
+  const [scope, spanName, serviceName, agent, serverAddress, operation] = words.map(text);
+  return {
+    countedAt,
+    failed: failed === 1,
+    scope: scope ?? '',
+    spanName: spanName ?? '',
+    serviceName: serviceName ?? null,
+    agent: agent ?? null,
+    serverAddress: serverAddress ?? null,
+    operation: operation ?? null,
+    uses: uses.map((use) => decodeUse(use, text)),
+  };
 }
 
 function decodeUse([words, provider, numbers]: StoredUse, text: (index: Text) => string | null): CallUse {
