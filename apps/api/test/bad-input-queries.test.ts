@@ -126,7 +126,7 @@ const LIMITS: [string, string][] = [
 ];
 
 /** What is read whole, or only looked at. */
-const MOST: Record<string, number> = { list_trace_spans: 1000, verify_audit_events: 100_000 };
+const MOST: Record<string, number> = { list_trace_spans: 1000, list_usage: 1000, verify_audit_events: 100_000 };
 
 test.each(LIMITS)('limit=%s is 422 %s for every list', async (limit, type) => {
   for (const { operation } of LISTS) {

@@ -1727,18 +1727,20 @@ export type AccountTelemetry = {
     /**
      * Instrumentation scopes of which nothing was understood, the busiest first: none of their spans and log records told of a model, tool or agent. At most 10. Instrumentations of HTTP or databases are expected here; the framework of an agent is not.
      */
-    unread: Array<{
-        /**
-         * The name of the instrumentation scope, cut to 256 characters.
-         */
-        scope: string;
-        spans: number;
-        logRecords: number;
-        /**
-         * When the first of them was received.
-         */
-        since: Timestamp;
-    }>;
+    unread: Array<UnreadScope>;
+};
+
+export type UnreadScope = {
+    /**
+     * The name of the instrumentation scope, cut to 256 characters.
+     */
+    scope: string;
+    spans: number;
+    logRecords: number;
+    /**
+     * When the first of them was received.
+     */
+    since: Timestamp;
 };
 
 export type ExportMetricsServiceResponse = {

@@ -31,12 +31,14 @@ const AccountTelemetrySchema = z
     logRecords: z.int().describe('Log records received, retries included.'),
     unread: z
       .array(
-        z.strictObject({
-          scope: z.string().describe('The name of the instrumentation scope, cut to 256 characters.'),
-          spans: z.int(),
-          logRecords: z.int(),
-          since: TimestampSchema.describe('When the first of them was received.'),
-        }),
+        z
+          .strictObject({
+            scope: z.string().describe('The name of the instrumentation scope, cut to 256 characters.'),
+            spans: z.int(),
+            logRecords: z.int(),
+            since: TimestampSchema.describe('When the first of them was received.'),
+          })
+          .meta({ id: 'UnreadScope' }),
       )
       .max(10)
       .describe(

@@ -48,8 +48,7 @@ export function refusalsOf(operation: Operation): Refusal[] {
     .toSorted(([a], [b]) => a - b)
     .map(([status, listed]) => ({
       status,
-      // The OTLP path has bodies of its own.
-      component: operation.transport === 'otlp' ? undefined : componentOf(status, listed),
+      component: operation.transport === 'otlp' ? otlpComponentOf(status, listed) : componentOf(status, listed),
       description: descriptionOf(status, listed),
     }));
 }
@@ -66,6 +65,11 @@ function componentOf(status: number, codes: readonly ErrorCode[]): string | unde
   const name = added.map(pascalCased).join('Or');
   if (codes.length === added.length + shared.codes.length) return name === '' ? shared.name : name;
   return codes.length === added.length ? `Only${name}` : undefined;
+}
+
+/** Operations of OTLP have bodies of their own, and so responses of their own. */
+function otlpComponentOf(status: number, codes: readonly ErrorCode[]): string {
+  return `Otlp${componentOf(status, codes) ?? codes.toSorted().map(pascalCased).join('Or')}`;
 }
 
 export function pascalCased(name: string): string {
