@@ -58,7 +58,8 @@ export function groupUses(tree: SpanTree, spans: readonly CallSpan[], spellingsO
 
 /** In an order that does not depend on the order of the spans. */
 function toldBy(spans: readonly CallSpan[], spellingsOf: (use: CallUse) => Spellings): Told[] {
-  const told = spans.flatMap((span) => span.uses.map((use) => ({ span, use, spellings: spellingsOf(use) })));
+  const texts = new Map<CallSpan, string>();
+  const told = spans.flatMap((span) => distinctUses(span).map((use) => ({ span, use, spellings: spellingsOf(use) })));
   return told.toSorted(
     (a, b) =>
       a.span.start - b.span.start ||
@@ -66,8 +67,21 @@ function toldBy(spans: readonly CallSpan[], spellingsOf: (use: CallUse) => Spell
       compare(a.use.kind, b.use.kind) ||
       a.span.end - b.span.end ||
       compare(a.use.written, b.use.written) ||
-      compare(JSON.stringify(a.span), JSON.stringify(b.span)),
+      // Uses of one span that are alike keep their order.
+      (a.span === b.span ? 0 : compare(textOf(a.span), textOf(b.span))),
   );
+
+  function textOf(span: CallSpan): string {
+    const text = texts.get(span) ?? JSON.stringify(span);
+    texts.set(span, text);
+    return text;
+  }
+}
+
+/** Uses of one span that have the same name count as one call, so they need not be compared with all others. */
+function distinctUses({ uses }: CallSpan): readonly CallUse[] {
+  if (uses.length < 2) return uses;
+  return [...new Map(uses.map((use) => [`${use.kind} ${use.written}`, use])).values()];
 }
 
 function compare(a: string, b: string): number {

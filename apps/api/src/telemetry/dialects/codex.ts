@@ -1,7 +1,9 @@
 import type { Attributes } from '../otlp/span.ts';
 import type { Dialect, LogSource } from './dialect.ts';
+import { boundedText } from './fact-slots.ts';
 import type { Facts } from './facts.ts';
 import { FUNCTION_NAMES } from './function-names.ts';
+import { MCP_PREFIX, splitServer } from './mcp-name.ts';
 
 /**
  * Codex CLI (github.com/openai/codex, codex-rs/otel). It tells of calls in events, which are log records with one exporter and
@@ -99,10 +101,12 @@ function readSpanEvent(event: Attributes, facts: Facts): void {
 
 /** The server stands before the name, or in the namespace: `everything__echo`, or `echo` in `mcp__everything`. */
 function readToolName(told: Attributes, facts: Facts): void {
-  const [, namespace] = /^mcp__(.+?)(?:__)?$/.exec(text(told['tool_namespace']) ?? '') ?? [];
-  const [, server, tool] = /^(?:mcp__)?(.+?)__(.+)$/.exec(facts.tool ?? '') ?? [];
-  facts.toolServer ??= namespace ?? server ?? null;
-  if (tool !== undefined && server === facts.toolServer) facts.tool = tool;
+  const namespace = text(told['tool_namespace']) ?? '';
+  const ofNamespace = namespace.startsWith(MCP_PREFIX) ? namespace.slice(MCP_PREFIX.length).replace(/__$/, '') : '';
+  const written = facts.tool ?? '';
+  const named = splitServer(written.startsWith(MCP_PREFIX) ? written.slice(MCP_PREFIX.length) : written);
+  facts.toolServer ??= ofNamespace || (named?.server ?? null);
+  if (named && named.server === facts.toolServer) facts.tool = named.tool;
   if (facts.toolServer === null) facts.toolRunsAt = 'agent';
 }
 
@@ -111,5 +115,5 @@ function hasTokens({ attributes }: LogSource): boolean {
 }
 
 function text(value: unknown): string | null {
-  return typeof value === 'string' && value !== '' ? value : null;
+  return typeof value === 'string' ? boundedText(value) : null;
 }

@@ -39,10 +39,19 @@ export function sourcesOf({ attributes = {}, ignores = [] }: Dialect): FactSourc
   );
 }
 
-/** The value of a slot as a text; null if it is none, or blank. */
+/** Names are stored with 256 characters. Some are written with a prefix that is cut off first. */
+const MAX_TEXT_CHARACTERS = 512;
+
+/** The value of a slot as a text, its first 512 characters; null if it is none, or blank. */
 export function textIn(value: AttributeValue, { path }: Slot): string | null {
   const text = path === null ? value : readInside(value, path);
-  return typeof text === 'string' && text.trim() !== '' ? text : null;
+  return typeof text === 'string' ? boundedText(text) : null;
+}
+
+/** The first 512 characters of a text, so that no pattern is tried on more; null if they are blank. */
+export function boundedText(text: string): string | null {
+  const bounded = text.length > MAX_TEXT_CHARACTERS ? text.slice(0, MAX_TEXT_CHARACTERS).toWellFormed() : text;
+  return bounded.trim() === '' ? null : bounded;
 }
 
 /** The value of a slot as a whole number that is not negative. @param takesText log events of some senders have texts */

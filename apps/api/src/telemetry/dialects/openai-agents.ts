@@ -22,7 +22,8 @@ export const openaiAgents: Dialect = {
   uses(span, facts, usual) {
     const output = span.attributes['output.value'];
     if (facts.operation !== 'chat' || typeof output !== 'string') return usual;
-    const tools = Array.from(output.matchAll(VENDOR_TOOL_CALL), ([, kind = '']): Use => ({ kind: 'tool', name: kind }));
+    const calls = output.slice(0, MAX_OUTPUT).matchAll(VENDOR_TOOL_CALL);
+    const tools = Array.from(calls, ([, kind = '']): Use => ({ kind: 'tool', name: kind }));
     if (tools.length === 0) return usual;
     facts.tool = tools[0]?.name ?? null;
     facts.toolRunsAt = 'vendor';
@@ -35,3 +36,6 @@ export const openaiAgents: Dialect = {
  * string of the JSON text the quotes would be escaped, so no answer of a model looks like this.
  */
 const VENDOR_TOOL_CALL = /"type":\s?"(web_search|file_search|code_interpreter|image_generation)_call"/g;
+
+/** Characters of an output that are searched. */
+const MAX_OUTPUT = 1024 * 1024;

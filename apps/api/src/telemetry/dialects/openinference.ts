@@ -1,7 +1,6 @@
 import type { Dialect, ReadSource } from './dialect.ts';
 import { serverToolsIn } from './server-tools.ts';
 import { splitVendorPrefix } from './vendor-prefix.ts';
-import { boundedName } from './visible-name.ts';
 
 /** OpenInference (github.com/Arize-ai/openinference, spec/semantic_conventions.md). */
 export const openinference: Dialect = {
@@ -96,7 +95,7 @@ export const openinference: Dialect = {
     const tools = kindOf(span) === 'LLM' ? serverToolsIn(span.attributes['output.value']) : [];
     if (tools.length === 0) return usual;
     facts.toolRunsAt = 'vendor';
-    return [...usual, ...tools.map((name) => ({ kind: 'tool' as const, name: boundedName(name) }))];
+    return [...usual, ...tools.map((name) => ({ kind: 'tool' as const, name }))];
   },
 };
 

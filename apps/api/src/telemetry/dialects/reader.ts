@@ -1,7 +1,7 @@
 import type { Dialect, LogSource, ReadSource } from './dialect.ts';
 import { type FactReader, factReader } from './fact-reader.ts';
 import { compileSlots, sourcesOf } from './fact-slots.ts';
-import type { Reading } from './facts.ts';
+import type { Reading, Use } from './facts.ts';
 import { recogniser } from './recognise.ts';
 import { usesOf } from './uses.ts';
 
@@ -24,6 +24,12 @@ type CompiledEvent = Compiled & {
   tokensOnly: (record: LogSource) => boolean;
 };
 
+/** The uses of one span. Calls are compared in pairs, so their number is bounded. */
+const MAX_USES = 64;
+
+/** Patterns are not tried on more characters of a span's name. */
+const MAX_SPAN_NAME = 1024;
+
 export function dialectReader(dialects: readonly Dialect[]): Reader {
   const recognise = recogniser(dialects);
   const compiled = new Map(dialects.map((dialect) => [dialect, { dialect, read: factReader(dialect) }]));
@@ -32,7 +38,9 @@ export function dialectReader(dialects: readonly Dialect[]): Reader {
     readSpan(span) {
       const dialect = recognise(span.scope, span.attributes);
       const found = dialect && compiled.get(dialect);
-      return found ? readingOf(found.dialect, span, found.read(span)) : emptyReading(null);
+      if (!found) return emptyReading(null);
+      const source = span.name.length > MAX_SPAN_NAME ? { ...span, name: span.name.slice(0, MAX_SPAN_NAME) } : span;
+      return readingOf(found.dialect, source, found.read(source));
     },
     readLogRecord(record) {
       const event = events.get(record.eventName ?? '');
@@ -51,7 +59,13 @@ function readingOf(dialect: Dialect, source: ReadSource, read: ReturnType<FactRe
   if (read === null) return emptyReading(dialect);
   const usual = usesOf(source, read.facts, read.isWrapper);
   const uses = dialect.uses?.(source, read.facts, usual) ?? usual;
-  return { dialect: dialect.name, facts: read.facts, uses };
+  return { dialect: dialect.name, facts: read.facts, uses: uses.length > MAX_USES ? boundedUses(uses) : uses };
+}
+
+/** At most 64 uses: an answer that one span tells of may list thousands. Beyond that, each name is taken once. */
+function boundedUses(uses: readonly Use[]): Use[] {
+  const distinct = new Map(uses.map((use) => [`${use.kind} ${use.name}`, use]));
+  return [...distinct.values()].slice(0, MAX_USES);
 }
 
 function withoutCall({ uses, ...reading }: Reading): Reading {

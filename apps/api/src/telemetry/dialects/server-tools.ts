@@ -8,6 +8,29 @@ const OPENAI_TOOLS: ReadonlyMap<string, string> = new Map([
   ['image_generation_call', 'image_generation'],
 ]);
 
+/** Tools that vendors run themselves, as answers name them. */
+const KNOWN_TOOLS = new Set([
+  ...OPENAI_TOOLS.values(),
+  'bash_code_execution',
+  'code_execution',
+  'computer_use',
+  'google_maps',
+  'google_search',
+  'text_editor_code_execution',
+  'tool_search',
+  'tool_search_tool_bm25',
+  'tool_search_tool_regex',
+  'url_context',
+  'web_fetch',
+  'x_search',
+]);
+
+/** Stands for a tool that this list does not know yet. An answer is content, so no other name is taken from it. */
+const UNKNOWN_TOOL = 'server_tool';
+
+/** Items of an answer that are looked at. */
+const MAX_ITEMS = 1000;
+
 /**
  * The tools that the vendor ran while it answered, from the answer's JSON: one entry a call. Knows the answers of OpenAI's
  * Responses API, Anthropic's Messages API, and `gen_ai.output.messages`.
@@ -15,18 +38,25 @@ const OPENAI_TOOLS: ReadonlyMap<string, string> = new Map([
 export function serverToolsIn(answer: unknown): string[] {
   const parsed = typeof answer === 'string' ? parsedJson(answer) : undefined;
   const messages = Array.isArray(parsed) ? parsed : [parsed];
-  return messages.flatMap((message) => ['output', 'content', 'parts'].flatMap((key) => callsIn(fieldOf(message, key))));
+  const items = messages.slice(0, MAX_ITEMS).flatMap((message) => {
+    return ['output', 'content', 'parts'].flatMap((key) => itemsOf(fieldOf(message, key)));
+  });
+  return items.flatMap(toolOf);
 }
 
-function callsIn(items: unknown): string[] {
-  if (!Array.isArray(items)) return [];
-  return items.flatMap((item) => {
-    const type = fieldOf(item, 'type');
-    const name = fieldOf(item, 'name');
-    if (type === 'server_tool_use' || type === 'server_tool_call') return typeof name === 'string' ? [name] : [];
-    const known = typeof type === 'string' ? OPENAI_TOOLS.get(type) : undefined;
-    return known === undefined ? [] : [known];
-  });
+function itemsOf(list: unknown): unknown[] {
+  return Array.isArray(list) ? list.slice(0, MAX_ITEMS) : [];
+}
+
+function toolOf(item: unknown): string[] {
+  const type = fieldOf(item, 'type');
+  if (typeof type !== 'string') return [];
+  const known = OPENAI_TOOLS.get(type);
+  if (known !== undefined) return [known];
+  if (type !== 'server_tool_use' && type !== 'server_tool_call') return [];
+  const name = fieldOf(item, 'name');
+  if (typeof name !== 'string') return [];
+  return [KNOWN_TOOLS.has(name) ? name : UNKNOWN_TOOL];
 }
 
 function fieldOf(value: unknown, key: string): unknown {

@@ -293,3 +293,11 @@ describe('resolve', () => {
     expect(fastest(traceOf(10_000)) / fastest(traceOf(1000))).toBeLessThan(40);
   });
 });
+
+test('thousands of uses of one span are sorted and compared in less than a second', () => {
+  const many = Array.from({ length: 5000 }, () => use('tool', 'web_search'));
+  const started = process.cpuUsage();
+  expect(resolved([span('a', many), span('b', many, { ...SDK, parent: 'a' })])).toHaveLength(1);
+  const { user } = process.cpuUsage(started);
+  expect(user / 1e6).toBeLessThan(1);
+});
