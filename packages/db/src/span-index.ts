@@ -43,18 +43,27 @@ export type PlacedSpan = {
   hasOwnTimes: boolean;
 };
 
-/** Writes the index of a trace's spans in one block. */
-export function encodeSpanIndex(block: BlockOfIndex, spans: readonly PlacedSpan[]): Buffer {
-  const head = encodeHead([block], spans.length);
+/** Writes the indexes of the traces that have spans in one block. */
+export function spanIndexWriter(block: BlockOfIndex): (spans: readonly PlacedSpan[]) => Buffer {
+  const head = encodeHead([block], 0);
+  return (spans) => writeIndex(head, spans);
+}
+
+function writeIndex(head: Buffer, spans: readonly PlacedSpan[]): Buffer {
   const bytes = Buffer.allocUnsafe(head.length + spans.length * ENTRY_BYTES);
   head.copy(bytes);
+  // The number of entries is the last of the head.
+  bytes.writeUInt32BE(spans.length, head.length - 4);
   const sorted = spans.length === 1 ? spans : spans.toSorted((a, b) => (a.spanId < b.spanId ? -1 : 1));
   let at = head.length;
   for (const span of sorted) {
     bytes.write(`${span.spanId}${span.parentSpanId ?? NO_PARENT}${span.digest}`, at, 'hex');
     const { milliseconds, nanoseconds } = timeParts(span.startTime);
-    bytes.writeUIntBE(milliseconds, at + 24, 6);
-    bytes.writeUIntBE(nanoseconds, at + 30, 3);
+    // In two parts each: `writeUIntBE` takes ten times as long.
+    bytes.writeUInt16BE(Math.floor(milliseconds / 2 ** 32), at + 24);
+    bytes.writeUInt32BE(milliseconds % 2 ** 32, at + 26);
+    bytes.writeUInt16BE(nanoseconds >>> 8, at + 30);
+    bytes[at + 32] = nanoseconds & 0xff;
     bytes[at + 33] = (span.isVariant ? IS_VARIANT : 0) | (span.hasOwnTimes ? HAS_OWN_TIMES : 0);
     bytes.writeUInt16BE(0, at + 34);
     bytes.writeUInt32BE(span.offset, at + 36);

@@ -1,4 +1,4 @@
-import { type Compilable, type CompiledQuery, createQueryId } from 'kysely';
+import type { Compilable, CompiledQuery } from 'kysely';
 import type { Database } from './database.ts';
 
 /** Shapes of one statement that are kept: lists of different lengths are shapes of their own. */
@@ -74,7 +74,7 @@ function compile<Values extends object, Row>(
   const slotted = withSlots(values, () => new Slot(count++)) as Values;
   const compiled = build(db, slotted).compile();
   const slots = compiled.parameters.map((parameter) => (parameter instanceof Slot ? parameter : null));
-  return { compiled: { ...compiled, queryId: createQueryId() }, slots };
+  return { compiled, slots };
 }
 
 /** What of the values the text of the statement may depend on; the rest is collected in `bound`, in order. */

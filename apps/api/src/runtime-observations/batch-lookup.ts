@@ -56,16 +56,14 @@ const SHORTEST_SERVER = 4;
 /** Looks up at once what the spans of a batch name: a few statements, however many spans there are. */
 export async function lookUpBatch(db: Database, place: TenantPlace, batch: readonly SeenSpan[]): Promise<BatchLookup> {
   const providers = knownProviders(place);
-  for (const provider of await namedProviders(db, place, batch)) providers.learn(provider);
-  const names = (kind: 'tool' | 'model') => [
-    ...new Set(batch.flatMap(({ uses }) => uses.filter((use) => use.kind === kind).map(({ name }) => name))),
-  ];
-  const toolNames = names('tool');
+  const said = gatherSayings(batch);
+  for (const provider of await namedProviders(db, place, said)) providers.learn(provider);
+  const toolNames = [...said.tools];
   const tools = await offered(db, place, 'tool', toolNames.flatMap(toolFamilies));
-  if (toolNames.some((name) => isCut(name) || isHashedName(name)) || namesHashedServer(batch)) {
+  if (toolNames.some((name) => isCut(name) || isHashedName(name)) || namesHashedServer(said)) {
     tools.push(...(await listMcpTools(db, place, MAX_COMPARED_TOOLS)));
   }
-  const modelNames = needsModels(batch, providers) ? names('model') : [];
+  const modelNames = needsModels(said, providers) ? [...said.models] : [];
   const models = await offered(db, place, 'model', modelNames.flatMap(modelFamilies));
   const owners = [...new Set([...tools, ...models].map(({ providerId }) => providerId))];
   const unknown = owners.filter((id) => !providers.get(id));
@@ -76,12 +74,12 @@ export async function lookUpBatch(db: Database, place: TenantPlace, batch: reado
 }
 
 /** The providers that the hosts, names and aliases of a batch may mean. */
-async function namedProviders(db: Database, place: TenantPlace, batch: readonly SeenSpan[]): Promise<Provider[]> {
+async function namedProviders(db: Database, place: TenantPlace, { sayings, tools }: Said): Promise<Provider[]> {
   const hosts = new Set<string>();
   const names = new Set<string>();
   const families = new Set<string>();
   const suffixes = new Set<string>();
-  for (const said of distinctSayings(batch)) {
+  for (const said of sayings) {
     const { vendor, serverAddress, toolServer } = said;
     const apiVendor = serverAddress === null ? null : vendorOfHost(serverAddress);
     if (serverAddress !== null) hosts.add(serverAddress);
@@ -98,13 +96,10 @@ async function namedProviders(db: Database, place: TenantPlace, batch: readonly 
     }
     for (const one of [serverAddress, toolServer]) if (one !== null) families.add(rewrittenName(one));
   }
-  for (const { uses } of batch) {
-    for (const { kind, name } of uses) {
-      if (kind !== 'tool') continue;
-      for (const { server, isExplicit } of serverToolsIn(name)) {
-        families.add(rewrittenName(server));
-        if (isExplicit) for (const one of discoveredNames(server)) names.add(folded(one));
-      }
+  for (const name of tools) {
+    for (const { server, isExplicit } of serverToolsIn(name)) {
+      families.add(rewrittenName(server));
+      if (isExplicit) for (const one of discoveredNames(server)) names.add(folded(one));
     }
   }
   const found = new Map<string, Provider>();
@@ -125,17 +120,36 @@ async function namedProviders(db: Database, place: TenantPlace, batch: readonly 
   return [...found.values()];
 }
 
-type Saying = Pick<SeenSpan['facts'], 'vendor' | 'serverAddress' | 'toolServer'> & { serviceName: string | null };
+/** What spans say of providers, each combination once: thousands of spans say the same of few providers. */
+type Said = { sayings: readonly Saying[]; tools: ReadonlySet<string>; models: ReadonlySet<string> };
 
-/** Thousands of spans say the same of few providers. */
-function distinctSayings(batch: readonly SeenSpan[]): Iterable<Saying> {
+type Saying = Pick<SeenSpan['facts'], 'vendor' | 'serverAddress' | 'serverPort' | 'toolServer'> & {
+  serviceName: string | null;
+  /** Whether a span that says so uses a model. */
+  hasModel: boolean;
+};
+
+function gatherSayings(batch: readonly SeenSpan[]): Said {
   const sayings = new Map<string, Saying>();
-  for (const { facts, serviceName } of batch) {
-    const { vendor, serverAddress, toolServer } = facts;
-    const key = [vendor, serverAddress, toolServer, serviceName].map((one) => one ?? '').join('\0');
-    if (!sayings.has(key)) sayings.set(key, { vendor, serverAddress, toolServer, serviceName });
+  const tools = new Set<string>();
+  const models = new Set<string>();
+  for (const { facts, serviceName, uses } of batch) {
+    const { vendor, serverAddress, serverPort, toolServer } = facts;
+    // No text of a span has a NUL in it.
+    const key = `${vendor ?? ''}\0${serverAddress ?? ''}\0${serverPort ?? ''}\0${toolServer ?? ''}\0${serviceName ?? ''}`;
+    let saying = sayings.get(key);
+    if (!saying) {
+      saying = { vendor, serverAddress, serverPort, toolServer, serviceName, hasModel: false };
+      sayings.set(key, saying);
+    }
+    for (const { kind, name } of uses) {
+      if (kind === 'tool') tools.add(name);
+      if (kind !== 'model') continue;
+      models.add(name);
+      saying.hasModel = true;
+    }
   }
-  return sayings.values();
+  return { sayings: [...sayings.values()], tools, models };
 }
 
 async function offered(
@@ -263,8 +277,9 @@ export function discoveredNames(name: string): [string, string] {
 }
 
 /** Whether it takes the inventories to tell whose a model is. */
-function needsModels(batch: readonly SeenSpan[], providers: KnownProviders): boolean {
-  return [...distinctModelSayings(batch)].some(({ vendor, serverAddress, serverPort }) => {
+function needsModels({ sayings }: Said, providers: KnownProviders): boolean {
+  return sayings.some(({ hasModel, vendor, serverAddress, serverPort }) => {
+    if (!hasModel) return false;
     if (serverAddress !== null) {
       const there = providers.atHost(serverAddress, serverPort).length;
       return there !== 1;
@@ -273,16 +288,6 @@ function needsModels(batch: readonly SeenSpan[], providers: KnownProviders): boo
   });
 }
 
-function distinctModelSayings(batch: readonly SeenSpan[]) {
-  const sayings = new Map<string, Pick<SeenSpan['facts'], 'vendor' | 'serverAddress' | 'serverPort'>>();
-  for (const { facts, uses } of batch) {
-    if (!uses.some(({ kind }) => kind === 'model')) continue;
-    const { vendor, serverAddress, serverPort } = facts;
-    sayings.set([vendor, serverAddress, serverPort].map((one) => one ?? '').join('\0'), facts);
-  }
-  return sayings.values();
-}
-
-function namesHashedServer(batch: readonly SeenSpan[]): boolean {
-  return batch.some(({ facts }) => facts.toolServer !== null && isHashedName(facts.toolServer));
+function namesHashedServer({ sayings }: Said): boolean {
+  return sayings.some(({ toolServer }) => toolServer !== null && isHashedName(toolServer));
 }

@@ -57,27 +57,40 @@ export async function gatherSightings(
   providerOf: (call: Call) => Provider | undefined,
   now: Date,
 ): Promise<Sighting[]> {
-  const sightings = new Map<string, Sighting>();
+  const sightings = new Map<string, Counted>();
   // By the written name: to compute the key of a name takes longer than to find it here.
-  const written = new Map<string, Sighting>();
-  const latest = now.toISOString();
+  const written = new Map<string, Counted>();
   for (const [index, change] of changes.entries()) {
     if (index % BATCH_SIZE === BATCH_SIZE - 1) await yieldToEventLoop();
     const provider = providerOf(change.call);
     // Its provider was deleted, and its observations with it.
     if (!provider) continue;
     const { kind, name } = change.call;
-    const key = subjectKey({ providerId: provider.id, kind, nameKey: name });
-    let sighting = written.get(key);
-    if (!sighting) {
+    const key = `${provider.id} ${kind} ${name}`;
+    let counted = written.get(key);
+    if (!counted) {
       const found = sightingOf(provider, { kind, name });
-      sighting = sightings.get(subjectKey(found)) ?? found;
-      sightings.set(subjectKey(sighting), sighting);
-      written.set(key, sighting);
+      counted = sightings.get(subjectKey(found)) ?? { sighting: found, times: null };
+      sightings.set(subjectKey(found), counted);
+      written.set(key, counted);
     }
-    count(sighting, change, latest);
+    count(counted, change, now.getTime());
   }
-  return [...sightings.values()];
+  return [...sightings.values()].map(withTimes);
+}
+
+/** Times in milliseconds: to write one as text for each call takes longer than all the rest. */
+type Counted = { sighting: Sighting; times: { first: number; last: number; latest: number } | null };
+
+function withTimes({ sighting, times }: Counted): Sighting {
+  if (times === null) return sighting;
+  const text = (time: number) => new Date(time).toISOString();
+  return {
+    ...sighting,
+    firstSeenAt: text(times.first),
+    lastSeenAt: text(times.last),
+    latest: text(times.latest),
+  };
 }
 
 function sightingOf(provider: Provider, seen: Use): Sighting {
@@ -89,17 +102,19 @@ function sightingOf(provider: Provider, seen: Use): Sighting {
   };
 }
 
-/** @param latest no call was seen later, whatever time its spans claim */
-function count(sighting: Sighting, { call, traceId, by }: CallChange, latest: string): void {
+/** @param now no call was seen later, whatever time its spans claim */
+function count(counted: Counted, { call, traceId, by }: CallChange, now: number): void {
+  const { sighting } = counted;
   sighting.count += by;
   if (call.failed) sighting.errors += by;
   if (by < 0) return;
-  const startedAt = new Date(Math.floor(call.span.start / 1000)).toISOString();
-  const time = startedAt > latest ? latest : startedAt;
-  if (startedAt > sighting.latest) sighting.latest = startedAt;
-  if (sighting.firstSeenAt === '' || time < sighting.firstSeenAt) sighting.firstSeenAt = time;
-  if (time >= sighting.lastSeenAt) {
-    sighting.lastSeenAt = time;
+  const startedAt = Math.floor(call.span.start / 1000);
+  const time = Math.min(startedAt, now);
+  const times = (counted.times ??= { first: time, last: time, latest: startedAt });
+  times.latest = Math.max(times.latest, startedAt);
+  times.first = Math.min(times.first, time);
+  if (time >= times.last) {
+    times.last = time;
     sighting.lastTraceId = traceId;
     sighting.lastSpanId = traceId === null ? null : call.span.spanId;
   }

@@ -7,11 +7,14 @@ import type { TenantPlace } from '../tenancy.ts';
 import { decodeCalls, type StoredCalls } from '../trace-calls.ts';
 import { selectTraceRows, type TraceRow } from './trace-rows.ts';
 
-/** Traces with more spans are resolved per batch only. */
-export const MAX_RESOLVED_SPANS = 20_000;
+/**
+ * Traces with more spans are resolved per batch only. Each batch resolves what is stored of its traces anew, which takes about
+ * 20 ms for so many spans.
+ */
+export const MAX_RESOLVED_SPANS = 2000;
 
 /** Spans of known traces whose index is read whole for one batch. Of further traces only the spans of the batch are looked up. */
-const MAX_SPANS_READ = 40_000;
+const MAX_SPANS_READ = 10_000;
 
 /** What the name of a merged part begins with: it sorts after every block id. */
 export const MERGED = 'm';
@@ -27,6 +30,8 @@ type KnownSpan = {
   sender: string;
 };
 
+type SpanWithParent = Pick<KnownSpan, 'spanId' | 'parentSpanId' | 'sender'>;
+
 /** What is stored of a trace in one place. */
 export type KnownTrace = {
   traceId: string;
@@ -38,8 +43,8 @@ export type KnownTrace = {
   isComplete: boolean;
   /** All spans that have an id: of several senders, or with different content. */
   find(spanId: string): readonly KnownSpan[];
-  /** All spans, decoded one by one. */
-  spans(): Iterable<KnownSpan>;
+  /** All spans with their parents, decoded one by one. */
+  spans(): Iterable<SpanWithParent>;
   /** The calls of its blocks, in the order of storing. */
   calls: readonly StoredCalls[];
   /** For storage: the summary, and how much of the index is not merged. */
@@ -187,9 +192,15 @@ function spansWithId(index: SpanIndex, spanId: string): KnownSpan[] {
   return Array.from({ length: end - first }, (_, offset) => spanAt(index, first + offset));
 }
 
-function* everySpan(indexes: readonly SpanIndex[]): Generator<KnownSpan> {
+function* everySpan(indexes: readonly SpanIndex[]): Generator<SpanWithParent> {
   for (const index of indexes) {
-    for (let number = 0; number < index.count; number += 1) yield spanAt(index, number);
+    for (let number = 0; number < index.count; number += 1) {
+      yield {
+        spanId: index.spanId(number),
+        parentSpanId: index.parentSpanId(number),
+        sender: index.block(number).sender,
+      };
+    }
   }
 }
 

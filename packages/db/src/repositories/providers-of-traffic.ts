@@ -4,6 +4,7 @@ import { type SqlBool, sql } from 'kysely';
 import type { Database } from '../database.ts';
 import { placeColumns } from '../queries.ts';
 import type { TenantPlace } from '../tenancy.ts';
+import { statement } from '../statement.ts';
 import { toProvider } from './providers.ts';
 
 /** What spans of a batch say of providers. */
@@ -25,7 +26,14 @@ export async function findProvidersOfTraffic(
   place: TenantPlace,
   { hosts, names, families }: SeenProviders,
 ): Promise<Provider[]> {
-  const { tenant_id, sub_tenant_id } = placeColumns(place);
+  const rows = await providersOfTraffic(db, { ...placeColumns(place), hosts, names, families });
+  return rows.map(toProvider);
+}
+
+type PlaceColumns = ReturnType<typeof placeColumns>;
+
+const providersOfTraffic = statement((db, { tenant_id, sub_tenant_id, ...seen }: PlaceColumns & SeenProviders) => {
+  const { hosts, names, families } = seen;
   const nearby = ['', sub_tenant_id];
   const having = (column: 'host' | 'name_key' | 'name_family', values: readonly string[]) =>
     db
@@ -49,14 +57,8 @@ export async function findProvidersOfTraffic(
     .unionAll(having('name_family', families))
     .unionAll(aliased('alias_key', names))
     .unionAll(aliased('alias_family', families));
-  const rows = await db
-    .selectFrom('providers')
-    .selectAll()
-    .where('tenant_id', '=', tenant_id)
-    .where('id', 'in', meant)
-    .execute();
-  return rows.map(toProvider);
-}
+  return db.selectFrom('providers').selectAll().where('tenant_id', '=', tenant_id).where('id', 'in', meant);
+});
 
 /**
  * The declared providers of a place and of its whole tenant whose host ends like one of these: for the APIs of vendors that
@@ -67,17 +69,20 @@ export async function findDeclaredProvidersByHostSuffix(
   place: TenantPlace,
   suffixes: readonly string[],
 ): Promise<Provider[]> {
-  const { tenant_id, sub_tenant_id } = placeColumns(place);
-  const rows = await db
-    .selectFrom('providers')
-    .selectAll()
-    .where('tenant_id', '=', tenant_id)
-    .where('sub_tenant_id', 'in', ['', sub_tenant_id])
-    .where('status', 'in', ['active', 'disabled'])
-    .where((eb) => eb.or(suffixes.map((suffix) => eb('host', 'like', `%${suffix}`))))
-    .execute();
-  return rows.map(toProvider);
+  const patterns = suffixes.map((suffix) => `%${suffix}`);
+  return (await providersByHost(db, { ...placeColumns(place), patterns })).map(toProvider);
 }
+
+const providersByHost = statement(
+  (db, { tenant_id, sub_tenant_id, patterns }: PlaceColumns & { patterns: readonly string[] }) =>
+    db
+      .selectFrom('providers')
+      .selectAll()
+      .where('tenant_id', '=', tenant_id)
+      .where('sub_tenant_id', 'in', ['', sub_tenant_id])
+      .where('status', 'in', ['active', 'disabled'])
+      .where((eb) => eb.or(patterns.map((pattern) => eb('host', 'like', pattern)))),
+);
 
 /** An item of a provider that traffic in a place can belong to. */
 export type OfferedItem = Pick<InventoryItem, 'providerId' | 'kind' | 'name' | 'status' | 'source'> & {
@@ -96,20 +101,25 @@ export async function findOfferedItems(
   { kind, families }: { kind: InventoryItem['kind']; families: readonly string[] },
 ): Promise<OfferedItem[]> {
   if (families.length === 0) return [];
-  return offeredItems(db, place).where('item.kind', '=', kind).where('item.name_family', 'in', families).execute();
+  return itemsOfFamilies(db, { ...placeColumns(place), kind, families });
 }
+
+type FamilyValues = PlaceColumns & { kind: InventoryItem['kind']; families: readonly string[] };
+
+const itemsOfFamilies = statement((db, { kind, families, ...place }: FamilyValues) =>
+  offeredItems(db, place).where('item.kind', '=', kind).where('item.name_family', 'in', families),
+);
 
 /** The tools of the MCP servers that traffic in a place can belong to, in no order; `limit` at the most. */
 export async function listMcpTools(db: Database, place: TenantPlace, limit: number): Promise<OfferedItem[]> {
-  return offeredItems(db, place)
+  return offeredItems(db, placeColumns(place))
     .where('item.kind', '=', 'tool')
     .where('providers.kind', '=', 'mcp')
     .limit(limit)
     .execute();
 }
 
-function offeredItems(db: Database, place: TenantPlace) {
-  const { tenant_id, sub_tenant_id } = placeColumns(place);
+function offeredItems(db: Database, { tenant_id, sub_tenant_id }: PlaceColumns) {
   return db
     .selectFrom('inventory_items as item')
     .innerJoin('providers', (join) =>

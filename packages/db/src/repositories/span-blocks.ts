@@ -4,7 +4,7 @@ import { newBlockId } from '../ids.ts';
 import { placeColumns } from '../queries.ts';
 import { rowStatement } from '../row-statement.ts';
 import type { BlockSpan, SpanBlock, SpanInBlock } from '../span-block.ts';
-import { encodeSpanIndex } from '../span-index.ts';
+import { type PlacedSpan, spanIndexWriter } from '../span-index.ts';
 import type { TenantPlace } from '../tenancy.ts';
 import { encodeCalls } from '../trace-calls.ts';
 import type { KnownTrace } from './known-spans.ts';
@@ -101,8 +101,16 @@ export async function insertBlocks<Span extends BlockSpan>(
     const id = newBlockId(now);
     const shared = { ...columns, createdAt: now.toISOString(), sender };
     await insertBlockRows(trx, [{ id, spanCount: block.spans, bytes: block.bytes, body: block.body }], shared);
+    const writeIndex = spanIndexWriter({ id, sender });
     for (const [traceId, spans] of block.traces) {
-      const part = partOf({ traceId, spans, block: { id, sender }, variants, calls: callsLeft.get(traceId) });
+      const part = partOf({
+        traceId,
+        spans,
+        block: { id, sender },
+        writeIndex,
+        variants,
+        calls: callsLeft.get(traceId),
+      });
       // A trace in several blocks has its calls in the first one.
       callsLeft.delete(traceId);
       const isFirst = isNew(traceId) && !parts.has(traceId);
@@ -126,11 +134,19 @@ type NewPart<Span> = {
   traceId: string;
   spans: readonly SpanInBlock<Span>[];
   block: { id: string; sender: string };
+  writeIndex: (spans: readonly PlacedSpan[]) => Buffer;
   variants: ReadonlySet<Span>;
   calls: Uint8Array | undefined;
 };
 
-function partOf<Span extends BlockSpan>({ traceId, spans, block, variants, calls }: NewPart<Span>): PartRow {
+function partOf<Span extends BlockSpan>({
+  traceId,
+  spans,
+  block,
+  writeIndex,
+  variants,
+  calls,
+}: NewPart<Span>): PartRow {
   const placed = spans.map(({ span, offset, length }) => ({
     spanId: span.spanId,
     parentSpanId: span.parentSpanId,
@@ -144,7 +160,7 @@ function partOf<Span extends BlockSpan>({ traceId, spans, block, variants, calls
   return {
     traceId,
     part: block.id,
-    spans: encodeSpanIndex(block, placed),
+    spans: writeIndex(placed),
     calls: calls === undefined ? null : encodeCalls([{ sender: block.sender, value: calls }]),
   };
 }

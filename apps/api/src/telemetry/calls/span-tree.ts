@@ -35,7 +35,12 @@ export function spanTree(parents: ReadonlyMap<string, string | null>): SpanTree 
 function spansOnCycles(parents: ReadonlyMap<string, string | null>): ReadonlySet<string> {
   const onCycles = new Set<string>();
   const done = new Set<string>();
-  for (const start of parents.keys()) {
+  for (const [start, parent] of parents) {
+    // Most spans come behind their parents, or are roots.
+    if (parent === null || (parent !== start && done.has(parent))) {
+      done.add(start);
+      continue;
+    }
     const path = new Set<string>();
     let at: string | null = start;
     while (at !== null && !done.has(at) && !path.has(at)) {

@@ -1,3 +1,4 @@
+import { timeParts } from '@quartermaster/db/nano-time.ts';
 import type { TraceAddition } from '@quartermaster/db/repositories/trace-rows.ts';
 import type { BlockSpan } from '@quartermaster/db/span-block.ts';
 import { type SpanDocument, spanWriter } from '@quartermaster/db/span-document.ts';
@@ -128,7 +129,8 @@ function addName(names: string[], name: string): void {
 
 /** Since 1970. @param time RFC 3339, UTC, nanoseconds */
 function microseconds(time: string): number {
-  return Date.parse(`${time.slice(0, 23)}Z`) * 1000 + Number(time.slice(23, 26));
+  const { milliseconds, nanoseconds } = timeParts(time);
+  return milliseconds * 1000 + Math.floor(nanoseconds / 1000);
 }
 
 function shownOf(facts: Facts): SpanDocument['genAi'] {
