@@ -25,7 +25,7 @@ export async function toldBySpans(
   const asked = records.flatMap(({ traceId, spanId }) => (traceId && spanId ? [{ traceId, spanId }] : []));
   const tellers = new Set<string>();
   const below = new Map<string, Set<string>>();
-  const known = asked.length === 0 ? [] : await findKnownSpans(db, place, asked);
+  const known = asked.length === 0 ? [] : await findKnownSpans(db, place, { spans: asked, sender });
   for (const [traceId, { calls }] of known) {
     const own = calls.filter((call) => call.sender === sender).flatMap(({ value }) => decodeCalls(value));
     for (const span of own) {
