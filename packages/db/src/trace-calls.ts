@@ -1,7 +1,7 @@
 import { deflateRawSync, inflateRawSync } from 'node:zlib';
 import { compressNow, decompressNow } from './zstd.ts';
 
-/** The calls of one block of a trace, as who resolves calls wrote them. */
+/** The calls of one block of a trace, opaque to storage. */
 export type StoredCalls = { sender: string; value: Uint8Array };
 
 /** From so many bytes on, calls are compressed. */
@@ -13,7 +13,7 @@ const ZSTD_FROM = 16 * 1024;
 /** Little memory to set up. The matches in a small value are near. */
 const SMALL = { level: 1, memLevel: 3, windowBits: 11, chunkSize: 1024 };
 
-/** A trace with more bytes of calls, uncompressed, is no longer resolved as a whole. */
+/** Where a sender's calls of a trace take more bytes, uncompressed, they are resolved per batch only. */
 const MAX_CALLS_BYTES = 2 * 1024 * 1024;
 
 const [RAW, ZSTD, DROPPED, DEFLATED] = [0, 1, 2, 3];

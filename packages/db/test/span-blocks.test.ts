@@ -1,8 +1,11 @@
 import { expect, test } from 'vitest';
+import type { Database } from '../src/database.ts';
+import { FIRST_ID, mergedName, ownerOf } from '../src/merged-part.ts';
 import { findKnownSpans } from '../src/repositories/known-spans.ts';
 import { listSpans } from '../src/repositories/spans.ts';
 import { deleteTracesBefore } from '../src/repositories/trace-retention.ts';
 import { listTraces } from '../src/repositories/traces.ts';
+import { spanIndexWriter } from '../src/span-index.ts';
 import { EVERYWHERE } from '../src/tenancy.ts';
 import { allSpans, type NewSpan, span, store, storeBatch, TRACE } from './stored-spans.ts';
 import { later, NOW, temporaryDatabase } from './temporary-database.ts';
@@ -20,6 +23,33 @@ function spans(count: number, first = 0): NewSpan[] {
   });
 }
 
+/** Adds merged index rows of a sender to a trace, without blocks. */
+async function fillTrace(db: Database, sender: string, count: number, traceId = TRACE): Promise<void> {
+  const owner = ownerOf(sender);
+  const placed = Array.from({ length: count }, (_, number) => ({
+    spanId: (0xf000_0000 + number).toString(16).padStart(16, '0'),
+    parentSpanId: null,
+    startTime: '2026-03-01T12:00:00.000000000Z',
+    digest: number.toString(16).padStart(16, '0'),
+    offset: 0,
+    length: 0,
+    isVariant: false,
+    hasOwnTimes: false,
+  }));
+  const part = mergedName({ owner, from: FIRST_ID, count });
+  const row = { tenant_id: ACME.tenantId, sub_tenant_id: '', trace_id: traceId, part, calls: null };
+  const spansOfRow = spanIndexWriter({ id: 'B'.repeat(26), sender })(placed);
+  await db
+    .insertInto('trace_blocks')
+    .values({ ...row, spans: spansOfRow })
+    .execute();
+  await db
+    .updateTable('traces')
+    .set((eb) => ({ span_count: eb('span_count', '+', count) }))
+    .where('trace_id', '=', traceId)
+    .execute();
+}
+
 test('a trace of many requests is merged, and stays as it is: its order, its duplicates, its calls', async () => {
   const db = await temporaryDatabase(ACME);
   const all = spans(150);
@@ -29,11 +59,11 @@ test('a trace of many requests is merged, and stays as it is: its order, its dup
   }
   const parts = await db.selectFrom('trace_blocks').select('part').orderBy('part').execute();
   expect(parts.length).toBeLessThan(70);
-  expect(parts.at(-1)?.part).toBe(`m${'0'.repeat(16)}`);
+  expect(parts.at(-1)?.part).toMatch(/^m[0-9a-f]{32}0{16}000000[0-9a-f]{2}$/);
   const found = await allSpans(db, EVERYWHERE, TRACE, 40);
   expect(found?.map(({ name }) => name)).toEqual(all.map(({ name }) => name));
   expect(await store(db, ACME, all, 10)).toEqual([]);
-  const known = (await findKnownSpans(db, ACME, all)).get(TRACE);
+  const known = (await findKnownSpans(db, ACME, { spans: all, sender: SENDER })).get(TRACE);
   expect(known).toMatchObject({ spanCount: 150, isComplete: true });
   expect(known?.calls.map(({ sender, value }) => `${sender} ${Buffer.from(value).toString()}`)).toEqual(
     all.map((_, number) => `${SENDER} call ${number}`),
@@ -53,7 +83,7 @@ test('of a trace beyond 2,000 spans the spans of a batch are looked up, and noth
   for (let start = 0; start < all.length; start += 2000)
     await store(db, ACME, all.slice(start, start + 2000), start / 1e6);
   const asked = [all[5], all[23_000]].flatMap((one) => one ?? []);
-  const known = (await findKnownSpans(db, ACME, asked)).get(TRACE);
+  const known = (await findKnownSpans(db, ACME, { spans: asked, sender: SENDER })).get(TRACE);
   expect(known).toMatchObject({ spanCount: 24_000, isComplete: false, calls: [] });
   expect(asked.map(({ spanId }) => known?.find(spanId).length)).toEqual([1, 1]);
   expect(await store(db, ACME, [...all.slice(0, 900), ...spans(1, 30_000)], 5)).toHaveLength(1);
@@ -65,17 +95,59 @@ test('of a trace beyond 2,000 spans the spans of a batch are looked up, and noth
   ]);
 });
 
-test('a trace has at most 100,000 spans; further ones are rejected, and others of the batch are stored', async () => {
+test('a sender has at most 100,000 spans in a trace; further ones are rejected, and others of the batch are stored', async () => {
   const db = await temporaryDatabase(ACME);
   await store(db, ACME, [span('1')]);
-  await db.updateTable('traces').set({ span_count: 99_999 }).execute();
+  await fillTrace(db, SENDER, 99_998);
   const other = span('4', { traceId: 'b'.repeat(32) });
   const answer = await storeBatch(db, ACME, { spans: [span('2'), span('3'), other] }, later(1));
   expect(answer).toMatchObject({
     stored: ['2', '4'],
     rejected: 1,
-    reasons: ['A trace may have at most 100000 spans.'],
+    reasons: ['A sender may have at most 100000 spans in a trace.'],
   });
+});
+
+test('the spans and calls of another sender in a trace take nothing from a sender: neither room nor earlier calls', async () => {
+  const db = await temporaryDatabase(ACME);
+  const calls = (text: string) => new Map([[TRACE, Buffer.from(text)]]);
+  await storeBatch(db, ACME, { spans: [span('a1')], calls: calls('call of the sender') }, later(0));
+  const other = { sender: 'service_account:acme/neighbour' };
+  await fillTrace(db, other.sender, 40_000);
+  // Enough batches, calls and spans for each kind of merging.
+  for (let batch = 0; batch < 3; batch += 1) {
+    const junk = { ...other, spans: spans(1500, batch * 1500), calls: calls('x'.repeat(3_000_000)) };
+    await storeBatch(db, ACME, junk, later(1 + batch));
+  }
+  const tiny = spans(70, 50_000);
+  for (const [number, one] of tiny.entries())
+    await storeBatch(db, ACME, { ...other, spans: [one] }, later(10 + number));
+  const asked = [span('a1'), span('a2'), ...tiny];
+  const known = (await findKnownSpans(db, ACME, { spans: asked, sender: SENDER })).get(TRACE);
+  expect(known).toMatchObject({ spanCount: 1, isComplete: true });
+  expect(known?.calls.map(({ value }) => Buffer.from(value).toString())).toEqual(['call of the sender']);
+  expect([...(known?.spans() ?? [])].map(({ spanId }) => spanId)).toEqual([span('a1').spanId]);
+  // Spans of both senders are found, so that those with the same id are shown as conflicting.
+  expect(tiny.flatMap(({ spanId }) => known?.find(spanId) ?? [])).toHaveLength(70);
+  expect(known?.find(span('a1').spanId)).toHaveLength(1);
+  expect(await storeBatch(db, ACME, { spans: asked }, later(200))).toMatchObject({ duplicates: 1, rejected: 0 });
+});
+
+test('which traces of a batch are complete depends on the sender alone', async () => {
+  const db = await temporaryDatabase(ACME);
+  const traceIds = ['1', '2', '3'].map((digit) => digit.repeat(32));
+  for (const traceId of traceIds) {
+    await storeBatch(db, ACME, { spans: [span('a1', { traceId })] }, later(0));
+    await fillTrace(db, SENDER, 15_000, traceId);
+  }
+  const asked = traceIds.map((traceId) => span('a2', { traceId }));
+  const complete = async () => {
+    const known = await findKnownSpans(db, ACME, { spans: asked, sender: SENDER });
+    return traceIds.map((traceId) => known.get(traceId)?.isComplete);
+  };
+  expect(await complete()).toEqual([true, true, false]);
+  for (const traceId of traceIds.slice(0, 2)) await fillTrace(db, 'user:neighbour', 30_000, traceId);
+  expect(await complete()).toEqual([true, true, false]);
 });
 
 test('a page ends when it has 8 MiB, and the next one goes on', async () => {

@@ -47,7 +47,7 @@ export function storeBatch(db: Database, place: TenantPlace, sent: Sent, now: Da
   const { write, texts } = spanWriter();
   const batch = spans.map((one) => ({ ...one, ...write(one, one) }));
   return inTransaction(db, async (trx) => {
-    const known = await findKnownSpans(trx, place, batch);
+    const known = await findKnownSpans(trx, place, { spans: batch, sender });
     const { fresh, variants, ...others } = selectFreshSpans(batch, { known, sender });
     const blocks = await buildSpanBlocks(fresh, texts);
     const additions = [...Map.groupBy(fresh, ({ traceId }) => traceId).values()].map(additionOf);

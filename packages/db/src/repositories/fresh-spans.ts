@@ -1,13 +1,13 @@
 import type { BlockSpan } from '../span-block.ts';
 import type { KnownTrace } from './known-spans.ts';
 
-/** Spans that one trace may have in a place. */
+/** Spans that one sender may have in a trace, in a place. */
 const MAX_SPANS_OF_TRACE = 100_000;
 
 /** Different spans with one id that one sender may report. */
 const MAX_VARIANTS = 4;
 
-const TOO_MANY_SPANS = `A trace may have at most ${MAX_SPANS_OF_TRACE} spans.`;
+const TOO_MANY_SPANS = `A sender may have at most ${MAX_SPANS_OF_TRACE} spans in a trace.`;
 const TOO_MANY_VARIANTS = `A sender may report at most ${MAX_VARIANTS} different spans with one id.`;
 
 /** What of a batch is to be stored. */
@@ -25,9 +25,9 @@ type Reported = Pick<BlockSpan, 'digest'> & { sender: string };
 
 /**
  * Leaves out what is stored already: a span that the same sender reported with the same content. Two senders, or one with
- * different content, may use the same ids: neither hides the other.
+ * different content, may use the same ids: neither hides the other. All bounds count the spans of the sender alone.
  *
- * @param known the traces that have spans already
+ * @param known the traces that have spans already, as `findKnownSpans` answers them for the sender
  */
 export function selectFreshSpans<Span extends BlockSpan>(
   spans: readonly Span[],

@@ -1,5 +1,6 @@
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import type { Database } from '../database.ts';
+import { isMerged, MERGED, ownerOf, readMergedName } from '../merged-part.ts';
 import { placeColumns } from '../queries.ts';
 import { rowStatement } from '../row-statement.ts';
 import { SpanIndex } from '../span-index.ts';
@@ -8,16 +9,13 @@ import { decodeCalls, type StoredCalls } from '../trace-calls.ts';
 import { selectTraceRows, type TraceRow } from './trace-rows.ts';
 
 /**
- * Traces with more spans are resolved per batch only. Each batch resolves what is stored of its traces anew, which takes about
- * 20 ms for so many spans.
+ * Where a sender has more spans in a trace, they are resolved per batch only. Each batch resolves what is stored of its traces
+ * anew, which takes about 10 ms for 1,000 spans.
  */
-export const MAX_RESOLVED_SPANS = 2000;
+export const MAX_RESOLVED_SPANS = 4000;
 
-/** Spans of known traces whose index is read whole for one batch. Of further traces only the spans of the batch are looked up. */
+/** Spans of the sender in known traces that are resolved with one batch. Further traces are resolved per batch only. */
 const MAX_SPANS_READ = 10_000;
-
-/** What the name of a merged part begins with: it sorts after every block id. */
-export const MERGED = 'm';
 
 type KnownSpan = {
   spanId: string;
@@ -32,20 +30,24 @@ type KnownSpan = {
 
 type SpanWithParent = Pick<KnownSpan, 'spanId' | 'parentSpanId' | 'sender'>;
 
-/** What is stored of a trace in one place. */
+/**
+ * What is stored of a trace in one place, as one sender needs it. All bounds count the sender's own spans, so that no other
+ * sender can change what becomes of them.
+ */
 export type KnownTrace = {
   traceId: string;
+  /** Spans of the sender. */
   spanCount: number;
   /**
-   * Whether all spans and calls are here. They are not beyond {@link MAX_RESOLVED_SPANS} and where a batch has too many
-   * large traces: `find` then knows the spans that were asked for, `spans` and `calls` are empty.
+   * Whether all spans and calls of the sender are here. They are not where the sender has more than
+   * {@link MAX_RESOLVED_SPANS} in the trace, and where a batch has too many large traces: `spans` and `calls` are empty then.
    */
   isComplete: boolean;
-  /** All spans that have an id: of several senders, or with different content. */
+  /** The spans of all senders that have an id which the batch has. */
   find(spanId: string): readonly KnownSpan[];
-  /** All spans with their parents, decoded one by one. */
+  /** All spans of the sender with their parents, decoded one by one. */
   spans(): Iterable<SpanWithParent>;
-  /** The calls of its blocks, in the order of storing. */
+  /** The calls of the sender's blocks, in the order of storing. */
   calls: readonly StoredCalls[];
   /** For storage: the summary, and how much of the index is not merged. */
   row: TraceRow;
@@ -57,42 +59,60 @@ type PartRow = { trace_id: string; part: string; spans: Buffer; calls: Buffer | 
 type PlaceColumns = ReturnType<typeof placeColumns>;
 type TraceKey = Pick<TraceRow, 'tenant_id' | 'sub_tenant_id' | 'trace_id'>;
 
+/** Whose spans are asked for, and how many of one trace may be read to resolve them. */
+type Reader = { sender: string; mostSpans: number };
+
 /**
  * The traces of a batch that have spans already, by trace id. In the transaction that stores the batch. Where all traces are
  * new, as usual, it is one look-up.
+ *
+ * @param spans those of the batch
+ * @param sender who sent them
  */
 export async function findKnownSpans(
   trx: Database,
   place: TenantPlace,
-  spans: readonly AskedSpan[],
+  { spans, sender }: { spans: readonly AskedSpan[]; sender: string },
 ): Promise<ReadonlyMap<string, KnownTrace>> {
   const columns = placeColumns(place);
   const asked = Map.groupBy(spans, ({ traceId }) => traceId);
   const ids = [...asked.keys()].map((traceId) => ({ traceId }));
   const rows = await selectTraceRows(trx, ids, columns);
-  // The small ones first: they are read whole.
-  rows.sort((a, b) => a.span_count - b.span_count);
+  const small = smallTraces(rows);
+  const parts = await selectParts(trx, small, columns);
+  const partsOf = Map.groupBy(parts, (part) => part.trace_id);
+  const isSmall = new Set(small.map(({ traceId }) => traceId));
+  const rowOf = new Map(rows.map((row) => [row.trace_id, row]));
   const known = new Map<string, KnownTrace>();
   let read = 0;
-  const whole = rows.filter((row) => {
-    read += row.span_count;
-    return row.span_count <= MAX_RESOLVED_SPANS && read <= MAX_SPANS_READ;
-  });
-  const parts = await selectParts(
-    trx,
-    whole.map((row) => ({ traceId: row.trace_id })),
-    columns,
-  );
-  const partsOf = Map.groupBy(parts, (part) => part.trace_id);
-  for (const row of whole) {
-    known.set(row.trace_id, wholeTrace(row, [...firstPart(row), ...(partsOf.get(row.trace_id) ?? [])]));
-  }
-  for (const row of rows.slice(whole.length)) {
-    known.set(row.trace_id, await partOfTrace(trx, row, asked.get(row.trace_id) ?? []));
-    // An embedded database answers without giving the event loop a turn.
-    await yieldToEventLoop();
+  // In the order of the batch: which traces are complete depends on the sender's own spans alone.
+  for (const [traceId, ofTrace] of asked) {
+    const row = rowOf.get(traceId);
+    if (!row) continue;
+    const reader = { sender, mostSpans: Math.min(MAX_RESOLVED_SPANS, MAX_SPANS_READ - read) };
+    let trace: KnownTrace;
+    if (isSmall.has(traceId)) trace = wholeTrace(row, [...firstPart(row), ...(partsOf.get(traceId) ?? [])], reader);
+    else {
+      trace = await largeTrace(trx, row, { asked: ofTrace, reader });
+      // An embedded database answers without giving the event loop a turn.
+      await yieldToEventLoop();
+    }
+    if (trace.spanCount <= reader.mostSpans) read += trace.spanCount;
+    known.set(traceId, trace);
   }
   return known;
+}
+
+/** Traces that are read with one statement, with the spans of all senders: the small ones first. */
+function smallTraces(rows: readonly TraceRow[]): { traceId: string }[] {
+  let read = 0;
+  return rows
+    .toSorted((a, b) => a.span_count - b.span_count)
+    .filter((row) => {
+      read += row.span_count;
+      return row.span_count <= MAX_RESOLVED_SPANS && read <= MAX_SPANS_READ;
+    })
+    .map((row) => ({ traceId: row.trace_id }));
 }
 
 const selectParts = rowStatement((db, rows: readonly { traceId: string }[], place: PlaceColumns) =>
@@ -108,29 +128,52 @@ const selectParts = rowStatement((db, rows: readonly { traceId: string }[], plac
     ),
 );
 
-function wholeTrace(row: TraceRow, unsorted: readonly PartRow[]): KnownTrace {
+function wholeTrace(row: TraceRow, unsorted: readonly PartRow[], { sender, mostSpans }: Reader): KnownTrace {
   // Merged calls are older than those of the blocks that are not merged, and block ids sort by time.
-  const parts = unsorted.toSorted((a, b) => Number(isMerged(b)) - Number(isMerged(a)) || (a.part < b.part ? -1 : 1));
-  const decoded = parts.map(({ calls }) => decodeCalls(calls));
+  const parts = unsorted
+    .toSorted((a, b) => Number(isMerged(b)) - Number(isMerged(a)) || (a.part < b.part ? -1 : 1))
+    .map((part) => ({ part, index: new SpanIndex(part.spans) }));
+  const own = parts.filter(({ index }) => isOf(sender, index));
+  const spanCount = own.reduce((sum, { index }) => sum + index.count, 0);
+  const decoded = spanCount <= mostSpans ? own.map(({ part }) => decodeCalls(part.calls)) : [null];
   const isComplete = decoded.every((calls) => calls !== null);
-  const indexes = parts.map(({ spans }) => new SpanIndex(spans));
   return {
     traceId: row.trace_id,
-    spanCount: row.span_count,
+    spanCount,
     isComplete,
-    find: (spanId) => indexes.flatMap((index) => spansWithId(index, spanId)),
-    spans: () => (isComplete ? everySpan(indexes) : []),
+    find: (spanId) => parts.flatMap(({ index }) => spansWithId(index, spanId)),
+    spans: () => (isComplete ? everySpan(own.map(({ index }) => index)) : []),
     calls: isComplete ? decoded.flatMap((calls) => calls ?? []) : [],
     row,
-    unmerged: unmergedOf(parts),
+    unmerged: unmergedOf(unsorted),
   };
 }
 
-/** Looks up single spans of a large trace. */
-async function partOfTrace(trx: Database, row: TraceRow, asked: readonly AskedSpan[]): Promise<KnownTrace> {
+/**
+ * A trace with many spans: those of the sender are read whole where they are few, those of others are looked up by the ids
+ * of the batch.
+ */
+async function largeTrace(
+  trx: Database,
+  row: TraceRow,
+  { asked, reader }: { asked: readonly AskedSpan[]; reader: Reader },
+): Promise<KnownTrace> {
   const names = await partsOfTrace(trx, row).select('part').where('part', '>=', MERGED).orderBy('part').execute();
-  const rows = await partsOfTrace(trx, row).select(['part', 'spans']).where('part', '<', MERGED).execute();
+  const merged = names.map(({ part }) => ({ part, ...readMergedName(part) }));
+  const rows = await partsOfTrace(trx, row)
+    .select(['trace_id', 'part', 'spans', 'calls'])
+    .where('part', '<', MERGED)
+    .execute();
   const unmerged = [...firstPart(row), ...rows];
+  const owner = ownerOf(reader.sender);
+  const ownNames = merged.filter((part) => part.owner === owner);
+  const ownUnmerged = unmerged.filter(({ spans }) => isOf(reader.sender, new SpanIndex(spans)));
+  const spanCount =
+    ownNames.reduce((sum, { count }) => sum + count, 0) +
+    ownUnmerged.reduce((sum, { spans }) => sum + new SpanIndex(spans).count, 0);
+  const isRead = spanCount <= reader.mostSpans;
+  const ownMerged = isRead ? await readParts(trx, row, ownNames) : [];
+  const own = wholeTrace(row, isRead ? [...ownMerged, ...ownUnmerged] : [], reader);
   const ids = [...new Set(asked.map(({ spanId }) => spanId))];
   const found = new Map<string, KnownSpan[]>();
   const lookIn = (bytes: Buffer, spanIds: readonly string[]) => {
@@ -140,22 +183,40 @@ async function partOfTrace(trx: Database, row: TraceRow, asked: readonly AskedSp
       if (spans.length > 0) found.set(id, [...(found.get(id) ?? []), ...spans]);
     }
   };
-  for (const { spans } of unmerged) lookIn(spans, ids);
-  const partOf = (id: string) => names.findLast(({ part }) => part <= MERGED + id)?.part ?? '';
-  for (const [part, ofPart] of Map.groupBy(ids, partOf)) {
-    const [stored] = await partsOfTrace(trx, row).select('spans').where('part', '=', part).execute();
-    if (stored) lookIn(stored.spans, ofPart);
+  for (const { spans } of [...ownMerged, ...unmerged]) lookIn(spans, ids);
+  const others = isRead ? merged.filter((part) => part.owner !== owner) : merged;
+  for (const ranges of Map.groupBy(others, (part) => part.owner).values()) {
+    const partOf = (id: string) => ranges.findLast(({ from }) => from <= id)?.part ?? '';
+    for (const [part, ofPart] of Map.groupBy(ids, partOf)) {
+      const [stored] = await partsOfTrace(trx, row).select('spans').where('part', '=', part).execute();
+      if (stored) lookIn(stored.spans, ofPart);
+    }
+    await yieldToEventLoop();
   }
   return {
-    traceId: row.trace_id,
-    spanCount: row.span_count,
-    isComplete: false,
+    ...own,
+    spanCount,
+    isComplete: isRead && own.isComplete,
     find: (spanId) => found.get(spanId) ?? [],
-    spans: () => [],
-    calls: [],
-    row,
     unmerged: unmergedOf(unmerged),
   };
+}
+
+async function readParts(trx: Database, row: TraceRow, names: readonly { part: string }[]): Promise<PartRow[]> {
+  if (names.length === 0) return [];
+  return partsOfTrace(trx, row)
+    .select(['trace_id', 'part', 'spans', 'calls'])
+    .where(
+      'part',
+      'in',
+      names.map(({ part }) => part),
+    )
+    .execute();
+}
+
+/** Every row of the index has the spans of one sender. */
+export function isOf(sender: string, { blocks }: Pick<SpanIndex, 'blocks'>): boolean {
+  return blocks[0]?.sender === sender;
 }
 
 /** The index that is in the trace's row, as a row of its own would have it. */
@@ -172,11 +233,6 @@ export function partsOfTrace(trx: Database, { tenant_id, sub_tenant_id, trace_id
     .where('tenant_id', '=', tenant_id)
     .where('sub_tenant_id', '=', sub_tenant_id)
     .where('trace_id', '=', trace_id);
-}
-
-/** Whether a part was merged out of those of several blocks. */
-export function isMerged({ part }: { part: string }): boolean {
-  return part >= MERGED;
 }
 
 function unmergedOf(parts: readonly Pick<PartRow, 'part' | 'spans'>[]): KnownTrace['unmerged'] {

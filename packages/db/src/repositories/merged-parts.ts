@@ -1,52 +1,71 @@
 import type { Database } from '../database.ts';
+import { FIRST_ID, isMerged, MERGED, mergedName, ownerOf, readMergedName } from '../merged-part.ts';
 import { mergeSpanIndexes, SpanIndex } from '../span-index.ts';
 import { decodeCalls, DROPPED_CALLS, encodeCalls } from '../trace-calls.ts';
-import { firstPart, isMerged, MAX_RESOLVED_SPANS, MERGED, partsOfTrace } from './known-spans.ts';
+import { firstPart, MAX_RESOLVED_SPANS, partsOfTrace } from './known-spans.ts';
 import type { TraceRow } from './trace-rows.ts';
 
-const FIRST_ID = '0'.repeat(16);
-
-/** Holds the merged calls of its trace. */
-const FIRST_PART = MERGED + FIRST_ID;
-
-type TraceKey = Pick<TraceRow, 'tenant_id' | 'sub_tenant_id' | 'trace_id' | 'span_count'>;
+type TraceKey = Pick<TraceRow, 'tenant_id' | 'sub_tenant_id' | 'trace_id'>;
 type LongTrace = TraceKey & Pick<TraceRow, 'first_spans' | 'first_calls'>;
+type FreshPart = { part: string; index: SpanIndex; calls: Buffer | null };
 
 /**
- * Merges the index rows of a trace's blocks into rows that each hold a range of span ids, so that a trace of many tiny
- * requests stays cheap to look into. Blocks stay as they are. It rewrites the ranges that get spans.
+ * Merges the index rows of a trace's blocks into rows that each hold a range of span ids of one sender, so that a trace of
+ * many tiny requests stays cheap to look into. Blocks stay as they are. It rewrites the ranges that get spans.
  */
 export async function mergeParts(trx: Database, trace: LongTrace): Promise<void> {
   const rows = await partsOfTrace(trx, trace).selectAll().where('part', '<', MERGED).orderBy('part').execute();
-  const fresh = [...firstPart(trace), ...rows];
+  const fresh = [...firstPart(trace), ...rows].map(({ part, spans, calls }) => {
+    return { part, index: new SpanIndex(spans), calls };
+  });
   const names = await partsOfTrace(trx, trace).select('part').where('part', '>=', MERGED).orderBy('part').execute();
-  const ranges = names.length === 0 ? [FIRST_PART] : names.map(({ part }) => part);
-  const indexes = fresh.map(({ spans }) => new SpanIndex(spans));
   await deleteParts(trx, trace).where('part', '<', MERGED).execute();
   if (trace.first_spans !== null) await forgetFirstPart(trx, trace);
-  const oldest = await partsOfTrace(trx, trace).selectAll().where('part', '=', FIRST_PART).executeTakeFirst();
-  const calls =
-    trace.span_count > MAX_RESOLVED_SPANS ? DROPPED_CALLS : mergedCalls([...(oldest ? [oldest] : []), ...fresh]);
-  for (const [number, part] of ranges.entries()) {
-    const from = part.slice(MERGED.length);
-    const next = ranges[number + 1]?.slice(MERGED.length) ?? null;
-    const added = indexes.map((index) => index.between(from, next)).filter(({ first, end }) => end > first);
+  for (const [sender, own] of Map.groupBy(fresh, ({ index }) => index.blocks[0]?.sender ?? '')) {
+    const owner = ownerOf(sender);
+    const merged = names.map(({ part }) => ({ part, ...readMergedName(part) })).filter((one) => one.owner === owner);
+    await mergeOfSender(trx, trace, { owner, merged, fresh: own });
+  }
+}
+
+type PartsOfSender = {
+  owner: string;
+  /** By the span ids that they begin with. */
+  merged: readonly { part: string; from: string; count: number }[];
+  fresh: readonly FreshPart[];
+};
+
+async function mergeOfSender(trx: Database, trace: TraceKey, { owner, merged, fresh }: PartsOfSender): Promise<void> {
+  const ranges: readonly { part: string | null; from: string }[] =
+    merged.length === 0 ? [{ part: null, from: FIRST_ID }] : merged;
+  const [first] = merged;
+  const oldest = first
+    ? await partsOfTrace(trx, trace).select(['part', 'calls']).where('part', '=', first.part).execute()
+    : [];
+  const spanCount =
+    merged.reduce((sum, { count }) => sum + count, 0) + fresh.reduce((sum, { index }) => sum + index.count, 0);
+  const calls = spanCount > MAX_RESOLVED_SPANS ? DROPPED_CALLS : mergedCalls([...oldest, ...fresh]);
+  for (const [number, { part, from }] of ranges.entries()) {
+    const next = ranges[number + 1]?.from ?? null;
+    const added = fresh.map(({ index }) => index.between(from, next)).filter((range) => range.end > range.first);
     // The first one gets the calls.
-    if (added.length === 0 && part !== FIRST_PART) continue;
-    const stored = await partsOfTrace(trx, trace).select('spans').where('part', '=', part).executeTakeFirst();
-    const merged = mergeSpanIndexes([...(stored ? [wholeIndex(stored.spans)] : []), ...added], from);
-    await deleteParts(trx, trace).where('part', '=', part).execute();
-    for (const range of merged) {
-      const name = MERGED + range.from;
+    if (added.length === 0 && from !== FIRST_ID) continue;
+    const stored =
+      part === null
+        ? undefined
+        : await partsOfTrace(trx, trace).select('spans').where('part', '=', part).executeTakeFirst();
+    const indexes = mergeSpanIndexes([...(stored ? [wholeIndex(stored.spans)] : []), ...added], from);
+    if (part !== null) await deleteParts(trx, trace).where('part', '=', part).execute();
+    for (const range of indexes) {
       await trx
         .insertInto('trace_blocks')
         .values({
           tenant_id: trace.tenant_id,
           sub_tenant_id: trace.sub_tenant_id,
           trace_id: trace.trace_id,
-          part: name,
+          part: mergedName({ owner, from: range.from, count: new SpanIndex(range.bytes).count }),
           spans: range.bytes,
-          calls: name === FIRST_PART ? calls : null,
+          calls: range.from === FIRST_ID ? calls : null,
         })
         .execute();
     }

@@ -7,7 +7,7 @@ import type { FoldedSpan } from '../../runtime-observations/sightings.ts';
 import type { Facts, Reading, Use } from '../dialects/facts.ts';
 import { applyChanges } from './apply-changes.ts';
 import type { CallChange } from './call-changes.ts';
-import { type CallsBelow, keyOfCallBelow, keyOfCallId, keyOfRecord, keyOfSpan } from './call-keys.ts';
+import { type CallsBelow, keyOfCallBelow, keyOfRecord, keysOfCallId, keysOfSpan, namesOfCall } from './call-keys.ts';
 import { makeCallSpan } from './make-call-span.ts';
 import { matchUses } from './match-uses.ts';
 import { resolve } from './resolve.ts';
@@ -38,7 +38,11 @@ type Told = {
   record: ToldRecord;
   span: FoldedSpan;
   use: Use;
-  key: string;
+  /** Any of these keys says that the call is known. */
+  recognised: string[];
+  /** What the record itself is known by, when it is sent again. */
+  own: string[];
+  /** What the call is known by, once it is counted. */
   remembered: string[];
   /** The calls that it may tell of, if the span that it was written in is their parent. Null for a record with a call id. */
   below: CallsBelow | null;
@@ -87,31 +91,31 @@ async function freshOf(
   place: TenantPlace,
   { all, sender }: { all: readonly Told[]; sender: string },
 ): Promise<{ fresh: Told[]; remembered: string[] }> {
-  const found = await findTelemetryCalls(db, place, [...new Set(all.map(({ key }) => key))]);
+  const found = await findTelemetryCalls(db, place, [...new Set(all.flatMap(({ recognised }) => recognised))]);
   const spans = await toldBySpans(db, place, { records: all.map(({ record }) => record), sender });
-  const unknown = all.filter(({ key }) => !found.has(key));
+  const unknown = all.filter(({ recognised }) => !recognised.some((key) => found.has(key)));
   const countTold = await toldBelow(db, place, { below: unknown.flatMap(({ below }) => below ?? []), sender });
   const keys = new Set<string>();
   const positions = new Map<string, number>();
   const fresh: Told[] = [];
   const remembered = new Set<string>();
   for (const one of unknown) {
-    const { record, use, key, below, isTokensOnly } = one;
-    if (keys.has(key)) continue;
-    keys.add(key);
-    if (!isTokensOnly && spans.isTold(record, use, record.reading.facts?.callId ?? null)) continue;
+    const { record, use, below, isTokensOnly } = one;
+    if (one.recognised.some((key) => keys.has(key))) continue;
+    for (const key of one.own) keys.add(key);
+    if (!isTokensOnly && spans.isTold(record, use)) continue;
     if (below !== null) {
       const id = JSON.stringify(below);
       const position = positions.get(id) ?? countTold(below);
       positions.set(id, position + 1);
       if (position < MAX_TOLD_BELOW) remembered.add(keyOfCallBelow(sender, below, position));
       if (position < spans.countBelow(below)) {
-        remembered.add(key);
+        for (const key of one.own) remembered.add(key);
         continue;
       }
     }
     fresh.push(one);
-    for (const own of one.remembered) remembered.add(own);
+    for (const key of one.remembered) remembered.add(key);
   }
   return { fresh, remembered: [...remembered] };
 }
@@ -128,23 +132,27 @@ function toldBy(record: ToldRecord, sender: string): Told[] {
     ...keysOf(record, use, { facts, sender }),
   }));
   if (tokensOf === undefined) return told;
-  const key = keyOfRecord(sender, `${record.digest} tokens`);
-  return [...told, { record, span, use: tokensOf, key, remembered: [key], below: null, isTokensOnly: true }];
+  const own = [keyOfRecord(sender, `${record.digest} tokens`)];
+  const keys = { recognised: own, own, remembered: own, below: null };
+  return [...told, { record, span, use: tokensOf, ...keys, isTokensOnly: true }];
 }
 
 function keysOf(
   { traceId, spanId, digest }: ToldRecord,
-  { kind, name }: Use,
-  { facts: { callId }, sender }: { facts: Facts; sender: string },
-): Pick<Told, 'key' | 'remembered' | 'below'> {
+  use: Use,
+  { facts, sender }: { facts: Facts; sender: string },
+): Pick<Told, 'recognised' | 'own' | 'remembered' | 'below'> {
+  const { kind, name } = use;
+  const { callId, conversationId } = facts;
+  const told = { sender, kind, names: namesOfCall(use, facts), traceId, conversationId };
   if (callId !== null) {
-    const key = keyOfCallId(sender, kind, callId);
-    return { key, remembered: [key], below: null };
+    const { recognised, remembered } = keysOfCallId(told, callId);
+    return { recognised, own: remembered, remembered, below: null };
   }
-  const key = keyOfRecord(sender, `${digest} ${kind}`);
-  if (traceId === null || spanId === null) return { key, remembered: [key], below: null };
+  const own = [keyOfRecord(sender, `${digest} ${kind}`)];
+  if (traceId === null || spanId === null) return { recognised: own, own, remembered: own, below: null };
   const below = { traceId, parentSpanId: spanId, kind, name: comparableName(kind, name) };
-  return { key, remembered: [key, keyOfSpan(sender, kind, { traceId, spanId })], below };
+  return { recognised: own, own, remembered: [...own, ...keysOfSpan(told, { traceId, spanId })], below };
 }
 
 /** A record as the span that it stands for: its time is the end of the call. */

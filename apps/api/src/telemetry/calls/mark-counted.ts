@@ -7,7 +7,7 @@ import {
 import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
 import type { FoldedSpan } from '../../runtime-observations/sightings.ts';
 import { DIALECTS } from '../dialects/table.ts';
-import { type CallsBelow, keyOfCallId, keyOfSpan } from './call-keys.ts';
+import { type CallsBelow, keysOfCallId, keysOfSpan, namesOfCall, type SignalledCall } from './call-keys.ts';
 import type { CallSpan, CallUse } from './call-span.ts';
 import { toldBelow } from './told-below.ts';
 import { callsBelow } from './told-by-spans.ts';
@@ -48,15 +48,25 @@ export async function markCounted(
     await markToldBelow(db, place, { spans, earlierOf, sender });
   }
   const told = hasLogs ? spans : spans.filter(({ span }) => LOGGING_DIALECTS.has(span.dialect));
-  const keys = told.flatMap(({ call: { uses, callId } }) =>
-    callId === null ? [] : uses.filter((use) => !use.isCounted).map(({ kind }) => keyOfCallId(sender, kind, callId)),
-  );
+  const keys = told.flatMap((one) => one.call.uses.flatMap((use) => rememberedKeys(one, use, sender)));
   await insertTelemetryCalls(db, place, { keys: [...new Set(keys)], signal: 'span' }, now);
 }
 
-function keysOf({ span, call }: Signalled, { kind }: CallUse, sender: string): string[] {
-  const bySpan = keyOfSpan(sender, kind, span);
-  return call.callId === null ? [bySpan] : [keyOfCallId(sender, kind, call.callId), bySpan];
+function keysOf({ span, call }: Signalled, use: CallUse, sender: string): string[] {
+  const told = signalledCall(span, use, sender);
+  const bySpan = keysOfSpan(told, span);
+  return call.callId === null ? bySpan : [...keysOfCallId(told, call.callId).recognised, ...bySpan];
+}
+
+function rememberedKeys({ span, call }: Signalled, use: CallUse, sender: string): string[] {
+  if (call.callId === null || use.isCounted) return [];
+  return keysOfCallId(signalledCall(span, use, sender), call.callId).remembered;
+}
+
+function signalledCall({ facts, traceId }: FoldedSpan, use: CallUse, sender: string): SignalledCall {
+  const { kind, written, responseModel, server } = use;
+  const names = namesOfCall({ kind, name: written }, { responseModel, toolServer: server });
+  return { sender, kind, names, traceId, conversationId: facts.conversationId };
 }
 
 /** Marks the uses that log records told of which name the parents of their spans. */

@@ -1,17 +1,18 @@
 import type { Database } from '@quartermaster/db/database.ts';
 import { findKnownSpans } from '@quartermaster/db/repositories/known-spans.ts';
 import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
-import type { Use } from '../dialects/facts.ts';
+import type { Reading, Use } from '../dialects/facts.ts';
 import type { CallSpan } from './call-span.ts';
-import type { CallsBelow } from './call-keys.ts';
+import { type CallsBelow, namesOfCall } from './call-keys.ts';
 import { comparableName } from './same-name.ts';
 import { decodeCalls } from './stored-calls.ts';
 
 type InTrace = { traceId: string | null; spanId: string | null };
+type ToldInTrace = InTrace & { reading: Reading };
 
 type ToldBySpans = {
   /** Whether a span told of the call: the one that the record was written in, or one of its trace with the same call id. */
-  isTold(record: InTrace, use: Use, callId: string | null): boolean;
+  isTold(record: ToldInTrace, use: Use): boolean;
   /** How many spans told of such calls. */
   countBelow(below: CallsBelow): number;
 };
@@ -25,7 +26,7 @@ export async function toldBySpans(
   const asked = records.flatMap(({ traceId, spanId }) => (traceId && spanId ? [{ traceId, spanId }] : []));
   const tellers = new Set<string>();
   const below = new Map<string, Set<string>>();
-  const known = asked.length === 0 ? [] : await findKnownSpans(db, place, asked);
+  const known = asked.length === 0 ? [] : await findKnownSpans(db, place, { spans: asked, sender });
   for (const [traceId, { calls }] of known) {
     const own = calls.filter((call) => call.sender === sender).flatMap(({ value }) => decodeCalls(value));
     for (const span of own) {
@@ -37,9 +38,15 @@ export async function toldBySpans(
     }
   }
   return {
-    isTold: ({ traceId, spanId }, { kind }, callId) =>
-      tellers.has(`${traceId} span ${kind} ${spanId}`) ||
-      (callId !== null && tellers.has(`${traceId} id ${kind} ${callId}`)),
+    isTold: ({ traceId, spanId, reading: { facts } }, use) => {
+      if (facts === null) return false;
+      const { callId } = facts;
+      return namesOfCall(use, facts).some(
+        (name) =>
+          tellers.has(tellerKey(traceId, 'span', use.kind, name, spanId)) ||
+          (callId !== null && tellers.has(tellerKey(traceId, 'id', use.kind, name, callId))),
+      );
+    },
     countBelow: (one) => below.get(JSON.stringify(one))?.size ?? 0,
   };
 }
@@ -51,8 +58,14 @@ export function callsBelow(traceId: string, { parentSpanId, uses }: CallSpan): C
 }
 
 function keysOf(traceId: string, { spanId, callId, uses }: CallSpan): string[] {
-  return uses.flatMap(({ kind }) => [
-    `${traceId} span ${kind} ${spanId}`,
-    ...(callId === null ? [] : [`${traceId} id ${kind} ${callId}`]),
-  ]);
+  return uses.flatMap(({ kind, written, responseModel, server }) =>
+    namesOfCall({ kind, name: written }, { responseModel, toolServer: server }).flatMap((name) => [
+      tellerKey(traceId, 'span', kind, name, spanId),
+      ...(callId === null ? [] : [tellerKey(traceId, 'id', kind, name, callId)]),
+    ]),
+  );
+}
+
+function tellerKey(...parts: (string | null)[]): string {
+  return JSON.stringify(parts);
 }

@@ -110,7 +110,7 @@ async function store(
   { place, sender, batch, texts, blocks, limits }: Batch,
   now: Date,
 ): Promise<Stored> {
-  const known = await findKnownSpans(trx, place, batch);
+  const known = await findKnownSpans(trx, place, { spans: batch, sender });
   const { fresh, variants, ...others } = selectFreshSpans(batch, { known, sender });
   if (fresh.length === 0) return { ...others, stored: 0, unobserved: NOTHING_UNOBSERVED };
   const folded = batch.flatMap((span) => span.folded ?? []);

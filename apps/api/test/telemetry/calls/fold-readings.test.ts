@@ -91,6 +91,64 @@ test('the same call id of another sender is another call', async () => {
   expect(await tenant.observed()).toEqual({ 'model gpt-5 at openai': 2 });
 });
 
+describe('an id that an agent uses for several calls hides none of them', () => {
+  const tool = (name: string, facts: Parameters<typeof factsOf>[0] = {}, rest: Partial<ToldRecord> = {}) => {
+    const told = record({ operation: 'execute_tool', tool: name, callId: 'call_0', ...facts }, rest);
+    return { ...told, reading: { ...told.reading, uses: [{ kind: 'tool' as const, name }] } };
+  };
+
+  test('two tools, in one conversation or without one', async () => {
+    const tenant = await foldingTenant(server);
+    await fold(tenant, [tool('shell'), tool('danger_tool')]);
+    const inConversation = { conversationId: 'c' };
+    await fold(tenant, [tool('read', inConversation)]);
+    await fold(tenant, [tool('write', inConversation), tool('read', inConversation)]);
+    expect(await tenant.observed()).toEqual({
+      'tool shell at travel-agent': 1,
+      'tool danger_tool at travel-agent': 1,
+      'tool read at travel-agent': 1,
+      'tool write at travel-agent': 1,
+    });
+  });
+
+  test('two conversations, or two traces', async () => {
+    const tenant = await foldingTenant(server);
+    await fold(tenant, [tool('shell', { conversationId: 'one' }), tool('shell', { conversationId: 'two' })]);
+    const inTrace = () => tool('danger_tool', {}, { traceId: newTraceId(), spanId: newSpanId() });
+    await fold(tenant, [inTrace()]);
+    await fold(tenant, [inTrace()]);
+    expect(await tenant.observed()).toEqual({
+      'tool shell at travel-agent': 2,
+      'tool danger_tool at travel-agent': 2,
+    });
+  });
+
+  test('one call whose record says only the conversation, and whose span says only the trace', async () => {
+    const tenant = await foldingTenant(server);
+    await fold(tenant, [tool('mcp__everything__echo', { conversationId: 'one', toolServer: 'everything' })]);
+    const said = {
+      'gen_ai.operation.name': 'execute_tool',
+      'gen_ai.tool.name': 'echo',
+      'gen_ai.tool.call.id': 'call_0',
+    };
+    await tenant.send([{ name: 'execute_tool echo', attributes: said }]);
+    const counts = Object.values(await tenant.observed());
+    expect(counts).toEqual([1]);
+  });
+
+  test.each(['record', 'span'])('two models, the %s first', async (first) => {
+    const tenant = await foldingTenant(server);
+    const ids = { traceId: newTraceId(), spanId: newSpanId() };
+    const span = chat('gpt-4o', { 'gen_ai.provider.name': 'openai', 'gen_ai.response.id': 'resp_1' });
+    const steps = [
+      () => fold(tenant, [record({ ...MODEL, callId: 'resp_1' }, ids), record(MODEL, ids)]),
+      () => tenant.send([{ ...span, ...ids }]),
+    ];
+    for (const step of first === 'record' ? steps : steps.toReversed()) await step();
+    expect(await tenant.observed()).toEqual({ 'model gpt-4o at openai': 1, 'model gpt-5 at openai': 2 });
+  });
+});
+
 describe('a call that spans and records tell of counts once', () => {
   const span = (ids: { traceId: string; spanId: string }) => ({
     ...chat('gpt-5', { 'gen_ai.provider.name': 'openai', 'gen_ai.response.id': 'resp_1' }),
