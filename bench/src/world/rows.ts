@@ -37,6 +37,7 @@ export async function addObservations(file: string, { tenantId, providerId }: Wo
     operations: ['chat'],
     accounts: [`service_account:${tenantId}/bench`],
     names: [],
+    responseModels: [],
     errors: 0,
   });
   const reason = 'No inventory item and no active manifest declares it.';

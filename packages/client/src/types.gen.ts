@@ -2105,6 +2105,10 @@ export type ObservationEvidence = {
      */
     names: Array<string>;
     /**
+     * The models that answered under another name than the requested one, the first 50.
+     */
+    responseModels: Array<string>;
+    /**
      * How many of the spans ended in an error.
      */
     errors: number;

@@ -53,6 +53,10 @@ const ObservationEvidenceSchema = z
     operations: samples.describe('What was done: `gen_ai.operation.name` or the MCP method.'),
     accounts: samples.describe('The service accounts and users that sent the spans, the last ten to come.'),
     names: samples.describe('How its name was written: variants of one model are one observation. The first ten.'),
+    responseModels: z
+      .array(z.string())
+      .max(50)
+      .describe('The models that answered under another name than the requested one, the first 50.'),
     errors: z.int().describe('How many of the spans ended in an error.'),
   })
   .meta({ id: 'ObservationEvidence', description: 'What the observation rests on.' });

@@ -58,7 +58,7 @@ export const listUsage = operation({
   tag: 'Usage',
   summary: 'List usage',
   description:
-    'Adds up the calls of models, tools, agents, prompts and resources that spans and log records tell of: by hour, by day or in all, for each combination of what it is grouped by. Different tenants are never added up together. Sorted by start, then by what it is grouped by. A query that would have to add up too much is 422: narrow the time or filter.',
+    'Adds up the calls of models, tools, agents, prompts and resources that spans and log records tell of: by hour, by day or in all, for each combination of what it is grouped by. Different tenants are never added up together. Sorted by start, then by what it is grouped by. A query takes a further point of the rate limit for every 200 combinations of sub-tenant, provider, kind, name, agent and account that it reads, and for every 2,000 sums. One that would have to add up too much is 422: narrow the time or filter.',
   query: {
     ...tenancyQueryFields,
     from: TimestampInputSchema.nullish().describe(

@@ -54,6 +54,29 @@ export async function declaredOfAll(
   };
 }
 
+/** A model that answered, and the name of the inventory item that blocks it. */
+export type BlockedAnswer = { model: string; item: string };
+
+/** Which of the models that answered calls are blocked at the provider of the call. With a few statements. */
+export async function findBlockedAnswers(
+  db: Database,
+  tenant: Pick<TenantPlace, 'tenantId'>,
+  answered: readonly { provider: Provider; kind: InventoryKind; responseModels: readonly string[] }[],
+): Promise<(provider: Provider, responseModels: readonly string[]) => BlockedAnswer[]> {
+  const named = (provider: Provider, model: string) => {
+    return { provider, kind: 'model' as const, nameKey: nameKey('model', model, provider.name) };
+  };
+  const models = answered.filter(({ kind }) => kind === 'model');
+  const all = models.flatMap(({ provider, responseModels }) => responseModels.map((model) => named(provider, model)));
+  if (all.length === 0) return () => [];
+  const itemsOf = await findCoveringItems(db, tenant, all);
+  return (provider, responseModels) =>
+    responseModels.flatMap((model) => {
+      const item = itemsOf(named(provider, model)).deciding;
+      return item?.status === 'blocked' ? [{ model, item: item.name }] : [];
+    });
+}
+
 /** The item of exactly a name, and the one that says what holds for it, see decidingItem. */
 type CoveringItems = { own: KeyedItem | undefined; deciding: KeyedItem | undefined };
 

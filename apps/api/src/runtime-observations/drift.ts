@@ -11,7 +11,15 @@ import { scopeOf } from '@quartermaster/db/tenancy.ts';
 type Drifted = Pick<InventoryItem, 'kind' | 'name'> & { drift: null };
 type Drift = NonNullable<RuntimeObservation['drift']>;
 
-const NO_EVIDENCE = { serviceNames: [], serverAddresses: [], operations: [], accounts: [], names: [], errors: 0 };
+const NO_EVIDENCE = {
+  serviceNames: [],
+  serverAddresses: [],
+  operations: [],
+  accounts: [],
+  names: [],
+  responseModels: [],
+  errors: 0,
+};
 
 /**
  * Lets the observation of an item, in the provider's own place, say what a sync found of it: a changed definition opens

@@ -10,7 +10,7 @@ import { insertObservations, updateSeenObservations } from '@quartermaster/db/re
 import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
 import { reconcileDiscovered, reconcileSubjects } from '../recommendations/reconcile.ts';
 import type { TenantLimits } from '../tenants/limits.ts';
-import { type Declared, declaredOfAll, declaringItemId } from './declared.ts';
+import { type BlockedAnswer, type Declared, declaredOfAll, declaringItemId, findBlockedAnswers } from './declared.ts';
 import { usesNow } from './first-use.ts';
 import { askAgain, settleReviewTasks } from './review-task.ts';
 import { riskOf } from './risk.ts';
@@ -101,11 +101,20 @@ async function fold(
     ...{ ...one, ...place, provider: one.sighting.provider, kind: one.sighting.kind, nameKey: one.sighting.nameKey },
     accounts:
       one.sighting.latest === '' ? (one.former?.evidence.accounts ?? []) : accountsOf(one.former?.evidence, sender),
+    responseModels: [...(one.former?.evidence.responseModels ?? []), ...one.sighting.responseModels],
   }));
   const declaredOf = await declaredOfAll(db, place, observed);
+  const blockedAnswersOf = await findBlockedAnswers(db, place, observed);
   const usesOf = await usesNow(db, place, { used: observed, account: sender }, now);
   const folded = observed.map((one) =>
-    foldOne(one, { declared: declaredOf(one), uses: usesOf(one), accounts: one.accounts, place, now }),
+    foldOne(one, {
+      declared: declaredOf(one),
+      blockedAnswers: blockedAnswersOf(one.provider, one.responseModels),
+      uses: usesOf(one),
+      accounts: one.accounts,
+      place,
+      now,
+    }),
   );
   const added = folded.filter(({ former }) => !former);
   const unused = folded.filter(isUnused);
@@ -167,10 +176,17 @@ async function settle(db: Database, place: TenantPlace, folded: readonly Folded[
 
 function foldOne(
   { sighting, former }: Seen,
-  known: { declared: Declared; uses: ProviderUses; accounts: string[]; place: TenantPlace; now: Date },
+  known: {
+    declared: Declared;
+    blockedAnswers: readonly BlockedAnswer[];
+    uses: ProviderUses;
+    accounts: string[];
+    place: TenantPlace;
+    now: Date;
+  },
 ): Folded {
   const { provider, providerId, kind, name } = sighting;
-  const { declared, uses, accounts, place, now } = known;
+  const { declared, blockedAnswers, uses, accounts, place, now } = known;
   const isSeen = sighting.latest !== '';
   const decided = former
     ? !isSeen
@@ -187,7 +203,7 @@ function foldOne(
     ...(former ?? { id: newId('obs', now), tenantId, subTenantId, providerId, kind, name, createdAt: time }),
     ...{ unknown, inventoryItemId: declaringItemId(declared), occurrences, evidence, status, review },
     ...{ drift: decided.drift, updatedAt: time },
-    risk: riskOf({ provider, item, observation: { unknown, status, review, evidence }, uses }, now),
+    risk: riskOf({ provider, item, blockedAnswers, observation: { unknown, status, review, evidence }, uses }, now),
     ...seenIn(former, sighting),
   };
   return { sighting, former, observation, isReviewSpent: former?.review != null && review === null };

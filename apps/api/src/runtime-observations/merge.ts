@@ -1,6 +1,8 @@
 import type { RuntimeObservation } from '@quartermaster/contracts/runtime-observations.ts';
 import type { ObservationChange } from '@quartermaster/db/repositories/runtime-observations.ts';
 
+import { RESPONSE_MODELS } from './sightings.ts';
+
 type Evidence = RuntimeObservation['evidence'];
 
 /** Of each list in an evidence. */
@@ -43,6 +45,7 @@ function mergedEvidence(a: Evidence, b: Evidence): Evidence {
     operations: merged(a.operations, b.operations),
     accounts: merged(a.accounts, b.accounts),
     names: merged(a.names, b.names),
+    responseModels: [...new Set([...a.responseModels, ...b.responseModels])].slice(0, RESPONSE_MODELS),
     errors: a.errors + b.errors,
   };
 }

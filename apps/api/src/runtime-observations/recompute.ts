@@ -13,13 +13,21 @@ import type { FormerObservation } from '@quartermaster/db/repositories/recommend
 import {
   findObservationsOf,
   findObservationsOfFamilies,
+  findObservationsWithAnswers,
   updateObservation,
 } from '@quartermaster/db/repositories/runtime-observations.ts';
 import { updateObservationStates } from '@quartermaster/db/repositories/seen-observations.ts';
 import { scopeOf, type TenantPlace } from '@quartermaster/db/tenancy.ts';
 import { changedFields } from '../audit-events/write.ts';
 import { reconcileSubjects } from '../recommendations/reconcile.ts';
-import { type Declared, declaredAt, declaredOfAll, declaringItemId } from './declared.ts';
+import {
+  type BlockedAnswer,
+  type Declared,
+  declaredAt,
+  declaredOfAll,
+  declaringItemId,
+  findBlockedAnswers,
+} from './declared.ts';
 import { usesOfAll } from './first-use.ts';
 import { type Reviewed, settleReviewTasks } from './review-task.ts';
 import { riskOf } from './risk.ts';
@@ -108,8 +116,9 @@ async function recomputeSubjects(
       nameFamily: nameFamily(kind, nameKey(kind, name, provider.name)),
     }));
     const observations = await findObservationsOfFamilies(db, tenant, families);
+    const answered = await findAnsweredObservations(db, tenant, some);
     // Names that are variants of one find the same twice.
-    const distinct = new Map(observations.map((observation) => [observation.id, observation]));
+    const distinct = new Map([...observations, ...answered].map((observation) => [observation.id, observation]));
     const observed = [...distinct.values()].flatMap((observation) => {
       const provider = providers.get(observation.providerId);
       return provider ? [{ provider, observation }] : [];
@@ -120,6 +129,25 @@ async function recomputeSubjects(
     }
   }
   await reconcileSubjects(db, tenant, [...covered, ...subjects], now);
+}
+
+/** The observations of other models whose calls some models answered. */
+async function findAnsweredObservations(
+  db: Database,
+  tenant: Pick<TenantPlace, 'tenantId'>,
+  subjects: readonly (Subject & { provider: Provider })[],
+): Promise<RuntimeObservation[]> {
+  const models = subjects.filter(({ kind }) => kind === 'model');
+  if (models.length === 0) return [];
+  const familyOf = (provider: Provider, name: string) =>
+    `${provider.id} ${nameFamily('model', nameKey('model', name, provider.name))}`;
+  const families = new Set(models.map(({ provider, name }) => familyOf(provider, name)));
+  const providers = new Map(models.map(({ provider }) => [provider.id, provider]));
+  const answered = await findObservationsWithAnswers(db, tenant, [...providers.keys()]);
+  return answered.filter(({ providerId, evidence: { responseModels } }) => {
+    const provider = providers.get(providerId);
+    return provider && responseModels.some((model) => families.has(familyOf(provider, model)));
+  });
 }
 
 /** Of an observation, rules look at nothing else that a declaration changes. */
@@ -137,7 +165,10 @@ export async function recomputeRisk(
   const { item } = await declaredAt(db, observation, provider, observation);
   const used = { provider, accounts: observation.evidence.accounts };
   const usesOf = await usesOfAll(db, provider, [used]);
-  const risk = riskOf({ provider, item, observation, uses: usesOf(used) }, now);
+  const { responseModels } = observation.evidence;
+  const answersOf = await findBlockedAnswers(db, observation, [{ provider, kind: observation.kind, responseModels }]);
+  const blockedAnswers = answersOf(provider, responseModels);
+  const risk = riskOf({ provider, item, blockedAnswers, observation, uses: usesOf(used) }, now);
   return (await updateObservation(db, scopeOf(observation), observation.id, { risk }, now)) ?? observation;
 }
 
@@ -167,13 +198,16 @@ async function recomputeSome(
   const seen = observed.map(({ provider, observation }) => {
     const { tenantId, subTenantId, kind, name, evidence } = observation;
     const key = nameKey(kind, name, provider.name);
-    return { provider, before: observation, accounts: evidence.accounts, tenantId, subTenantId, kind, nameKey: key };
+    const { accounts, responseModels } = evidence;
+    return { provider, before: observation, accounts, responseModels, tenantId, subTenantId, kind, nameKey: key };
   });
   const declaredOf = await declaredOfAll(db, tenant, seen);
   const usesOf = await usesOfAll(db, tenant, seen);
+  const blockedAnswersOf = await findBlockedAnswers(db, tenant, seen);
   const states = seen.map((one) => {
     const { provider, before } = one;
-    const known = { declared: declaredOf(one), uses: usesOf(one), former: former?.get(before.id) };
+    const blockedAnswers = blockedAnswersOf(provider, one.responseModels);
+    const known = { declared: declaredOf(one), blockedAnswers, uses: usesOf(one), former: former?.get(before.id) };
     const state = stateOf(provider, before, known, now);
     return { provider, before, after: { ...before, ...state }, isSame: changedFields(before, state).length === 0 };
   });
@@ -195,10 +229,18 @@ async function recomputeSome(
   return changed;
 }
 
+/** What an observation is weighed by. */
+type Known = {
+  declared: Declared;
+  blockedAnswers: readonly BlockedAnswer[];
+  uses: ProviderUses;
+  former: FormerObservation | undefined;
+};
+
 function stateOf(
   provider: Provider,
   observation: RuntimeObservation,
-  { declared, uses, former }: { declared: Declared; uses: ProviderUses; former: FormerObservation | undefined },
+  { declared, blockedAnswers, uses, former }: Known,
   now: Date,
 ) {
   const { drift } = former ?? observation;
@@ -211,5 +253,5 @@ function stateOf(
   const { status, review } = isAsReviewed ? { status: former.status, review: observation.review } : after;
   const state = { unknown: declared.unknown, inventoryItemId: declaringItemId(declared), status, review, drift };
   const seen = { ...observation, ...state };
-  return { ...state, risk: riskOf({ provider, item: declared.item, observation: seen, uses }, now) };
+  return { ...state, risk: riskOf({ provider, item: declared.item, blockedAnswers, observation: seen, uses }, now) };
 }

@@ -7,6 +7,7 @@ import {
 } from '@quartermaster/contracts/runtime-observations.ts';
 import type { ProviderUse } from '@quartermaster/db/repositories/provider-uses.ts';
 import { hostOf } from '@quartermaster/db/provider-names.ts';
+import type { BlockedAnswer } from './declared.ts';
 import { isRejectedAgain } from '../recommendations/rules/rule.ts';
 
 type Risk = RuntimeObservation['risk'];
@@ -14,6 +15,8 @@ type Risk = RuntimeObservation['risk'];
 type Seen = {
   provider: Provider;
   item: InventoryItem | undefined;
+  /** Models that answered calls, and that the inventory blocks. */
+  blockedAnswers: readonly BlockedAnswer[];
   observation: Pick<RuntimeObservation, 'unknown' | 'status' | 'review' | 'evidence'>;
   /** Since when the observation's accounts use the provider, and who used it first of all. */
   uses: { first: ProviderUse | undefined; uses: readonly ProviderUse[] };
@@ -25,7 +28,7 @@ const FIRST_USE_MS = 7 * 24 * 3600 * 1000;
 const LEVELS = ['high', 'medium', 'low'] as const;
 
 /** What speaks against an observation, in words: no score that nobody can read. The heaviest factor is the level. */
-export function riskOf({ provider, item, observation, uses }: Seen, now: Date): Risk {
+export function riskOf({ provider, item, blockedAnswers, observation, uses }: Seen, now: Date): Risk {
   const { evidence, review } = observation;
   const factors: Risk['factors'] = [];
   const add = (factor: RiskFactor, reason: string) => factors.push({ factor, reason });
@@ -33,6 +36,10 @@ export function riskOf({ provider, item, observation, uses }: Seen, now: Date): 
     add('rejected_again', `${review.reviewedBy} rejected it on ${review.reviewedAt}, and it was seen again since.`);
   }
   if (item?.status === 'blocked') add('blocked_item', 'The inventory blocks it, and it is used all the same.');
+  for (const [blocking, answers] of Map.groupBy(blockedAnswers, (answer) => answer.item)) {
+    const models = answers.map(({ model }) => model).join(', ');
+    add('blocked_item', `The inventory blocks ${blocking}, and calls were answered by ${models}.`);
+  }
   if (item?.drift) {
     add('drift', `${provider.name} changed its definition; a sync found that on ${item.drift.detectedAt}.`);
   }

@@ -41,12 +41,17 @@ export type Sighting = ObservationSubject & {
   operations: Set<string>;
   /** How the name was written. */
   names: Set<string>;
+  /** The models that answered under another name. */
+  responseModels: Set<string>;
 };
 
 type Evidence = RuntimeObservation['evidence'];
 
 /** Of each list in an evidence. */
 const SAMPLES = 10;
+
+/** Models that answered, of one observation: routers choose among many, and each may be blocked. */
+export const RESPONSE_MODELS = 50;
 
 /** Changes looked at before the event loop gets a turn. */
 const BATCH_SIZE = 2000;
@@ -99,6 +104,7 @@ function sightingOf(provider: Provider, seen: Use): Sighting {
     ...{ provider, providerId: provider.id, kind: seen.kind, nameKey: nameKey(seen.kind, name, provider.name), name },
     ...{ count: 0, errors: 0, firstSeenAt: '', lastSeenAt: '', lastTraceId: null, lastSpanId: null, latest: '' },
     ...{ serviceNames: new Set(), serverAddresses: new Set(), operations: new Set(), names: new Set() },
+    responseModels: new Set(),
   };
 }
 
@@ -123,11 +129,12 @@ function count(counted: Counted, { call, traceId, by }: CallChange, now: number)
     sample(sighting.serverAddresses, span.serverAddress);
     sample(sighting.operations, span.operation);
     sample(sighting.names, use.written);
+    if (use.responseModel !== use.written) sample(sighting.responseModels, use.responseModel, RESPONSE_MODELS);
   }
 }
 
-function sample(samples: Set<string>, text: string | null): void {
-  if (text !== null && samples.size < SAMPLES) samples.add(text);
+function sample(samples: Set<string>, text: string | null, most = SAMPLES): void {
+  if (text !== null && samples.size < most) samples.add(text);
 }
 
 /** First and last seen, by the spans' own start times, whatever order they come in; never later than now. */
@@ -155,6 +162,7 @@ export function evidenceOf(former: Evidence | undefined, sighting: Sighting, acc
     operations: merged(former?.operations, sighting.operations),
     accounts,
     names: merged(former?.names, sighting.names),
+    responseModels: merged(former?.responseModels, sighting.responseModels, RESPONSE_MODELS),
     errors: Math.max(0, (former?.errors ?? 0) + sighting.errors),
   };
 }
@@ -164,7 +172,7 @@ export function accountsOf(former: Evidence | undefined, sender: string): string
   return [...(former?.accounts ?? []).filter((one) => one !== sender), sender].slice(-SAMPLES);
 }
 
-/** The first ten of what is known and found. */
-function merged(known: readonly string[] = [], found: ReadonlySet<string>): string[] {
-  return [...new Set([...known, ...found])].slice(0, SAMPLES);
+/** The first ones of what is known and found. */
+function merged(known: readonly string[] = [], found: ReadonlySet<string>, most = SAMPLES): string[] {
+  return [...new Set([...known, ...found])].slice(0, most);
 }

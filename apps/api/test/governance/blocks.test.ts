@@ -153,4 +153,45 @@ describe('no spelling gets round a block', () => {
     const { items } = await server.ok('GET', `/v1/providers/${id}/observations?unknown=true`, { as });
     expect(items).toEqual([]);
   });
+
+  test('of a model that answers under the name of a deployment or of another model', async () => {
+    const { id, sender, tenantId } = await blockedTenant({
+      name: 'openai',
+      kind: 'llm',
+      blocked: [{ kind: 'model', name: 'gpt-4o' }],
+    });
+    const as = server.admin;
+    const answeredBy = (requested: string, model: string) =>
+      chat(requested, { 'gen_ai.provider.name': 'openai', 'gen_ai.response.model': model });
+    await send(sender, [
+      answeredBy('prod-deployment', 'gpt-4o-2024-08-06'),
+      answeredBy('gpt-5', 'gpt-5-2026-01-01'),
+      answeredBy('gpt-5', 'gpt-4o'),
+      answeredBy('staging', 'o9'),
+    ]);
+    const blockedBy = async (blocking: string) => {
+      const observations = await all(server, `/v1/runtime-observations?tenant_id=${tenantId}`, as);
+      return observations
+        .filter(({ risk }) =>
+          risk.factors.some(
+            ({ factor, reason }: Body) =>
+              factor === 'blocked_item' && reason.startsWith(`The inventory blocks ${blocking}, and`),
+          ),
+        )
+        .map(({ name, risk: { level }, evidence }) => [name, level, evidence.responseModels])
+        .toSorted();
+    };
+    expect(await blockedBy('gpt-4o')).toEqual([
+      ['gpt-5', 'high', ['gpt-5-2026-01-01', 'gpt-4o']],
+      ['prod-deployment', 'high', ['gpt-4o-2024-08-06']],
+    ]);
+    // One that is blocked later, and one that is no longer blocked.
+    const path = `/v1/providers/${id}/inventory`;
+    await server.ok('POST', path, { as, body: { kind: 'model', name: 'o9', status: 'blocked' } });
+    expect(await blockedBy('o9')).toEqual([['staging', 'high', ['o9']]]);
+    const { items } = await server.ok('GET', `${path}?kind=model`, { as });
+    const blocked = items.find(({ name }: Body) => name === 'gpt-4o');
+    await server.ok('PUT', `${path}/${blocked.id}`, { as, body: { status: 'available' } });
+    expect(await blockedBy('gpt-4o')).toEqual([]);
+  });
 });

@@ -100,6 +100,23 @@ export async function findObservationsOfFamilies(
   return oldestFirst(await selectOfFamilies(db, [...distinct.values()], { tenantId })).map(toKeyed);
 }
 
+/** The observations at some providers whose calls other models answered than the requested one. The oldest first. */
+export async function findObservationsWithAnswers(
+  db: Database,
+  { tenantId }: Pick<TenantPlace, 'tenantId'>,
+  providerIds: readonly string[],
+): Promise<KeyedObservation[]> {
+  const rows = await db
+    .selectFrom('runtime_observations')
+    .selectAll()
+    .where('tenant_id', '=', tenantId)
+    .where('provider_id', 'in', providerIds)
+    .where('kind', '=', 'model')
+    .where('evidence', 'like', '%"responseModels":["%')
+    .execute();
+  return oldestFirst(rows).map(toKeyed);
+}
+
 const selectOfFamilies = rowStatement((db, rows: readonly ItemFamily[], { tenantId }: { tenantId: string }) =>
   db
     .selectFrom('runtime_observations')
@@ -341,7 +358,7 @@ function toObservation(row: Row): RuntimeObservation {
     lastTraceId: row.last_trace_id || null,
     lastSpanId: row.last_span_id || null,
     // Rows of before names were kept have none.
-    evidence: { names: [], ...(JSON.parse(row.evidence) as Partial<Evidence>) } as Evidence,
+    evidence: { names: [], responseModels: [], ...(JSON.parse(row.evidence) as Partial<Evidence>) } as Evidence,
     risk: JSON.parse(row.risk) as RuntimeObservation['risk'],
     inventoryItemId: row.inventory_item_id,
     review: row.review === null ? null : toReview(row.review),

@@ -279,6 +279,7 @@ function seen(account: string, name: string, operation: string, { address = '', 
       operations: [operation],
       accounts: [account],
       names: [name],
+      responseModels: [],
       errors,
     },
   };
