@@ -1,6 +1,7 @@
 import type { Database } from '@quartermaster/db/database.ts';
 import type { Logger } from 'pino';
 import type { TokenVerifier } from './access/bearer.ts';
+import type { Principal } from './access/principal.ts';
 import type { Sealer } from './audit-events/seal.ts';
 import type { SummedEvents } from './audit-events/summed-events.ts';
 import type { SecretBox } from './crypto/secret-box.ts';
@@ -46,6 +47,11 @@ export type Services = {
   accountTelemetry: AccountTelemetry;
   /** What each tenant may have. */
   tenantLimits: TenantLimits;
+  /**
+   * Counts the work of a request that was only known once it was done, beyond the points that every request takes: against
+   * the limits of its caller and tenant. It refuses later requests, never the one that did the work.
+   */
+  chargeWork: (principal: Principal, points: number) => Promise<void>;
   /** Requests of a tenant that were counted in the current minute. */
   requestsOfTenant: (tenantId: string) => number;
   /** Verifies bearer tokens; null where no issuer is configured. */

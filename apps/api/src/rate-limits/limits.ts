@@ -90,6 +90,18 @@ export async function countRequestOfTenant(
   if (!counted.allowed) throw overLimit(limit, counted);
 }
 
+/** Counts work that a request did against the limits of its caller and tenant. Refuses nothing. */
+export async function countWork(
+  { principal: ofPrincipal, tenant: ofTenant }: RequestLimits,
+  principal: Principal,
+  { mostOfTenant, points }: { mostOfTenant: (tenantId: string) => Promise<number>; points: number },
+): Promise<void> {
+  if (points === 0) return;
+  await ofPrincipal.count(callerOf(principal), points);
+  const { tenantId } = principal;
+  if (tenantId !== null) await ofTenant.count({ tenantId, id: tenantId, limit: await mostOfTenant(tenantId) }, points);
+}
+
 /** 429, with the headers of the limit that was reached. */
 function overLimit(limit: RateLimit, counted: Counted): ApiError {
   const detail = `At most ${counted.limit} requests a minute (${limit.policy}), of which large and expensive ones count several times. Ask again when the minute is over.`;

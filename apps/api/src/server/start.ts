@@ -20,7 +20,7 @@ import { createMetrics } from '../metrics.ts';
 import { type Resolver, resolveAll } from '../outbound/resolver.ts';
 import { cursorCodec } from '../pages.ts';
 import { FairTurns } from '../rate-limits/fair-turns.ts';
-import { createLimits } from '../rate-limits/limits.ts';
+import { countWork, createLimits } from '../rate-limits/limits.ts';
 import { SHARED_LIMITS_WAIT_MS, sharedPoints } from '../rate-limits/shared-points.ts';
 import type { Services } from '../services.ts';
 import { replaceLostKey } from '../signing-keys/service.ts';
@@ -141,6 +141,7 @@ export async function startServer(config: Config, parts: Parts = {}): Promise<Ru
     const waitMs = parts.sharedLimitsWaitMs ?? SHARED_LIMITS_WAIT_MS;
     const takePoints = isShared ? sharedPoints({ db, log, secrets }, waitMs) : null;
     const { requests, registrations, organizations } = createLimits({ rateLimits: config.rateLimits, now, takePoints });
+    const tenantLimits = new TenantLimits(now);
     const services: Services = {
       ...{ db, log, now, secrets, publicUrl, issuer },
       databaseNow: parts.databaseNow ?? ((inside) => databaseNow(inside, now())),
@@ -165,7 +166,11 @@ export async function startServer(config: Config, parts: Parts = {}): Promise<Ru
       ...{ registrations, organizations },
       turns: new FairTurns(),
       accountTelemetry: new AccountTelemetry({ db, log, now }),
-      tenantLimits: new TenantLimits(now),
+      tenantLimits,
+      chargeWork: async (principal, points) => {
+        const mostOfTenant = (tenantId: string) => tenantLimits.limitOf(db, tenantId, 'requestsPerMinute');
+        if (requests) await countWork(requests, principal, { mostOfTenant, points });
+      },
       requestsOfTenant: (tenantId) => requests?.tenant.usedBy({ id: tenantId }) ?? 0,
       tokens: issuer === null ? null : createTokenVerifier({ ...config.oidc, issuer, now }),
     };

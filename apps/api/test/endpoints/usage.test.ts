@@ -1,4 +1,5 @@
 import * as contract from '@quartermaster/contracts/usage.ts';
+import { insertSeries } from '@quartermaster/db/repositories/usage-series.ts';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { pruneObservations } from '../../src/runtime-observations/cardinality.ts';
 import { removeOldUsage } from '../../src/telemetry/usage/retention.ts';
@@ -267,4 +268,22 @@ test('pruning adds up what it removes as other', async () => {
   expect((await usage({ from: time(at), to: time(at + DAY_MS), interval: 'hour' })).map(({ calls }) => calls)).toEqual([
     2, 1,
   ]);
+});
+
+test('a query that reads much takes several points of the rate limit', async () => {
+  const limited = await server.startSibling({ QM_RATE_LIMITS: 'on', QM_RATE_LIMIT_PRINCIPAL: '20' });
+  const tenantId = unique('usage');
+  const { key, principal } = await accountWithKey(limited, { tenantId });
+  const { db, now } = limited.services;
+  const subjects = Array.from({ length: 4000 }, (_, index) => {
+    const name = `model-${index}`;
+    return { providerId: 'p', kind: 'model' as const, name, nameKey: name, agent: 'a', account: principal };
+  });
+  await insertSeries(db, { tenantId, subTenantId: null }, subjects, now());
+  const list = (query = '') => limited.call('GET', `/v1/usage?limit=1${query}`, { as: { key } });
+  // Small ones take one point each.
+  for (let index = 0; index < 3; index += 1) expect((await list('&name=model-1')).status).toBe(200);
+  // 1 point and 20 for the series: the next one finds none left.
+  expect((await list()).status).toBe(200);
+  expectProblem(await list(), 429, 'rate_limited');
 });

@@ -179,7 +179,7 @@ describe('no spelling gets round a block', () => {
           ),
         )
         .map(({ name, risk: { level }, evidence }) => [name, level, evidence.responseModels])
-        .toSorted();
+        .toSorted(([a], [b]) => (a < b ? -1 : 1));
     };
     expect(await blockedBy('gpt-4o')).toEqual([
       ['gpt-5', 'high', ['gpt-5-2026-01-01', 'gpt-4o']],

@@ -56,7 +56,7 @@ async function newSender() {
     const observed = await all(server, `/v1/runtime-observations?name=${name}`, tenant.operator);
     return observed.map((one) => one.occurrences);
   };
-  return { account, take, occurrences };
+  return { account, take, occurrences, tenantId: tenant.tenantId };
 }
 
 test('records that tell of calls are folded in batches, and a request that is sent again counts once', async () => {
@@ -83,5 +83,20 @@ test.each(['span', 'record'])('a call that a span and a record tell of counts on
   };
   await (first === 'span' ? steps.span() : steps.record());
   await (first === 'span' ? steps.record() : steps.span());
+  expect(await occurrences(tool)).toEqual([1]);
+});
+
+test('records that tell of calls are refused where the tenant stores as much as it may', async () => {
+  const { take, occurrences, tenantId } = await newSender();
+  const tool = unique('tool');
+  const setLimit = (storedBytes: number | null) =>
+    server.ok('PUT', `/v1/tenants/${tenantId}/limits`, { as: server.admin, body: { storedBytes } });
+  await setLimit(0);
+  await expect(take([toldOf(tool)])).rejects.toThrow('The tenant may have at most 0 of storedBytes');
+  expect(await occurrences(tool)).toEqual([]);
+  // What tells of no call stores nothing.
+  expect(await take([])).toBeNull();
+  await setLimit(null);
+  expect(await take([toldOf(tool)])).toBeNull();
   expect(await occurrences(tool)).toEqual([1]);
 });

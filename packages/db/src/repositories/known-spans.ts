@@ -215,7 +215,7 @@ async function readParts(trx: Database, row: TraceRow, names: readonly { part: s
 }
 
 /** Every row of the index has the spans of one sender. */
-export function isOf(sender: string, { blocks }: Pick<SpanIndex, 'blocks'>): boolean {
+function isOf(sender: string, { blocks }: Pick<SpanIndex, 'blocks'>): boolean {
   return blocks[0]?.sender === sender;
 }
 

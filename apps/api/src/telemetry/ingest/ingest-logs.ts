@@ -9,6 +9,9 @@ import type { PreparedLogs } from './prepare-logs.ts';
 import { unreadOf } from './scope-counts.ts';
 import { placeOfSender } from './sender.ts';
 
+/** What a record takes, about: a few keys of its call, and what it may add to observations and usage. */
+const BYTES_OF_RECORD = 500;
+
 /** Records folded in one transaction, as many as exporters send at once: other writers have their turns in between. */
 const RECORDS_OF_TRANSACTION = 512;
 
@@ -50,6 +53,7 @@ async function foldTold(
   const sender = principalName(principal);
   for (let start = 0; start < told.length; start += RECORDS_OF_TRANSACTION) {
     const records = told.slice(start, start + RECORDS_OF_TRANSACTION);
+    await tenantLimits.add(db, place.tenantId, 'storedBytes', records.length * BYTES_OF_RECORD);
     // Batches of one tenant fold into the same observations.
     const folded = await inTransaction(db, (trx) => foldReadings(trx, place, { records, sender, limits }, now()), {
       turnOf: place.tenantId,

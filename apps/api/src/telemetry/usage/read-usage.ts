@@ -20,6 +20,10 @@ export type UsageQuery = {
 const MAX_SERIES = 50_000;
 const MAX_ROWS = 200_000;
 
+/** Series, or sums, that a query reads for one point of the rate limits beyond the point of the request. */
+const SERIES_OF_POINT = 200;
+const ROWS_OF_POINT = 2000;
+
 /** Read before the event loop gets a turn: an embedded database answers without giving it one. */
 const SERIES_AT_ONCE = 1000;
 const SERIES_OF_STATEMENT = 100;
@@ -30,13 +34,14 @@ type Group = { usage: Usage; key: string };
  * One page of sums, by start and then by what they are grouped by. Each page adds up the whole range again; how much that
  * may be is limited.
  *
+ * @param charge takes points of the rate limits for what was read
  * @throws 422 for a range that is empty or too long, and for a query that would have to read too much
  */
 export async function usagePage(
   db: Database,
   scope: TenantScope,
   { interval, groupBy, filter, ...asked }: UsageQuery,
-  { limit, after }: PageRequest,
+  { limit, after, charge }: PageRequest & { charge: (points: number) => Promise<void> },
   now: Date,
 ): Promise<Page<Usage>> {
   const position = after && positionOf(after);
@@ -44,7 +49,13 @@ export async function usagePage(
   const range = position?.range ?? timeRange(interval, asked, now);
   const from = position?.start && position.start > range.from ? position.start : range.from;
   const ranges = rangesOf(interval, { ...range, from });
-  const groups = await groupsOf(db, scope, { ranges, each: interval === 'all' ? 'series' : 'period', groupBy, filter });
+  const groups = await groupsOf(db, scope, {
+    ranges,
+    each: interval === 'all' ? 'series' : 'period',
+    groupBy,
+    filter,
+    charge,
+  });
   const behind = [...groups.values()]
     .filter(({ usage: { calls, errors } }) => calls !== 0 || errors !== 0)
     .toSorted((a, b) => (isBehind(a, b) ? 1 : -1))
@@ -62,15 +73,27 @@ type Wanted = {
   each: 'period' | 'series';
   groupBy: readonly UsageDimension[];
   filter: UsageFilter;
+  charge: (points: number) => Promise<void>;
 };
 
-async function groupsOf(
+async function groupsOf(db: Database, scope: TenantScope, wanted: Wanted): Promise<Map<string, Group>> {
+  const read = { series: 0, rows: 0 };
+  try {
+    return await readGroups(db, scope, wanted, read);
+  } finally {
+    // Also for a query that is refused because it reads too much.
+    await wanted.charge(Math.floor(read.series / SERIES_OF_POINT) + Math.floor(read.rows / ROWS_OF_POINT));
+  }
+}
+
+/** @param read counts what was read */
+async function readGroups(
   db: Database,
   scope: TenantScope,
   { ranges, each, groupBy, filter }: Wanted,
+  read: { series: number; rows: number },
 ): Promise<Map<string, Group>> {
   const groups = new Map<string, Group>();
-  const read = { series: 0, rows: 0 };
   let after: UsageSeries | null = null;
   for (;;) {
     const series: UsageSeries[] = await listSeries(db, scope, filter, { after, limit: SERIES_AT_ONCE });

@@ -11,8 +11,10 @@ export const usageRouter = router({
     const { interval, group_by: groupBy, from, to } = query;
     const { provider_id: providerId, kind, name, agent, account } = query;
     const filter = { providerId, kind, name, agent, account };
+    const { services, principal } = ctx;
+    const charge = (points: number) => services.chargeWork(principal, points);
     return answerPage(ctx, input, scope, (page) =>
-      usagePage(ctx.services.db, scope, { interval, groupBy, from, to, filter }, page, ctx.services.now()),
+      usagePage(services.db, scope, { interval, groupBy, from, to, filter }, { ...page, charge }, services.now()),
     );
   }),
 });
