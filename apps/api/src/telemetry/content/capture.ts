@@ -1,5 +1,6 @@
 import type { Attributes, AttributeValue, OtlpSpan } from '../otlp/span.ts';
 import { cutToBytes } from '../otlp/text.ts';
+import { withoutUserInfo } from '../urls.ts';
 import { changedItems, changedOnly, once } from './changed.ts';
 import { canHoldText, mapEntries, REMOVED } from './entries.ts';
 import { handlingIn } from './handling.ts';
@@ -18,9 +19,10 @@ export function captureFilter(): (span: OtlpSpan, dialect: string | null) => Otl
   const scopes = new WeakMap<OtlpSpan['scope'], OtlpSpan['scope']>();
 
   return (span, dialect) => {
-    const { traceState } = span;
+    const { traceState, status } = span;
     return changedOnly(span, {
       name: cut(span.name),
+      status: changedOnly(status, { message: status.message === null ? null : withoutUserInfo(status.message) }),
       traceState: traceState === null ? null : cut(traceState),
       scope: once(scopes, span.scope, (scope) =>
         changedOnly(scope, {
@@ -55,9 +57,19 @@ function captured(attributes: Attributes, dialect: string | null): Attributes {
     const path = above === '' ? name : `${above}.${name}`;
     const handlings = above === '' ? [handlingOf(name)] : [handlingOf(path), handlingOf(name)];
     if (handlings.includes('secret') && canHoldText(value)) return REMOVED;
-    if (handlings.includes('content') || handlings.includes('probably content')) return value;
-    if (handlings.includes('url') && typeof value === 'string') return cut(withoutUserInfo(value));
+    if (handlings.includes('content') || handlings.includes('probably content')) return contentBelow(value);
     return valueBelow(value, path);
+  }
+
+  /** Content is kept whole, but for the secrets in its lists. */
+  function contentBelow(value: AttributeValue): AttributeValue {
+    if (typeof value !== 'object' || value === null) return value;
+    if (Array.isArray(value)) return changedItems(value, contentBelow);
+    return mapEntries(value, secretOrContent, (name) => name);
+  }
+
+  function secretOrContent(name: string, value: AttributeValue): AttributeValue | typeof REMOVED {
+    return handlingOf(name) === 'secret' && canHoldText(value) ? REMOVED : contentBelow(value);
   }
 
   function valueBelow(value: AttributeValue, path: string): AttributeValue {
@@ -68,12 +80,6 @@ function captured(attributes: Attributes, dialect: string | null): Attributes {
   }
 }
 
-/** A URL without user and password. */
-function withoutUserInfo(url: string): string {
-  const [before = ''] = url.split(/[?#]/, 1);
-  return before.replace(/^([a-z][a-z0-9+.-]*:)?([\\/]{2,})[^\\/]*@/i, '$1$2') + url.slice(before.length);
-}
-
 function cut(text: string): string {
-  return cutToBytes(text, MAX_STRING_BYTES);
+  return cutToBytes(withoutUserInfo(text), MAX_STRING_BYTES);
 }

@@ -65,7 +65,7 @@ export const CONTENT_BY_LAST_PART =
 
 /** By the end of the name, so that `clientSecret` and `x-api-key` match, and counts such as `max_tokens` do not. */
 export const SECRET =
-  /(?:api[_-]?keys?|(?:access|private|secret|signing)[_-]?key|secrets?|token|passwords?|passwd|authorization|credentials?|cookies?)$/i;
+  /(?:api[_-]?keys?|(?:access|private|secret|signing)[_-]?key|secrets?|token|passwords?|passwd|pwd|passphrases?|jwt|connection[_-]?string|authorization|credentials?|cookies?)$/i;
 
 /** They may carry a user and password, and what was asked for in path and query. */
 export const URLS: ReadonlySet<string> = new Set(['url.full', 'url.original', 'http.url', 'http.target']);

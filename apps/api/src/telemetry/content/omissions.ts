@@ -1,5 +1,6 @@
 import { setAttribute } from '../otlp/assemble.ts';
 import type { Attributes } from '../otlp/span.ts';
+import { isWord } from '../words.ts';
 
 /** Where a span, a resource or a scope says what was not stored of it: the names, without values. */
 const OMITTED = 'quartermaster.omitted';
@@ -7,11 +8,6 @@ const OMITTED = 'quartermaster.omitted';
 const OMITTED_COUNT = 'quartermaster.omitted.count';
 
 const MAX_NAMES = 64;
-const MAX_NAME_CHARACTERS = 128;
-
-/** Names that are long or contain spaces may be content themselves. */
-const NAME = /^[^\s\p{C}]+$/u;
-
 /** What is left out of one list of attributes, and of what belongs to it. */
 export class Omissions {
   #count = 0;
@@ -22,7 +18,8 @@ export class Omissions {
     this.#count += 1;
     const names = (this.#names ??= []);
     if (names.length >= MAX_NAMES || names.includes(name)) return;
-    if (name.length <= MAX_NAME_CHARACTERS && NAME.test(name)) names.push(name);
+    // Other names may be content themselves.
+    if (isWord(name)) names.push(name);
   }
 
   /** The attributes with what was left out; as they are if nothing was. */

@@ -1,17 +1,34 @@
-/**
+import type { TextForm } from './text-forms.ts';
+
+/*
  * String attributes that cannot hold content, whatever framework wrote them: ids, names, versions and enumerations of
  * OpenTelemetry's semantic conventions (github.com/open-telemetry/semantic-conventions, docs/registry/attributes, and
- * .../semantic-conventions-genai). `x.*` is every name below `x`. Strings under other names are not stored, unless a dialect
+ * .../semantic-conventions-genai). Each name stands for itself alone, because anybody can
+ * write something else below it. Strings under other names are not stored, unless a dialect
  * lists them or the tenant captures content.
  *
  * Left out on purpose: whatever repeats a request (`url.path`, `user_agent.original`, `db.query.text`), what users may write
  * freely (Kubernetes labels and annotations, descriptions, baggage), and personal data (`user.email`, `enduser.*`).
  */
-export const SAFE_NAMES: readonly string[] = [
+
+/** Ids, versions, enumerations, and names that programs write: one word. */
+const IDENTIFIERS: readonly string[] = [
   // What runs, and where
-  'service.*',
-  'telemetry.*',
-  'deployment.*',
+  'service.namespace',
+  'service.instance.id',
+  'service.version',
+  'service.criticality',
+  'service.peer.namespace',
+  'telemetry.sdk.name',
+  'telemetry.sdk.language',
+  'telemetry.sdk.version',
+  'telemetry.distro.name',
+  'telemetry.distro.version',
+  'telemetry.auto.version',
+  'deployment.environment',
+  'deployment.environment.name',
+  'deployment.id',
+  'deployment.status',
   'otel.library.name',
   'otel.library.version',
   'otel.scope.name',
@@ -20,16 +37,10 @@ export const SAFE_NAMES: readonly string[] = [
   'host.arch',
   'host.id',
   'host.image.id',
-  'host.image.name',
   'host.image.version',
-  'host.name',
-  'host.type',
-  'os.build_id',
-  'os.name',
   'os.type',
-  'os.version',
-  'process.executable.name',
-  'process.runtime.*',
+  'process.runtime.name',
+  'process.runtime.version',
   'container.id',
   'container.image.id',
   'container.image.name',
@@ -38,7 +49,12 @@ export const SAFE_NAMES: readonly string[] = [
   'container.runtime',
   'container.runtime.name',
   'container.runtime.version',
-  'cloud.*',
+  'cloud.provider',
+  'cloud.account.id',
+  'cloud.region',
+  'cloud.availability_zone',
+  'cloud.platform',
+  'cloud.resource_id',
   'faas.invoked_name',
   'faas.invoked_provider',
   'faas.invoked_region',
@@ -50,13 +66,9 @@ export const SAFE_NAMES: readonly string[] = [
   ...['namespace', 'node', 'pod', 'replicaset', 'statefulset'].map((kind) => `k8s.${kind}.name`),
   ...['cluster', 'deployment', 'job', 'node', 'pod', 'replicaset', 'statefulset'].map((kind) => `k8s.${kind}.uid`),
   'k8s.container.restart_count',
-  'webengine.*',
+  'webengine.version',
   'device.id',
-  'device.manufacturer',
-  'device.model.identifier',
-  'device.model.name',
   'terminal.type',
-  'thread.name',
   'code.column',
   'code.file.path',
   'code.filepath',
@@ -71,27 +83,31 @@ export const SAFE_NAMES: readonly string[] = [
   'user.account_uuid',
   'user.id',
   // Network and protocols
-  'client.address',
   'http.flavor',
-  'http.host',
   'http.method',
   'http.request.method',
-  'http.route',
   'http.scheme',
-  'http.server_name',
-  'http.status_text',
-  'net.*',
-  'network.*',
-  'peer.service',
-  'server.address',
-  'source.address',
-  'destination.address',
+  'net.transport',
+  'net.protocol.name',
+  'net.protocol.version',
+  'net.sock.family',
+  'net.host.connection.type',
+  'net.host.connection.subtype',
+  'network.carrier.icc',
+  'network.carrier.mcc',
+  'network.carrier.mnc',
+  'network.connection.state',
+  'network.connection.subtype',
+  'network.connection.type',
+  'network.interface.name',
+  'network.io.direction',
+  'network.protocol.name',
+  'network.protocol.version',
+  'network.transport',
+  'network.type',
   'tls.protocol.name',
   'tls.protocol.version',
-  'url.domain',
   'url.scheme',
-  'url.template',
-  'user_agent.name',
   'user_agent.version',
   'db.collection.name',
   'db.connection_string.scheme',
@@ -135,19 +151,21 @@ export const SAFE_NAMES: readonly string[] = [
   // GenAI and MCP
   'gen_ai.agent.version',
   'gen_ai.data_source.id',
-  'gen_ai.evaluation.name',
-  'gen_ai.evaluation.score.label',
   'gen_ai.memory.id',
   'gen_ai.memory.type',
   'gen_ai.output.type',
-  'gen_ai.openai.*',
+  'gen_ai.openai.api.type',
+  'gen_ai.openai.api.version',
+  'gen_ai.openai.request.response_format',
+  'gen_ai.openai.request.service_tier',
+  'gen_ai.openai.response.service_tier',
+  'gen_ai.openai.response.system_fingerprint',
   'gen_ai.request.encoding_formats',
   'gen_ai.response.finish_reasons',
   'gen_ai.response.id',
   'gen_ai.token.type',
   'gen_ai.tool.call.id',
   'gen_ai.tool.type',
-  'mcp.client.name',
   'mcp.client.version',
   'mcp.protocol.version',
   'mcp.request.id',
@@ -161,8 +179,72 @@ export const SAFE_NAMES: readonly string[] = [
   'openai.response.system_fingerprint',
 ];
 
+/** Names that people choose: a few words. */
+const LABELS: readonly string[] = [
+  'service.name',
+  'service.peer.name',
+  'deployment.name',
+  'process.runtime.description',
+  'webengine.name',
+  'webengine.description',
+  'network.carrier.name',
+  'host.image.name',
+  'host.name',
+  'host.type',
+  'os.name',
+  'os.version',
+  'os.build_id',
+  'process.executable.name',
+  'device.manufacturer',
+  'device.model.identifier',
+  'device.model.name',
+  'thread.name',
+  'http.status_text',
+  'peer.service',
+  'user_agent.name',
+  'gen_ai.evaluation.name',
+  'gen_ai.evaluation.score.label',
+  'mcp.client.name',
+];
+
+/** Hosts and IP addresses. Some senders write URLs there. */
+const ADDRESSES: readonly string[] = [
+  'client.address',
+  'http.host',
+  'http.server_name',
+  'server.address',
+  'source.address',
+  'destination.address',
+  'url.domain',
+  'net.host.ip',
+  'net.host.name',
+  'net.peer.ip',
+  'net.peer.name',
+  'net.sock.host.addr',
+  'net.sock.peer.addr',
+  'net.sock.peer.name',
+  'network.local.address',
+  'network.peer.address',
+];
+
+/** Templates of paths. Some senders write the path itself. */
+const ROUTES: readonly string[] = ['http.route', 'url.template'];
+
 /**
  * Names by convention, but some senders write a message there. They are stored where they look like the name of an error:
  * one word.
  */
-export const ERROR_NAMES: ReadonlySet<string> = new Set(['error.type', 'exception.type']);
+const ERROR_NAMES: readonly string[] = ['error.type', 'exception.type'];
+
+/** The safe names of the conventions, with the form that their values must have. */
+export const SAFE_NAMES: ReadonlyMap<string, TextForm> = new Map(
+  Object.entries({
+    identifier: IDENTIFIERS,
+    label: LABELS,
+    address: ADDRESSES,
+    route: ROUTES,
+    'error name': ERROR_NAMES,
+  } satisfies Partial<Record<TextForm, readonly string[]>>).flatMap(([form, names]) =>
+    names.map((name): [string, TextForm] => [name, form as TextForm]),
+  ),
+);

@@ -1,3 +1,7 @@
+import { withPublicUrls } from '../urls.ts';
+import { isProse, isWord } from '../words.ts';
+import { isRoute } from './text-forms.ts';
+
 /** In the place of a span's name that may be content. */
 export const NAME_LEFT_OUT = '(name left out)';
 
@@ -6,36 +10,82 @@ export const EVENT_NAME_LEFT_OUT = '(event)';
 
 const MAX_NAME_CHARACTERS = 128;
 
-/**
- * How instrumentations name operations: one or two words (`chat gpt-5`, `GET /users/{id}`, `SELECT users`), or two such parts
- * around a hyphen (`middleware - query`). Longer texts may be prompts or commands.
- */
-const OPERATION_NAME = /^[^\s]{1,96}(?: [^\s]{1,96})?(?: - [^\s]{1,96})?$/;
+/** Some frameworks name spans after tasks that users describe. */
+const MAX_WORDS_OF_FRAMEWORK = 8;
+
+/** What instrumentations write before a target: `chat gpt-5`, `GET /users/{id}`, `SELECT users`, `tools/call search`. */
+const OPERATIONS: ReadonlySet<string> = new Set([
+  ...['HTTP', 'GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'CONNECT', 'QUERY'],
+  ...[
+    'SELECT',
+    'INSERT',
+    'UPDATE',
+    'MERGE',
+    'UPSERT',
+    'CREATE',
+    'ALTER',
+    'DROP',
+    'CALL',
+    'BEGIN',
+    'COMMIT',
+    'ROLLBACK',
+  ],
+  ...['chat', 'text_completion', 'generate_content', 'embeddings', 'retrieval', 'execute_tool', 'handoff'],
+  ...['invoke_agent', 'create_agent', 'invoke_workflow', 'plan'],
+  ...['initialize', 'ping', 'tools/call', 'tools/list', 'prompts/get', 'prompts/list', 'completion/complete'],
+  ...['resources/read', 'resources/list', 'resources/templates/list', 'resources/subscribe', 'resources/unsubscribe'],
+  ...['sampling/createMessage', 'elicitation/create', 'roots/list', 'logging/setLevel'],
+]);
+
+const MIDDLEWARE = /^(middleware|router|request handler|request hook) - (\S+)$/;
+
+const SIMPLE_WORDS = /^[A-Za-z][A-Za-z_.-]{0,31} [A-Za-z][A-Za-z_.-]{0,31}$/;
+
+/** A model's name may end in a version: `claude-sonnet-4@20250514`. */
+const MODEL_VERSION = /@\d{1,8}$/;
 
 /** Events of the general conventions and of common instrumentations. */
 const EVENT_NAME =
   /^(?:exception|message|log|retry|timeout|(?:rpc|gen_ai|feature_flag|http|dns|tls|db|messaging|device|session)\.[a-z0-9_.]{1,64})$/;
 
 /**
- * The name of a span as it may be stored; null if it may be content. A known framework makes its names itself: they are kept.
- * Others are kept if they look like the name of an operation. A query is never kept.
+ * The name of a span as it may be stored; null if it may be content. A known framework makes its names itself: they are kept
+ * unless they read like a sentence. Others are kept if they look like the name of an operation; a target that may be content
+ * is left out. The query of a URL is never kept.
  */
 export function keptSpanName(name: string, isFramework: boolean): string | null {
-  const query = name.indexOf('?');
-  const plain = query === -1 ? name : name.slice(0, query);
-  if (!isFramework && !OPERATION_NAME.test(plain)) return null;
-  return firstLine(plain);
+  const plain = withPublicUrls(name).split('?', 1)[0] ?? '';
+  return isFramework ? frameworkName(plain) : operationName(plain);
 }
 
 /** The name of an event as it may be stored; null if it may be content. */
 export function keptEventName(name: string, isFramework: boolean): string | null {
   if (EVENT_NAME.test(name)) return name;
-  return isFramework && OPERATION_NAME.test(name) ? firstLine(name) : null;
+  return isFramework && isWord(name) ? name : null;
 }
 
 /** The name or version of an instrumentation scope, if it looks like a package's: at most two words. */
 export function keptScopeText(text: string): string | null {
-  return /^[\w@./:+~()-]{0,96}(?: [\w@./:+~()-]{1,96})?$/.test(text) ? text : null;
+  return /^[\w@./:+~()-]{0,96}(?: [\w@./:+~()-]{1,96})?$/.test(text) ? withPublicUrls(text) : null;
+}
+
+function frameworkName(name: string): string | null {
+  const line = firstLine(name);
+  return isProse(line, MAX_WORDS_OF_FRAMEWORK) ? null : line;
+}
+
+function operationName(name: string): string | null {
+  const middleware = MIDDLEWARE.exec(name);
+  if (middleware) return isTarget(middleware[2] ?? '') ? name : (middleware[1] ?? null);
+  const [operation = '', target, ...more] = name.split(' ');
+  if (OPERATIONS.has(operation)) return more.length === 0 && isTarget(target ?? 'none') ? name : operation;
+  if (target === undefined) return isTarget(operation) ? operation : null;
+  return SIMPLE_WORDS.test(name) ? name : null;
+}
+
+function isTarget(text: string): boolean {
+  const word = text.replace(MODEL_VERSION, '');
+  return word.startsWith('/') ? isRoute(word) : isWord(word.replace(/^@/, ''));
 }
 
 function firstLine(name: string): string {

@@ -3,9 +3,11 @@ import { cutToBytes } from '../otlp/text.ts';
 import { CONTENT_EVENT } from './capture.ts';
 import { changedItems, changedOnly, once } from './changed.ts';
 import { canHoldText, mapEntries, REMOVED } from './entries.ts';
-import { type Handling, handlingIn, isOfFramework } from './handling.ts';
+import { type Handling, handlingIn, isOfFramework, isSafe } from './handling.ts';
 import { Omissions } from './omissions.ts';
 import { EVENT_NAME_LEFT_OUT, keptEventName, keptScopeText, keptSpanName, NAME_LEFT_OUT } from './span-names.ts';
+import { isWord } from '../words.ts';
+import { textOfForm } from './text-forms.ts';
 
 /** What is kept of the attributes of an event that is a message. */
 const KEPT_OF_MESSAGES = new Set([
@@ -23,12 +25,8 @@ const MAX_STRING_BYTES = 1024;
 /** A longer list of numbers may be an embedding, tokens or bytes of a text. */
 const MAX_NUMBERS = 16;
 
-/** The name of an error is one word. */
-const ERROR_NAME = /^[\w.$:<>/#()[\]-]{1,128}$/;
-
-/** Keys inside values are often the application's, and the names of attributes sometimes. */
-const KEY = /^[\w.:/@-]{1,64}$/;
-const ATTRIBUTE_NAME = /^[^\s]{1,256}$/;
+/** Keys inside values are often the application's: ids, e-mail addresses, texts. */
+const MAX_KEY_CHARACTERS = 64;
 
 /** The filter of a tenant that does not capture content. Strings are kept only where they cannot be content. */
 export function strictFilter(): (span: OtlpSpan, dialect: string | null) => OtlpSpan {
@@ -38,7 +36,7 @@ export function strictFilter(): (span: OtlpSpan, dialect: string | null) => Otlp
   const shared = filterOf(null);
 
   return (span, dialect) => {
-    const isFramework = isOfFramework(dialect);
+    const isFramework = isOfFramework(dialect, span.scope.name);
     const omissions = new Omissions();
     const filter = filterOf(dialect);
     const list = (entries: Attributes) => filter(entries, omissions);
@@ -122,13 +120,14 @@ function attributeFilter(dialect: string | null): AttributeFilter {
 
   function entry(name: string, value: AttributeValue, above: string): AttributeValue | typeof REMOVED {
     if (above === '') {
-      return noted(name, ATTRIBUTE_NAME.test(name) ? valueOf(value, name, handlingOf(name)) : REMOVED);
+      return noted(name, valueOf(value, name, handlingOf(name)));
     }
-    if (!KEY.test(name)) return noted(above, REMOVED);
+    if (name.length > MAX_KEY_CHARACTERS || !isWord(name)) return noted(above, REMOVED);
     const path = `${above}.${name}`;
     // By its path and by its own name: a list may have names of a convention in it.
     const own = handlingOf(name);
-    const handling = own === 'content' || own === 'secret' ? own : handlingOf(path);
+    const ofPath = handlingOf(path);
+    const handling = own === 'content' || own === 'secret' || ofPath === 'unsafe name' ? own : ofPath;
     return noted(path, valueOf(value, path, handling));
   }
 
@@ -138,7 +137,7 @@ function attributeFilter(dialect: string | null): AttributeFilter {
   }
 
   function valueOf(value: AttributeValue, path: string, handling: Handling): AttributeValue | typeof REMOVED {
-    if (handling === 'content') return REMOVED;
+    if (handling === 'content' || handling === 'unsafe name') return REMOVED;
     if (!canHoldText(value)) return value;
     if (handling === 'secret') return REMOVED;
     if (typeof value === 'string') return stringOf(value, handling);
@@ -147,7 +146,7 @@ function attributeFilter(dialect: string | null): AttributeFilter {
   }
 
   function arrayOf(items: AttributeValue[], path: string, handling: Handling): AttributeValue | typeof REMOVED {
-    if (items.length > MAX_NUMBERS && handling !== 'safe') return REMOVED;
+    if (items.length > MAX_NUMBERS && !isSafe(handling)) return REMOVED;
     const kept = items.map((item) => valueOf(item, path, handling)).filter((item) => item !== REMOVED);
     if (kept.length === items.length && kept.every((item, i) => item === items[i])) return items;
     // What is left would no longer say which items they were.
@@ -156,10 +155,8 @@ function attributeFilter(dialect: string | null): AttributeFilter {
 }
 
 function stringOf(value: string, handling: Handling): string | typeof REMOVED {
-  if (handling === 'safe') return cut(value);
-  if (handling === 'error name') return ERROR_NAME.test(value) ? value : REMOVED;
   if (handling === 'url') return originOf(value) ?? REMOVED;
-  return REMOVED;
+  return isSafe(handling) ? (textOfForm(cut(value), handling) ?? REMOVED) : REMOVED;
 }
 
 const ORIGIN = /^([a-z][a-z0-9+.-]{0,31}:\/\/)(?:[^/?#]*@)?([\w.:[\]-]{1,255})(?=[/?#]|$)/i;

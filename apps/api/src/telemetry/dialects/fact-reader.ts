@@ -1,8 +1,10 @@
 import type { Dialect, FactSources, ReadSource } from './dialect.ts';
 import { compileSlots, countIn, type Slot, sourcesOf, textIn } from './fact-slots.ts';
 import type { Facts } from './facts.ts';
+import { withPublicUrls } from '../urls.ts';
 import { hostIn, isHost } from './server-address.ts';
 import { vendorIn } from './vendors.ts';
+import { subjectIn } from './span-subject.ts';
 import { boundedName } from './visible-name.ts';
 
 /** Reads the facts of one dialect. Null for a span or log record that says nothing about models, tools or agents. */
@@ -77,8 +79,10 @@ export function factReader(dialect: Dialect, event?: { operation: string; source
       else if (count !== null && count > 0 && count <= MAX_PORT) place.serverPort = count;
       return count !== null;
     }
-    const text = textIn(value, slot);
-    if (text === null) return false;
+    const whole = textIn(value, slot);
+    if (whole === null) return false;
+    // Before dialects take names apart: what is left of a URL is not recognised as one.
+    const text = withPublicUrls(whole);
     if (fact === 'serverAddress') place.serverAddress = hostIn(text);
     else if (fact === 'errorType') place.errorType = text;
     else {
@@ -104,7 +108,9 @@ export function factReader(dialect: Dialect, event?: { operation: string; source
       const found = pattern.exec(name);
       if (!found) continue;
       facts.operation ??= operation ?? null;
-      for (const [fact, value] of Object.entries(found.groups ?? {})) setIfNull(facts, fact as keyof Facts, value);
+      for (const [fact, value] of Object.entries(found.groups ?? {})) {
+        setIfNull(facts, fact as keyof Facts, subjectIn(value) ?? undefined);
+      }
       return;
     }
   }

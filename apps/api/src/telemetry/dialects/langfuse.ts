@@ -1,5 +1,6 @@
 import type { AttributeValue } from '../otlp/span.ts';
 import type { Dialect } from './dialect.ts';
+import { subjectIn } from './span-subject.ts';
 
 const USAGE = 'langfuse.observation.usage_details';
 
@@ -62,8 +63,8 @@ export const langfuse: Dialect = {
   alsoReads: ['langfuse.observation.level'],
   refine(span, facts) {
     const { attributes } = span;
-    if (facts.operation === 'execute_tool') facts.tool ??= span.name;
-    if (facts.operation === 'invoke_agent') facts.agent ??= span.name;
+    if (facts.operation === 'execute_tool') facts.tool ??= subjectIn(span.name);
+    if (facts.operation === 'invoke_agent') facts.agent ??= subjectIn(span.name);
     // LangChain names its agent on everything inside it, and calls the agent's own span by that name.
     if (facts.operation === null && facts.agent === span.name) facts.operation = 'invoke_agent';
     if (attributes['langfuse.observation.level'] === 'ERROR') facts.errorType ??= '_OTHER';

@@ -1,4 +1,5 @@
 import type { Dialect, ReadSource } from './dialect.ts';
+import { subjectIn } from './span-subject.ts';
 import { serverToolsIn } from './server-tools.ts';
 import { splitVendorPrefix } from './vendor-prefix.ts';
 
@@ -112,7 +113,7 @@ function agentOf({ name, scope, attributes }: ReadSource): string | null {
   const node = nodeName ?? (NODE_IDS_ARE_NAMES.test(scope.name) ? nodeId : null);
   if (typeof node === 'string' && node !== '') return node;
   // The root span of OpenAI Agents is called like the workflow: `Agent workflow`.
-  return /openai[-_]agents/.test(scope.name) ? null : name.replace(/\.[a-z_]+$/, '');
+  return /openai[-_]agents/.test(scope.name) ? null : (subjectIn(name)?.replace(/\.[a-z_]+$/, '') ?? null);
 }
 
 const NODE_IDS_ARE_NAMES = /openai[-_]agents|crewai/;

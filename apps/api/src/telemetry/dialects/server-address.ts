@@ -1,13 +1,14 @@
 import { isIP } from 'node:net';
+import { hostAndPort } from '../urls.ts';
 
 const LABEL = /^[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?$/;
 const MAX_HOST_CHARACTERS = 253;
 
-/** A host in lower case, an IPv6 address without brackets. Of a URL or `host:port`, the host. */
-export function hostIn(text: string): string {
-  const authority = /^[a-z][a-z0-9+.-]*:\/\/(?:[^/@]*@)?([^/?#]*)/i.exec(text)?.[1] ?? text;
+/** A host in lower case, an IPv6 address without brackets. Of a URL or `host:port`, the host. Null if there is none. */
+export function hostIn(text: string): string | null {
+  const authority = hostAndPort(text);
   const plain = /^\[(.*)\](?::\d+)?$/.exec(authority)?.[1] ?? authority.replace(/^([^:]+):\d+$/, '$1');
-  return plain.toLowerCase();
+  return plain.toLowerCase() || null;
 }
 
 /** Whether the text can only be a host: an IP address, `localhost`, or a name with a dot. */

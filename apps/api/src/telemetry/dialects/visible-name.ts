@@ -1,4 +1,5 @@
 import { HIDDEN_CHARACTER } from '@quartermaster/contracts/fields.ts';
+import { withPublicUrls } from '../urls.ts';
 
 /** Each hidden character; spaces at the ends; and what would read as an escape though nobody wrote one. */
 const ESCAPED = new RegExp(`${HIDDEN_CHARACTER.source}|^ +| +$|\\\\(?=u\\{)`, 'gu');
@@ -25,10 +26,13 @@ function escaped(text: string): string {
 
 const MAX_NAME_CHARACTERS = 256;
 
-/** A name from a sender: at most 256 characters, hidden ones written visibly. */
+/**
+ * A name from a sender: at most 256 characters, hidden ones written visibly. URLs, such as those of MCP resources, keep
+ * scheme, host and path.
+ */
 export function boundedName(text: string): string {
   // Cut before and after, since what is written visibly is longer.
-  return cutName(visibleName(cutName(text))).trimEnd();
+  return cutName(visibleName(withPublicUrls(cutName(text)))).trimEnd();
 }
 
 function cutName(name: string): string {

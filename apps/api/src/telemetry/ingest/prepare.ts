@@ -7,6 +7,8 @@ import type { OtlpSpan } from '../otlp/span.ts';
 import type { FoldedSpan } from '../../runtime-observations/sightings.ts';
 import { ScopeCounts } from './scope-counts.ts';
 import { contentFilter } from '../content/content.ts';
+import { isIdentifier } from '../content/text-forms.ts';
+import { withPublicUrls } from '../urls.ts';
 import type { Facts } from '../dialects/facts.ts';
 import { readSpan } from '../dialects/read.ts';
 import { visibleName } from '../dialects/visible-name.ts';
@@ -50,7 +52,7 @@ export function spanPreparer({ keepContent }: { keepContent: boolean }): SpanPre
     const kept = boundSpan(filter(span, dialect));
     const { traceId, spanId, parentSpanId, name, startTime, endTime } = kept;
     const failed = kept.status.code === 'error';
-    const { line, resource, scope, digest } = write(kept, { serviceName, genAi: facts && shownOf(facts) });
+    const { line, resource, scope, digest } = write(kept, { serviceName, genAi: facts && shownOf(facts, keepContent) });
     const folded = facts && {
       traceId,
       spanId,
@@ -133,12 +135,22 @@ function microseconds(time: string): number {
   return milliseconds * 1000 + Math.floor(nanoseconds / 1000);
 }
 
-function shownOf(facts: Facts): SpanDocument['genAi'] {
+function shownOf(facts: Facts, keepContent: boolean): SpanDocument['genAi'] {
   const { operation, vendor, model, agent, tool, conversationId, inputTokens, outputTokens } = facts;
-  return { operation, provider: vendor, model, agent, tool, conversationId, inputTokens, outputTokens };
+  const idOf = (id: string | null) => (id === null || keepContent || isIdentifier(id) ? id : null);
+  return {
+    operation: idOf(operation),
+    provider: vendor,
+    model,
+    agent,
+    tool,
+    conversationId: idOf(conversationId),
+    inputTokens,
+    outputTokens,
+  };
 }
 
 export function serviceNameOf(span: Pick<OtlpSpan, 'resource'>): string | null {
   const name = span.resource['service.name'];
-  return typeof name === 'string' && name !== '' ? name.slice(0, 256).toWellFormed() : null;
+  return typeof name === 'string' && name !== '' ? withPublicUrls(name.slice(0, 256)).toWellFormed() : null;
 }

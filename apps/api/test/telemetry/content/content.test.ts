@@ -95,6 +95,10 @@ const secrets = [
   'browser.cookie',
   'http.response.header.set-cookie',
   'aws.secret_access_key',
+  'db.connection_string',
+  'db.pwd',
+  'auth.jwt',
+  'key.passphrase',
 ];
 
 /** Names that cannot hold content, in any dialect. */
@@ -110,7 +114,7 @@ const safe = [
   'exception.type',
   'error.type',
   'service.name',
-  'service.custom',
+  'service.namespace',
   'k8s.pod.name',
   'telemetry.sdk.name',
   'session.id',
@@ -124,6 +128,17 @@ const safe = [
 /** Names that no list has, or that people fill with what they like: their strings are not stored. */
 const unlisted = [
   'note',
+  // Regression: prefixes made everything below them safe.
+  'service.custom',
+  'service.prompt',
+  'cloud.output.text',
+  'network.request.path',
+  'net.http.target',
+  'telemetry.note',
+  'deployment.note',
+  'process.runtime.note',
+  'webengine.note',
+  'gen_ai.openai.request.note',
   'my.attribute',
   'gen_ai.agent.description',
   'gen_ai.tool.description',
@@ -168,6 +183,12 @@ const safeInDialects: [string, string][] = [
   ['openllmetry', 'traceloop.span.kind'],
   ['openllmetry', 'traceloop.entity.name'],
 ];
+
+const LEFT_OUT = '(name left out)';
+const PROSE = 'Patient Jane Roe has hepatitis C, what about her dosage today';
+
+/** Of an instrumentation that makes the names of its spans itself. */
+const OPENINFERENCE = { name: '@arizeai/openinference-instrumentation-openai', version: null, attributes: {} };
 
 const entries = (names: string[]): Attributes => Object.fromEntries(names.map((name) => [name, SECRET]));
 
@@ -322,11 +343,44 @@ describe('without content', () => {
     [SECRET, 'genai', '(name left out)'],
     ['chat gpt-5', 'genai', 'chat gpt-5'],
     ['tools/call search', 'mcp', 'tools/call search'],
-    [`${SECRET}\nand more`, 'openinference', SECRET],
-    ['get the weather', 'openinference', 'get the weather'],
-    ['x'.repeat(200), 'openinference', 'x'.repeat(128)],
-  ])('the name of the span %j in the dialect %s is %j', (name, dialect, kept) => {
+    // Regression: all of these were stored.
+    ['请告诉我病人张伟的艾滋病检测结果', null, LEFT_OUT],
+    ['患者の秘密', 'genai', LEFT_OUT],
+    ['{"ssn":"078-05-1120","q":"diagnosis"}', null, LEFT_OUT],
+    [Buffer.from('the secret prompt is here').toString('base64'), null, LEFT_OUT],
+    [Buffer.from('a'.repeat(30)).toString('hex'), null, LEFT_OUT],
+    ['alice@example.com', null, LEFT_OUT],
+    ['4111111111111111', null, LEFT_OUT],
+    ['GET /users/alice@example.com/reset/x7', null, 'GET'],
+    ['GET https://user:pw@example.com/secret', null, 'GET'],
+    ['GET /users/:id/cards/{card}', null, 'GET /users/:id/cards/{card}'],
+    ['router - /users/alice@example.com', null, 'router'],
+    ['router - /users/:id', null, 'router - /users/:id'],
+    ['fire bob - tomorrow evening', null, LEFT_OUT],
+    ['resources/read file:///home/alice/hiv.pdf?token=x', 'mcp', 'resources/read'],
+    ['chat claude-sonnet-4@20250514', 'genai', 'chat claude-sonnet-4@20250514'],
+    [`chat ${SECRET}`, 'genai', 'chat'],
+    ['mcp__files__delete_file', null, 'mcp__files__delete_file'],
+    ['agent run', null, 'agent run'],
+    [PROSE, 'openinference', LEFT_OUT],
+    [PROSE, 'openllmetry', LEFT_OUT],
+    [PROSE, 'langfuse', LEFT_OUT],
+  ])("the name of an application's span %j in the dialect %s is %j", (name, dialect, kept) => {
     expect(filter(span({ name }), dialect).name).toBe(kept);
+  });
+
+  test.each<[string, string]>([
+    [`${SECRET}\nand more`, SECRET],
+    ['get the weather', 'get the weather'],
+    ["agent run: 'weather_agent'", "agent run: 'weather_agent'"],
+    ['x'.repeat(200), 'x'.repeat(128)],
+    ['fetch https://user:pw@example.com/a?key=b', 'fetch https://example.com/a'],
+    [PROSE, LEFT_OUT],
+    ['请告诉我病人张伟的艾滋病检测结果', LEFT_OUT],
+    ['{"prompt":"x"}', LEFT_OUT],
+    ['mail alice@example.com', LEFT_OUT],
+  ])("the name of a framework's own span %j is %j", (name, kept) => {
+    expect(filter(span({ name, scope: OPENINFERENCE }), 'openinference').name).toBe(kept);
   });
 
   test.each<[string, string | null, string]>([
@@ -334,11 +388,18 @@ describe('without content', () => {
     ['gen_ai.evaluation.result', null, 'gen_ai.evaluation.result'],
     ['something', null, '(event)'],
     ['something', 'genai', '(event)'],
-    ['something', 'openinference', 'something'],
+    ['患者の秘密', 'openinference', '(event)'],
     [SECRET, 'openinference', '(event)'],
   ])('the name of the event %j in the dialect %s is %j', (name, dialect, kept) => {
     const events = [{ name, time: 't', attributes: {} }];
     expect(filter(span({ events }), dialect).events[0]?.name).toBe(kept);
+    expect(filter(span({ events, scope: OPENINFERENCE }), dialect).events[0]?.name).toBe(kept);
+  });
+
+  test("a framework's own event keeps its name", () => {
+    const own = span({ events: [{ name: 'something', time: 't', attributes: {} }], scope: OPENINFERENCE });
+    expect(filter(own, 'openinference').events[0]?.name).toBe('something');
+    expect(filter({ ...own, scope: span().scope }, 'openinference').events[0]?.name).toBe('(event)');
   });
 
   test('a scope keeps the name and version of a package', () => {
@@ -359,6 +420,88 @@ describe('without content', () => {
     ['http.url', 'https://hunter2@llm.example.com', 'https://llm.example.com'],
   ])('of %s, scheme and host are kept: %s', (name, url, origin) => {
     expect(filtered({ [name]: url })).toEqual({ [name]: origin });
+  });
+
+  const URL_WITH_SECRETS = 'https://user:hunter2@h.example.com:8443/docs?token=hunter2#hunter2';
+  const readNames = [
+    ...safe,
+    ...DIALECTS.flatMap(({ safe = [], attributes = {} }) => [...safe, ...Object.values(attributes).flat()]),
+  ];
+
+  test.each([null, ...DIALECTS.map(({ name }) => name)])(
+    '%s: a URL under any safe name or fact loses user, query and fragment',
+    (dialect) => {
+      const attributes = Object.fromEntries(readNames.map((name) => [name, URL_WITH_SECRETS]));
+      expect(JSON.stringify(filtered(attributes, dialect))).not.toContain('hunter2');
+    },
+  );
+
+  test.each([
+    ['server.address', URL_WITH_SECRETS, 'h.example.com:8443'],
+    ['server.address', 'user:hunter2@h.example.com', 'h.example.com'],
+    ['http.host', 'h.example.com/secret?x=1', 'h.example.com'],
+    ['server.address', '2001:db8::1', '2001:db8::1'],
+    ['server.address', '[2001:db8::1]:443', '[2001:db8::1]:443'],
+    ['server.address', '/var/run/agent.sock', '/var/run/agent.sock'],
+    ['mcp.resource.uri', 'file:///home/docs/a.pdf?token=x', 'file:///home/docs/a.pdf'],
+    ['mcp.resource.uri', 'https://user:pa/ss@h/x', 'https://'],
+    ['http.route', '/users/{id}/orders', '/users/{id}/orders'],
+    ['gen_ai.agent.name', 'Senior Market Research Analyst', 'Senior Market Research Analyst'],
+    ['os.version', 'Darwin 23.1', 'Darwin 23.1'],
+    ['error.type', 'grpc::StatusCode', 'grpc::StatusCode'],
+  ])('%s: of %j, %j is kept', (name, value, kept) => {
+    expect(filtered({ [name]: value })[name]).toBe(kept);
+  });
+
+  test.each([
+    ['rpc.method', 'prose of a user'],
+    ['code.function', 'prose of a user'],
+    ['gen_ai.operation.name', 'Please translate this text'],
+    ['gen_ai.data_source.id', 'the document about Jane'],
+    ['db.operation.name', 'SELECT * FROM patients'],
+    ['db.name', 'all of the patients of Jane'],
+    ['error.type', 'user:alice/pw:hunter2'],
+    ['http.route', '/users/alice@example.com/reset'],
+    ['http.route', '/users/alice?token=x'],
+    ['gen_ai.openai.request.response_format', '{"schema":{"description":"some prose"}}'],
+    ['session.id', '请告诉我病人张伟的艾滋病检测结果'],
+    ['host.name', '{"prompt":"x"}'],
+    ['server.address', 'not a host at all'],
+  ])('%s: %j is removed', (name, value) => {
+    expect(filtered({ [name]: value })).toEqual(without(name));
+  });
+
+  test('JSON under a label is kept if it holds counts', () => {
+    const name = 'langfuse.observation.usage_details';
+    const counts = { [name]: '{"input":3,"output":{"cached":1}}' };
+    expect(filtered(counts, 'langfuse')).toEqual(counts);
+    for (const text of [
+      '{"note":"some prose"}',
+      '{"alice@example.com":3}',
+      'prose that somebody wrote down',
+      '["a b"]',
+    ]) {
+      expect(filtered({ [name]: text }, 'langfuse')).toEqual(without(name));
+    }
+  });
+
+  test.each([
+    '{"prompt":"x"}',
+    '{"prompt":1}',
+    '病人张伟艾滋病',
+    'alice@example.com',
+    'alice@example.com/diagnosis',
+    Buffer.from('the secret prompt is here').toString('base64'),
+    'card.4111111111111111',
+    '....',
+  ])('an attribute named %j is removed with its name, also inside others', (name) => {
+    for (const value of [1, true, SECRET]) {
+      expect(filtered({ [name]: value })).toEqual({
+        'quartermaster.omitted': [],
+        'quartermaster.omitted.count': 1,
+      });
+      expect(filtered({ usage: { [name]: value } })).toEqual({ usage: {}, ...without('usage') });
+    }
   });
 
   test('what is no URL is removed', () => {
@@ -407,8 +550,26 @@ describe('with content', () => {
     ['url.full', 'https://a@b:hunter2@llm.example.com/x@y', 'https://llm.example.com/x@y'],
     ['url.full', 'https://llm.example.com/?mail=a@b', 'https://llm.example.com/?mail=a@b'],
     ['http.target', '/v1/chat?api_key=k', '/v1/chat?api_key=k'],
+    ['server.address', 'https://user:hunter2@llm.example.com', 'https://llm.example.com'],
+    ['note', 'it called https://user:hunter2@a.example.com then', 'it called https://a.example.com then'],
   ])('%s keeps no user and password: %s', (name, url, plain) => {
     expect(filter(span({ attributes: { [name]: url } }), null).attributes).toEqual({ [name]: plain });
+  });
+
+  test('URLs in the name and the status of a span keep no user and password', () => {
+    const url = 'https://user:hunter2@llm.example.com/v1';
+    const status: OtlpSpan['status'] = { code: 'error', message: `refused by ${url}` };
+    expect(filter(span({ name: `POST ${url}`, status }), null)).toMatchObject({
+      name: 'POST https://llm.example.com/v1',
+      status: { message: 'refused by https://llm.example.com/v1' },
+    });
+  });
+
+  test('secrets inside content are removed', () => {
+    const input = { user: 'alice', password: 'x', list: [{ apiKey: 'x', text: 'y' }], max_tokens: 3 };
+    expect(filter(span({ attributes: { input } }), null).attributes).toEqual({
+      input: { user: 'alice', list: [{ text: 'y' }], max_tokens: 3 },
+    });
   });
 
   test('every other string is cut at 1,024 bytes of UTF-8, between code points', () => {

@@ -5,7 +5,7 @@ import { DIALECTS } from '../../../src/telemetry/dialects/table.ts';
 import { accountWithKey, unique } from '../../support/people.ts';
 import { startTestServer, type TestServer } from '../../support/server.ts';
 import { all } from '../traces/sending.ts';
-import { PLANTED, planted } from './planted.ts';
+import { PLANTED, PLANTED_ENCODED, planted } from './planted.ts';
 import { readRecordings } from './recording.ts';
 import { outcomeIn, storedText } from './replay.ts';
 
@@ -23,15 +23,19 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-test.each(readRecordings().map((recording) => [recording.id, recording] as const))(
-  'a marker in every text of the recording %s is found nowhere',
-  async (_id, recording) => {
+const cases = readRecordings().flatMap((recording) =>
+  (['texts', 'names'] as const).map((into) => [recording.id, into, recording] as const),
+);
+
+test.each(cases)(
+  'a marker in all that may be content, of the recording %s and its %s, is found nowhere',
+  async (_id, into, recording) => {
     const place = { tenantId: unique('planted') };
     const reader = await accountWithKey(server, place);
     const sender = await accountWithKey(server, place, ['traces:write']);
     for (const request of recording.requests.filter(({ path }) => path !== '/v1/metrics')) {
       const headers = { 'content-type': 'application/x-protobuf' };
-      const raw = new Uint8Array(planted(request));
+      const raw = new Uint8Array(planted(request, into));
       await server.ok('POST', request.path, { as: sender, raw, headers, unchecked: true });
     }
     const { answers } = await outcomeIn(server, reader);
@@ -39,8 +43,10 @@ test.each(readRecordings().map((recording) => [recording.id, recording] as const
     const audit = JSON.stringify(await all(server, '/v1/audit-events?limit=100', reader));
     for (const text of [answers, await storedText(server), metrics, audit, ...lines]) {
       // Where it is found, and not the whole text, is what helps.
-      const at = text.indexOf(PLANTED);
-      expect(at === -1 ? '' : text.slice(Math.max(0, at - 200), at + 50)).toBe('');
+      for (const marker of [PLANTED, PLANTED_ENCODED]) {
+        const at = text.indexOf(marker);
+        expect(at === -1 ? '' : text.slice(Math.max(0, at - 200), at + 50)).toBe('');
+      }
     }
     expect(metrics).toContain('# HELP');
   },

@@ -26,17 +26,29 @@ While a tenant does not capture content, texts are stored only where they cannot
 - Strings of attributes are stored under names of OpenTelemetry conventions that hold ids, names, versions or enumerations
   (\`apps/api/src/telemetry/content/safe-names.ts\`), and under names that the framework's dialect declares safe. Every other
   string is left out, also from events, links, resources, scopes and nested values.
+- A string under a safe name must have the form of what belongs there (\`text-forms.ts\`): an id is one word of ASCII, a label
+  at most four words, a route consists of templates and short words, an error's name is that of a class. Other values are left
+  out. Names of models, tools, agents and MCP resources are facts: governance observes them, so they are stored as they are.
+- URLs under safe names, in facts and in names lose user, password, query and fragment. The URI of an MCP resource is observed with
+  scheme, host and path, so resources that differ only in their query are one. Addresses keep host and port. \`url.full\` and
+  the like keep scheme, host and port.
 - Numbers and booleans are stored, unless a dialect lists the attribute as content. Lists of more than 16 numbers under an
-  unknown name are left out: they may be an embedding.
-- Status messages and trace states are left out. URLs keep scheme, host and port.
-- The name of a span is kept where a known framework made it, up to 128 characters. Under an unknown framework it is kept if it
-  looks like the name of an operation, at most two words, or four around a hyphen (\`middleware - query\`); else it is
-  \`(name left out)\`. Names of events and scopes likewise.
+  unknown name are left out: they may be an embedding. An attribute or key whose name is no word (JSON, an e-mail address,
+  another script, a long number) is left out with its name.
+- Status messages and trace states are left out.
+- The name of a span is kept, up to 128 characters, where its scope is that of a framework and it does not read like a sentence:
+  at most eight words. Of an application's own spans it is kept if it looks like the name of an operation: one word, two plain
+  words, or an operation and its target (\`chat gpt-5\`, \`GET /users/{id}\`). A target that may be content is left out, else the
+  name is \`(name left out)\`. Names of events and scopes likewise.
+- A tool or agent that is known only by the name of its span is not observed if that name reads like a sentence: more than four
+  words, or with punctuation.
 - The attribute \`quartermaster.omitted\` of a span, resource or scope lists the names of what was left out, at most 64, and
   \`quartermaster.omitted.count\` says how many texts it were.
 
-With content capture on, everything is stored but secrets: attributes that are named like keys, tokens and passwords, and the
-user and password in URLs.
+A form cannot tell every secret from a name: a password of one word that a program puts where an id belongs is stored.
+
+With content capture on, everything is stored but secrets: attributes and keys that are named like keys, tokens, passwords and
+connection strings, also inside structured content, and the user and password of URLs outside of content.
 
 ## Recordings
 `;

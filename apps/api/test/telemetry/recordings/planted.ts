@@ -1,5 +1,5 @@
 import { gunzipSync } from 'node:zlib';
-import { handlingIn } from '../../../src/telemetry/content/handling.ts';
+import { handlingIn, isSafe } from '../../../src/telemetry/content/handling.ts';
 import { DIALECTS } from '../../../src/telemetry/dialects/table.ts';
 import { fromProtobuf, type Json, toProtobuf } from '../otlp/wire.ts';
 import type { Recording } from './recording.ts';
@@ -8,6 +8,42 @@ import type { Recording } from './recording.ts';
 export const PLANTED = 'planted-marker';
 
 const TEXT = `please keep ${PLANTED} to yourself`;
+
+/** In user, password, query and fragment: the parts of a URL that are never stored. */
+const URL_TEXT = `https://${PLANTED}:${PLANTED}@planted.example.com/docs?key=${PLANTED}#${PLANTED}`;
+
+/** The text in base64, as it is found. */
+export const PLANTED_ENCODED = Buffer.from(TEXT).toString('base64').slice(0, 32);
+
+/** What applications write as names of spans, events and attributes. */
+const TEXTS_AS_NAMES = [
+  TEXT,
+  `请告诉我病人张伟的检测结果${PLANTED}`,
+  `{"prompt":"${PLANTED}"}`,
+  Buffer.from(TEXT).toString('base64'),
+  `${PLANTED}@example.com`,
+  `https://${PLANTED}@example.com?key=${PLANTED}`,
+];
+
+const NAMES_OF_SPANS = [
+  ...TEXTS_AS_NAMES,
+  `GET /users/${PLANTED}@example.com`,
+  `POST ${URL_TEXT}`,
+  `resources/read file:///${PLANTED}/a?b`,
+  `chat ${TEXT}`,
+  `router - /users/${PLANTED}@example.com`,
+];
+
+/** Attributes that make an application's own span one of a dialect. */
+const KINDS: readonly [string, string][] = [
+  ['openinference.span.kind', 'CHAIN'],
+  ['openinference.span.kind', 'AGENT'],
+  ['openinference.span.kind', 'TOOL'],
+  ['traceloop.span.kind', 'task'],
+  ['langfuse.observation.type', 'span'],
+  ['langfuse.observation.type', 'tool'],
+  ['langfuse.observation.type', 'agent'],
+];
 
 /** Attributes that no list knows, in all the forms that names of content take. */
 const EXTRA_NAMES = [
@@ -34,13 +70,20 @@ type KeyValue = { key: string; value: Json };
 /**
  * A recorded request with the marker in every text that may be content: the strings of every attribute of spans, events,
  * links, scopes and resources that is not known to be a name or an id, the status message, the trace state, and in further
- * attributes, an event, a link, and a span of an unknown framework.
+ * attributes, an event, a link, and spans of applications. Or, `into` names, with a URL in every text that is a name or an id.
  */
-export function planted({ contentType, contentEncoding, body, path }: Recording['requests'][number]): Uint8Array {
+export function planted(
+  { contentType, contentEncoding, body, path }: Recording['requests'][number],
+  into: 'texts' | 'names',
+): Uint8Array {
   const bytes = Buffer.from(body, 'base64');
   const plain = contentEncoding === 'gzip' ? gunzipSync(bytes) : bytes;
   const type = path === '/v1/logs' ? 'LogsRequest' : 'Request';
   const request: Json = /json/.test(contentType) ? JSON.parse(plain.toString('utf8')) : fromProtobuf(type, plain);
+  if (into === 'names') {
+    plantUrls(request);
+    return toProtobuf(request, type);
+  }
   for (const resource of listOf(request, 'resourceSpans')) plantIn(resource, 'scopeSpans', plantSpans);
   for (const resource of listOf(request, 'resourceLogs')) plantIn(resource, 'scopeLogs', plantRecords);
   return toProtobuf(request, type);
@@ -50,7 +93,7 @@ function plantIn(resource: Json, scopes: string, plant: (scope: Json) => void): 
   plantAttributes((resource['resource'] ??= {}) as Json);
   const [like] = listOf(resource, scopes).flatMap((scope) => listOf(scope, 'spans'));
   if (like) {
-    const unknown = { scope: { name: TEXT, version: TEXT, attributes: [] }, spans: [spanOfUnknown(like)] };
+    const unknown = { scope: { name: TEXT, version: TEXT, attributes: [] }, spans: spansOfApplications(like) };
     resource[scopes] = [...listOf(resource, scopes), unknown];
   }
   for (const scope of listOf(resource, scopes)) {
@@ -71,12 +114,33 @@ function plantSpans(scope: Json): void {
   }
 }
 
-/** A span of a framework that no dialect describes. */
-function spanOfUnknown(like: Json): Json {
+/** Spans of an application's own scope: of no dialect, and of dialects that anybody may write. */
+function spansOfApplications(like: Json): Json[] {
   const { traceId, startTimeUnixNano, endTimeUnixNano } = like;
-  const span: Json = { traceId, spanId: Buffer.alloc(8, 7), startTimeUnixNano, endTimeUnixNano, name: TEXT };
-  plantSpans({ spans: [span] });
-  return span;
+  const kinds: (readonly [string, string] | null)[] = [null, ...KINDS];
+  const spans = kinds.flatMap((kind) =>
+    NAMES_OF_SPANS.map((name) => ({
+      name,
+      attributes: kind ? [{ key: kind[0], value: { stringValue: kind[1] } }] : [],
+    })),
+  );
+  return spans.map(({ name, attributes }, index) => {
+    const spanId = Buffer.alloc(8, 7);
+    spanId.writeUInt16BE(index, 0);
+    const events = TEXTS_AS_NAMES.map((event) => ({ name: event, timeUnixNano: startTimeUnixNano }));
+    return { traceId, spanId, startTimeUnixNano, endTimeUnixNano, name, attributes, events };
+  });
+}
+
+/** A URL in every text, at any depth, under a name that some dialect declares safe or reads. */
+function plantUrls(part: unknown): void {
+  if (Array.isArray(part)) for (const item of part) plantUrls(item);
+  if (typeof part !== 'object' || part === null || Array.isArray(part) || Buffer.isBuffer(part)) return;
+  const { key, value } = part as Partial<KeyValue>;
+  if (typeof key === 'string' && isName(key) && typeof value === 'object' && 'stringValue' in value) {
+    value['stringValue'] = URL_TEXT;
+  }
+  for (const inner of Object.values(part)) plantUrls(inner);
 }
 
 function plantRecords(scope: Json): void {
@@ -95,14 +159,15 @@ function plantAttributes(holder: Json): void {
   const nested = {
     kvlistValue: { values: [{ key: 'deep', value: { arrayValue: { values: [{ stringValue: TEXT }] } } }] },
   };
+  const keys = TEXTS_AS_NAMES.map((key) => ({ key, value: { intValue: 1 } }));
   holder['attributes'] = [
     ...attributes.filter(({ key }) => !EXTRA_NAMES.includes(key)),
     ...extra,
     { key: 'nested', value: nested },
     { key: 'list', value: { arrayValue: { values: [{ stringValue: TEXT }] } } },
     { key: 'bytes', value: { bytesValue: Buffer.from(TEXT) } },
-    { key: `${PLANTED} in a key`, value: { intValue: 1 } },
-    { key: 'keys', value: { kvlistValue: { values: [{ key: `${PLANTED} in a key`, value: { intValue: 1 } }] } } },
+    ...keys,
+    { key: 'keys', value: { kvlistValue: { values: keys } } },
   ];
 }
 
@@ -110,7 +175,7 @@ function plantAttributes(holder: Json): void {
 function isName(name: string): boolean {
   const dialects = [null, ...DIALECTS.map((dialect) => dialect.name)];
   const handlings = dialects.map((dialect) => handlingIn(dialect)(name));
-  return handlings.includes('safe') || (ALSO_READ.has(name) && !handlings.includes('content'));
+  return handlings.some(isSafe) || (ALSO_READ.has(name) && !handlings.includes('content'));
 }
 
 const ALSO_READ = new Set(

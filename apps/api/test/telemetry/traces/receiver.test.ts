@@ -212,10 +212,10 @@ test('unknown fields are ignored, and nesting has an end', async () => {
   for (let depth = 0; depth < 200; depth += 1) value = { arrayValue: { values: [value] } };
   const request = exportRequest([{ traceId }]);
   const [span] = request.resourceSpans[0]?.scopeSpans[0]?.spans ?? [];
-  span?.attributes.push({ key: 'service.deep', value });
+  span?.attributes.push({ key: 'gen_ai.prompt.name', value });
   expect((await post('application/json', encoded('application/json', request))).status).toBe(200);
   const { items } = await server.ok('GET', `/v1/traces/${traceId}/spans`, { as });
-  expect(JSON.stringify(items[0].attributes['service.deep'])).toContain('[too deep]');
+  expect(JSON.stringify(items[0].attributes['gen_ai.prompt.name'])).toContain('[too deep]');
 });
 
 test('other methods: GET and HEAD are the list, others are 405 with Allow', async () => {

@@ -1,0 +1,70 @@
+import { hostAndPort, withPublicUrls } from '../urls.ts';
+import { isProse, isWord } from '../words.ts';
+
+/**
+ * The form that a text must have to be stored under a safe name:
+ * - `name`: a name that governance knows anyway. Its URLs lose user, query and fragment.
+ * - `label`: at most four words, or JSON that holds counts or a list of identifiers.
+ * - `identifier`: one word of ASCII.
+ * - `address`: host and port of it are kept.
+ * - `route`: a path, of templates and short words.
+ * - `error name`: the name of a class, or a code.
+ */
+export type TextForm = 'name' | 'label' | 'identifier' | 'address' | 'route' | 'error name';
+
+const KEEP: Readonly<Record<TextForm, (text: string) => string | null>> = {
+  name: withPublicUrls,
+  label: (text) => (isLabel(text) ? withPublicUrls(text) : null),
+  identifier: (text) => (isIdentifier(text) ? withPublicUrls(text) : null),
+  address: (text) => hostAndPort(text) || null,
+  route: (text) => (isRoute(text) ? text : null),
+  'error name': (text) => (ERROR_NAME.test(text) ? text : null),
+};
+
+/** The text as it is stored; null if it may be content. */
+export function textOfForm(text: string, form: TextForm): string | null {
+  return KEEP[form](text);
+}
+
+const IDENTIFIER = /^[\w.:/@#+~()<>$[\]{}=*&|%,?-]{1,512}$/;
+
+export function isIdentifier(text: string): boolean {
+  return IDENTIFIER.test(text);
+}
+
+const ERROR_NAME = /^(?:\d{1,5}|[A-Za-z_$][\w$-]{0,63}(?:(?:\.|::|#)[A-Za-z_$][\w$-]{0,63}){0,12})$/;
+
+const MAX_LABEL_CHARACTERS = 512;
+const MAX_LABEL_WORDS = 4;
+
+function isLabel(text: string): boolean {
+  if (text.length > MAX_LABEL_CHARACTERS) return false;
+  if (/^\s*(?:\[\s*["[{\d]|\{\s*["}])/.test(text)) return isJsonOfCounts(text);
+  return !/["!;]|\?(?!\S)/.test(text) && !isProse(text, MAX_LABEL_WORDS);
+}
+
+function isJsonOfCounts(text: string): boolean {
+  try {
+    const value: unknown = JSON.parse(text);
+    const isList = Array.isArray(value) && value.every((item) => typeof item === 'string');
+    return isList ? value.every((item) => isIdentifier(item)) : holdsCounts(value);
+  } catch {
+    return false;
+  }
+}
+
+function holdsCounts(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return typeof value !== 'string';
+  return Object.entries(value).every(([key, inner]) => isWord(key) && holdsCounts(inner));
+}
+
+const ROUTE_PART =
+  /^(?:[A-Za-z][A-Za-z_.-]{0,31}|v\d{1,2}(?:\.\d{1,2})?|:[A-Za-z_]\w{0,31}\??|\{[\w:.*-]{1,48}\}|<[\w:]{1,48}>|\[{1,2}(?:\.{3})?\w{1,32}\]{1,2}|\*{1,2})$/;
+const MAX_ROUTE_CHARACTERS = 256;
+
+/** Whether a path consists of templates and words, so that it cannot name a user or hold a token. */
+export function isRoute(path: string): boolean {
+  if (path === '/') return true;
+  const parts = path.replace(/^\/|\/$/g, '').split('/');
+  return path.length <= MAX_ROUTE_CHARACTERS && parts.every((part) => ROUTE_PART.test(part));
+}

@@ -1,0 +1,20 @@
+import { isProse, isWord } from '../words.ts';
+
+const MAX_WORDS = 4;
+/** Of a word in another script. */
+const MAX_CHARACTERS = 24;
+
+/**
+ * The name of a tool or an agent from the name of a span. Null if it reads like a sentence, an address or an encoded text:
+ * applications name spans after what was asked, and names are stored even where content is not.
+ */
+export function subjectIn(spanName: string): string | null {
+  const name = spanName.trim();
+  const words = name.split(/\s+/).map((word) => word.replaceAll(/[()[\]']/g, ''));
+  return !isProse(name, MAX_WORDS) && words.every(isWordOfName) ? name : null;
+}
+
+function isWordOfName(word: string): boolean {
+  if (/^\p{ASCII}*$/u.test(word)) return isWord(word);
+  return word.length <= MAX_CHARACTERS && /^[\p{L}\p{M}\p{N}_.:/-]+$/u.test(word);
+}
