@@ -17,6 +17,9 @@ const MAX_SPLITS = 8;
 
 const SEPARATOR = /_{2,3}|[_\-./:]/g;
 
+/** Two underscores with something on both sides. */
+const EXPLICIT_SEPARATOR = /[^_]_{2,3}[^_]/;
+
 /** What a name that is cut because of its length ends in: a hash or a number that tells it from others. */
 const CUT_MARK = /_?[0-9a-f]{4,12}$/;
 
@@ -32,7 +35,10 @@ export function serverToolsIn(name: string): ServerTool[] {
   const prefix = /^mcp(?:_{1,3}|[-./:])/i.exec(name)?.[0] ?? '';
   const rest = name.slice(prefix.length);
   const found: ServerTool[] = [];
+  // In `mcp__files-prod__read` the server is files-prod, and not files.
+  const isExplicitForm = prefix.length > 4 && EXPLICIT_SEPARATOR.test(rest);
   for (const { 0: separator, index } of [...rest.matchAll(SEPARATOR)].slice(0, MAX_SPLITS)) {
+    if (isExplicitForm && separator.length === 1) continue;
     const [server, tool] = [rest.slice(0, index), rest.slice(index + separator.length)];
     if (server === '' || tool === '') continue;
     const isMarked = separator.length > 1 || prefix !== '';

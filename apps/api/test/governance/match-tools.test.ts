@@ -70,6 +70,12 @@ const ROWS: Row[] = [
     observed: ['everything: tool a_b x1', 'everything: tool get_sum x1'],
   },
   {
+    name: 'a server whose name begins with that of a declared one is another server',
+    declared: [EVERYTHING],
+    spans: [toolRun('mcp__everything-evil__exfiltrate'), toolRun('mcp__everything-evil__echo')],
+    observed: ['everything-evil?: tool echo x1', 'everything-evil?: tool exfiltrate x1'],
+  },
+  {
     name: 'a tool of another server is not matched across servers',
     declared: [EVERYTHING, OTHER],
     spans: [toolRun('get_weather', at('everything')), toolRun('mcp__everything__get_weather')],

@@ -123,3 +123,10 @@ test('what an account sends is counted without a write for each request', async 
   expect(Number(spans)).toBe(1);
   expect(await telemetry()).toMatchObject({ spans: 6 });
 });
+
+test('a scope whose spans name models of which nothing is counted is unread', async () => {
+  const { send, telemetry } = await newSender();
+  const attributes = { 'gen_ai.operation.name': 'plan', 'gen_ai.request.model': 'gpt-5' };
+  await send(requestOf('acme.planner', [{ traceId: newTraceId(), name: 'plan', kind: 1, attributes }]));
+  expect((await telemetry()).unread).toMatchObject([{ scope: 'acme.planner' }]);
+});

@@ -1,4 +1,5 @@
 import type { CallSpan, CallUse } from './call-span.ts';
+import { DELEGATE } from '../dialects/operations.ts';
 import { type Grouped, groupUses, type Told } from './group-uses.ts';
 import type { Spellings } from './same-name.ts';
 import { type SpanTree, spanTree } from './span-tree.ts';
@@ -43,7 +44,7 @@ export function resolve(
 ): Call[] {
   if (spans.length === 0) return [];
   const tree = spanTree(parents);
-  const grouped = groupUses(tree, spans, spellingsOf);
+  const grouped = groupUses(tree, withoutDelegating(tree, spans), spellingsOf);
   const { told, setOf, isWrapper } = grouped;
   const groups = new Map<number, number[]>();
   for (const index of told.keys()) {
@@ -66,6 +67,16 @@ export function resolve(
     calls.push(callOf(members, { best, agent: agentOf(ordered), tokens: wrapperTokens.get(set) }));
   }
   return calls;
+}
+
+/** Leaves out tools of a framework that run an agent whose own span is inside: only the agent's run counts. */
+function withoutDelegating(tree: SpanTree, spans: readonly CallSpan[]): readonly CallSpan[] {
+  const delegating = new Set(spans.filter(({ operation }) => operation === DELEGATE).map(({ spanId }) => spanId));
+  if (delegating.size === 0) return spans;
+  const around = tree.nearest(new Set(spans.map(({ spanId }) => spanId)));
+  const agents = spans.filter(({ uses }) => uses.some(({ kind }) => kind === 'agent'));
+  const answered = new Set(agents.map(({ spanId }) => around(spanId)));
+  return spans.filter(({ spanId, operation }) => operation !== DELEGATE || !answered.has(spanId));
 }
 
 function callOf(

@@ -21,7 +21,8 @@ export type Dialect = {
   ignores?: readonly string[];
   /**
    * The operation by what the sender calls it, in lower case. Null: says nothing, the next source decides. What is not
-   * listed stays as it is written. Use the values of `gen_ai.operation.name`, and `handoff`, which uses nothing by itself.
+   * listed stays as it is written. Use the values of `gen_ai.operation.name`, and `handoff`, which uses nothing where no tool is
+   * named. `refine` may say `delegate`: a tool that does not count if the span of an agent is inside it.
    */
   operations?: Readonly<Record<string, string | null>>;
   /**

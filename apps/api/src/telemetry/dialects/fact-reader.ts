@@ -2,6 +2,7 @@ import type { Dialect, FactSources, ReadSource } from './dialect.ts';
 import { compileSlots, countIn, type Slot, sourcesOf, textIn } from './fact-slots.ts';
 import type { Facts } from './facts.ts';
 import { withPublicUrls } from '../urls.ts';
+import { canonicalOperation } from './operations.ts';
 import { hostIn, isHost } from './server-address.ts';
 import { vendorIn } from './vendors.ts';
 import { subjectIn } from './span-subject.ts';
@@ -15,6 +16,8 @@ type Read = {
   /** The span consists of other spans and repeats the model that is called in them. */
   isWrapper: boolean;
 };
+
+const FUNCTION_NAMESPACE = /^(?:default_api|functions)[.:](?=.)/;
 
 const MAX_PORT = 65_535;
 
@@ -49,25 +52,27 @@ export function factReader(dialect: Dialect, event?: { operation: string; source
     moveServerName(facts);
     setToolRunsAt(facts);
     for (const [fact, value] of defaults) setIfNull(facts, fact, value);
+    // Models write tools as they see them: in the namespace of the functions that they may call.
+    if (facts.tool !== null) facts.tool = facts.tool.replace(FUNCTION_NAMESPACE, '');
     boundNames(facts);
     return { facts, isWrapper };
   };
 
-  /** @returns whether an operation is that of a wrapper */
+  /** @returns whether the operation is that of a wrapper, and none of a name that comes before says otherwise */
   function readAttributes(attributes: ReadSource['attributes'], facts: Facts, place: Place): boolean {
-    let isWrapper = false;
+    let wrapperRank = Number.POSITIVE_INFINITY;
     for (const fact in ranks) ranks[fact as keyof FactSources] = Number.POSITIVE_INFINITY;
     for (const name in attributes) {
       const found = slots.get(name);
       if (found === undefined) continue;
       for (const slot of found) {
         const value = attributes[name] ?? null;
-        if (slot.fact === 'operation' && wrappers.has(lowerCase(value))) isWrapper = true;
+        if (slot.fact === 'operation' && wrappers.has(lowerCase(value))) wrapperRank = Math.min(wrapperRank, slot.rank);
         if (slot.rank >= (ranks[slot.fact] ?? Number.POSITIVE_INFINITY)) continue;
         if (setFact(slot, value, facts, place)) ranks[slot.fact] = slot.rank;
       }
     }
-    return isWrapper;
+    return wrapperRank < Number.POSITIVE_INFINITY && wrapperRank <= (ranks.operation ?? wrapperRank);
   }
 
   /** @returns whether the value says something of the fact */
@@ -94,8 +99,8 @@ export function factReader(dialect: Dialect, event?: { operation: string; source
   }
 
   function operationIn(text: string): string | null {
-    const known = operations.get(text.toLowerCase());
-    return known === undefined ? text : known;
+    const known = operations.get(text.trim().toLowerCase());
+    return known === undefined ? canonicalOperation(text) : known;
   }
 
   function vendorOf(text: string): string | null {

@@ -1,6 +1,7 @@
 import type { Dialect, ReadSource } from './dialect.ts';
 import type { Facts } from './facts.ts';
 import { readInside } from './inside.ts';
+import { DELEGATE } from './operations.ts';
 import { vendorIn } from './vendors.ts';
 
 /** Types of spans that Mastra writes as the operation, since the conventions have none: steps of the framework itself. */
@@ -77,8 +78,8 @@ export const mastra: Dialect = {
   refine({ name, attributes }, facts) {
     if (attributes['gen_ai.operation.name'] === 'model_step') readModelStep(attributes, facts);
     if (attributes['mastra.span.type'] === 'provider_tool_call' && facts.tool !== null) facts.toolRunsAt = 'vendor';
-    // Mastra offers sub-agents and workflows to the model as tools of these names; each makes a span of its own.
-    if (facts.toolServer === null && /^(?:agent|workflow)-/.test(facts.tool ?? '')) facts.operation = 'handoff';
+    // Mastra offers sub-agents and workflows to the model as tools of these names; each usually makes a span of its own.
+    if (facts.toolServer === null && /^(?:agent|workflow)-/.test(facts.tool ?? '')) facts.operation = DELEGATE;
     // A workflow is named by the span's name alone.
     if (facts.operation === 'invoke_workflow') facts.workflow ??= name.replace(/^invoke_workflow /, '');
     // The span of a failed request to the model ends as `ok`.

@@ -14,8 +14,11 @@ export const openaiAgents: Dialect = {
   signature: [],
   attributes: { ...openinference.attributes, agent: ['graph.node.id'] },
   alsoReads: ['output.value'],
-  refine(_span, facts) {
-    if (facts.tool?.startsWith('handoff_to_')) facts.operation = 'handoff';
+  refine({ name }, facts) {
+    // A function's span is called by the function's name, which has no spaces. The next agent has a span of its own.
+    if (name.startsWith('handoff to ') && facts.operation === 'execute_tool') {
+      Object.assign(facts, { operation: 'handoff', tool: null });
+    }
     // The span of listing an MCP server's tools is a tool's span without a tool.
     if (facts.operation === 'execute_tool' && facts.tool === null) facts.operation = null;
   },

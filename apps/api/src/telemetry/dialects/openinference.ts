@@ -89,8 +89,6 @@ export const openinference: Dialect = {
     if (kind === 'CHAIN' && facts.agent !== null && facts.agent === span.name) facts.operation = 'invoke_agent';
     if (kind === 'AGENT') facts.agent ??= agentOf(span);
     if (WITH_VENDOR_PREFIX.has(span.scope.name)) splitVendorPrefix(facts);
-    // OpenAI Agents: not a tool. The agent that takes over has a span of its own.
-    if (kind === 'TOOL' && facts.tool?.startsWith('handoff_to_') === true) facts.operation = 'handoff';
   },
   uses(span, facts, usual) {
     const tools = kindOf(span) === 'LLM' ? serverToolsIn(span.attributes['output.value']) : [];

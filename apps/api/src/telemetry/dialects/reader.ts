@@ -1,7 +1,8 @@
 import type { Dialect, LogSource, ReadSource } from './dialect.ts';
 import { type FactReader, factReader } from './fact-reader.ts';
 import { compileSlots, sourcesOf } from './fact-slots.ts';
-import type { Reading, Use } from './facts.ts';
+import type { Facts, Reading, Use } from './facts.ts';
+import { isModelCall } from './operations.ts';
 import { recogniser } from './recognise.ts';
 import { usesOf } from './uses.ts';
 
@@ -58,8 +59,19 @@ export function dialectReader(dialects: readonly Dialect[]): Reader {
 function readingOf(dialect: Dialect, source: ReadSource, read: ReturnType<FactReader>): Reading {
   if (read === null) return emptyReading(dialect);
   const usual = usesOf(source, read.facts, read.isWrapper);
-  const uses = dialect.uses?.(source, read.facts, usual) ?? usual;
+  const own = dialect.uses?.(source, read.facts, usual) ?? usual;
+  const uses = isUncountedModelCall(source, own) ? [...own, ...modelOf(read.facts)] : own;
   return { dialect: dialect.name, facts: read.facts, uses: uses.length > MAX_USES ? boundedUses(uses) : uses };
+}
+
+/** The client's span of a request to a model says so by itself, whatever the attributes of frameworks beside it say. */
+function isUncountedModelCall({ kind, attributes }: ReadSource, uses: readonly Use[]): boolean {
+  if (kind !== 'client' || !isModelCall(attributes['gen_ai.operation.name'])) return false;
+  return uses.every((use) => use.kind !== 'model');
+}
+
+function modelOf({ model }: Facts): Use[] {
+  return model === null ? [] : [{ kind: 'model', name: model }];
 }
 
 /** At most 64 uses: an answer that one span tells of may list thousands. Beyond that, each name is taken once. */

@@ -1,4 +1,5 @@
 import type { Dialect } from './dialect.ts';
+import { DELEGATE } from './operations.ts';
 import { vendorIn } from './vendors.ts';
 
 /**
@@ -99,8 +100,8 @@ export const voltagent: Dialect = {
     const isWorkflow = attributes['entity.type'] === 'workflow';
     if (isWorkflow) Object.assign(facts, { workflow: facts.agent, agent: null, agentId: null });
     if (attributes['span.type'] === undefined) facts.operation = isWorkflow ? 'invoke_workflow' : 'invoke_agent';
-    // The tool that hands a task to sub-agents, each of which makes a span of its own.
-    if (facts.tool === 'delegate_task') facts.operation = 'handoff';
+    // The tool that hands a task to sub-agents, each of which usually makes a span of its own.
+    if (facts.tool === 'delegate_task') facts.operation = DELEGATE;
     // Models of the model router are written with their provider.
     const [, provider, model] = /^([^/]+)\/(.+)$/.exec(facts.model ?? '') ?? [];
     if (provider && model) {

@@ -9,7 +9,7 @@ import { ScopeCounts } from './scope-counts.ts';
 import { contentFilter } from '../content/content.ts';
 import { isIdentifier } from '../content/text-forms.ts';
 import { withPublicUrls } from '../urls.ts';
-import type { Facts } from '../dialects/facts.ts';
+import type { Facts, Use } from '../dialects/facts.ts';
 import { readSpan } from '../dialects/read.ts';
 import { visibleName } from '../dialects/visible-name.ts';
 
@@ -47,7 +47,7 @@ export function spanPreparer({ keepContent }: { keepContent: boolean }): SpanPre
   function prepare(span: OtlpSpan): PreparedSpan {
     // The reader sees the whole span: some names stand in attributes that are content otherwise.
     const { dialect, facts, uses } = readSpan(span);
-    scopes.add(span.scope.name, dialect !== null);
+    scopes.add(span.scope.name, dialect !== null && !isUncounted(facts, uses));
     const serviceName = serviceNameOf(span);
     const kept = boundSpan(filter(span, dialect));
     const { traceId, spanId, parentSpanId, name, startTime, endTime } = kept;
@@ -85,6 +85,12 @@ export function spanPreparer({ keepContent }: { keepContent: boolean }): SpanPre
   }
 
   return { prepare, texts, scopes };
+}
+
+/** A span that names a model or a tool of which nothing counts: its scope shows as unread if it has no other spans. */
+function isUncounted(facts: Facts | null, uses: readonly Use[]): boolean {
+  if (facts === null || uses.length > 0 || facts.mcpMethod !== null) return false;
+  return facts.model !== null || facts.tool !== null;
 }
 
 /** What spans that were stored add to their traces. */

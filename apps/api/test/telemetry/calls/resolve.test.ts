@@ -301,3 +301,13 @@ test('thousands of uses of one span are sorted and compared in less than a secon
   const { user } = process.cpuUsage(started);
   expect(user / 1e6).toBeLessThan(1);
 });
+
+test('a tool that delegates to an agent counts only where no span of the agent is inside it', () => {
+  const delegating = span('a', use('tool', 'delegate_task'), { operation: 'delegate' });
+  const between = span('b', null, { parent: 'a' });
+  const agent = span('c', use('agent', 'helper'), { parent: 'b' });
+  expect(resolved([delegating, between]).map(({ name }) => name)).toEqual(['delegate_task']);
+  expect(resolved([delegating, between, agent]).map(({ name }) => name)).toEqual(['helper']);
+  const elsewhere = span('d', use('agent', 'helper'));
+  expect(resolved([delegating, elsewhere]).map(({ name }) => name)).toEqual(['delegate_task', 'helper']);
+});

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { readSpan } from '../../../src/telemetry/dialects/read.ts';
 import { recordedSpans, recordedUses } from './recorded-uses.ts';
 
-test('mastra: MCP tools at their server, the vendor’s search at the vendor, a sub-agent as no tool', () => {
+test('mastra: MCP tools at their server, the vendor’s search at the vendor, a sub-agent as a tool that delegates', () => {
   expect(recordedUses('mastra')).toEqual({
     'model openai/gpt-5-mini, 21 + 8 tokens': 7,
     'model openai/gpt-5-mini': 1,
@@ -10,6 +10,8 @@ test('mastra: MCP tools at their server, the vendor’s search at the vendor, a 
     'tool everything/everything_echo': 1,
     'tool everything/everything_get-sum': 1,
     'tool web_search at the vendor': 1,
+    // Counts only if no agent's span is inside it.
+    'tool agent-umbrella_agent': 1,
     'agent weather_agent': 3,
     'agent search_agent': 1,
     'agent umbrella_agent': 1,
@@ -26,6 +28,8 @@ test('mastra with OtelBridge: a span for all requests of a run, and one for each
     'tool everything/everything_echo': 1,
     'tool everything/everything_get-sum': 1,
     'tool web_search at the vendor': 1,
+    // Counts only if no agent's span is inside it.
+    'tool agent-umbrella_agent': 1,
     'agent weather_agent': 3,
     'agent search_agent': 1,
     'agent umbrella_agent': 1,

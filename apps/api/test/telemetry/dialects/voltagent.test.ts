@@ -2,12 +2,14 @@ import { expect, test } from 'vitest';
 import { readSpan } from '../../../src/telemetry/dialects/read.ts';
 import { recordedSpans, recordedUses } from './recorded-uses.ts';
 
-test('voltagent: agents and sub-agents, the delegated task as a handoff', () => {
+test('voltagent: agents and sub-agents, the delegated task as a tool that delegates', () => {
   expect(recordedUses('voltagent')).toEqual({
     // One span stands for all requests of a run.
     'model gpt-5-mini, 21 + 8 tokens': 4,
     'model gpt-5-mini': 1,
     'tool get_weather': 1,
+    // Counts only if no agent's span is inside it.
+    'tool delegate_task': 1,
     'tool everything_echo': 1,
     'tool everything_get-sum': 1,
     'agent weather_agent': 1,
