@@ -39,7 +39,8 @@ const OPERATIONS: ReadonlySet<string> = new Set([
 
 const MIDDLEWARE = /^(middleware|router|request handler|request hook) - (\S+)$/;
 
-const SIMPLE_WORDS = /^[A-Za-z][A-Za-z_.-]{0,31} [A-Za-z][A-Za-z_.-]{0,31}$/;
+/** Two words, or a word and a number: `blank span`, `step 3`. */
+const SIMPLE_WORDS = /^[A-Za-z][A-Za-z_.-]{0,31} (?:[A-Za-z][A-Za-z_.-]{0,31}|\d{1,10})$/;
 
 /** A model's name may end in a version: `claude-sonnet-4@20250514`. */
 const MODEL_VERSION = /@\d{1,8}$/;
