@@ -9,7 +9,7 @@ import { oneAtATime } from './one-at-a-time.ts';
 import { currentTenant, tenantOfKey } from './tenant-context.ts';
 
 /** How often work is tried, and for how long, in milliseconds, a further try is begun. */
-const ATTEMPTS = 12;
+const ATTEMPTS = 20;
 const RETRYING_MS = 8000;
 
 /** The longest pause before the second try, and before any, in milliseconds. */
