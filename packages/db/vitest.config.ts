@@ -4,7 +4,7 @@ import { SEQUENCE } from './testing/scale.ts';
 /** Suites without a database. */
 const PURE = ['test/ids.test.ts', 'test/queries-scope.test.ts', 'test/stored-json.test.ts'];
 
-/** What one dialect has of its own. */
+/** Suites for one dialect. */
 const SQLITE = ['test/sqlite-*.test.ts', 'test/query-plans.test.ts'];
 const POSTGRES = ['test/postgres-*.test.ts'];
 
@@ -17,12 +17,12 @@ export default defineConfig({
     outputFile: { json: 'reports/vitest.json' },
     testTimeout: 60_000,
     hookTimeout: 60_000,
-    // Each file has databases of its own, and shares nothing else.
+    // Files are independent: each has its own databases.
     isolate: false,
     sequence: SEQUENCE,
-    // Node runs the files as they are, as it does in production: a tenth faster than through vite.
+    // Node runs the files directly, as in production. It is a tenth faster than through vite.
     experimental: { viteModuleRunner: false },
-    // The suites of two workspaces run at once.
+    // The suites of two workspaces run at the same time.
     maxWorkers: 1,
     projects: [
       { extends: true, test: { name: 'pure', include: PURE } },

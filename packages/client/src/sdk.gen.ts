@@ -3,7 +3,7 @@
 
 import { client } from './client.gen.ts';
 import type { Client, ClientMeta, Options as Options2, RequestResult, TDataShape } from './client/index.ts';
-import type { AcceptMembershipData, AcceptMembershipErrors, AcceptMembershipResponses, ApplyProviderRecommendationsData, ApplyProviderRecommendationsErrors, ApplyProviderRecommendationsResponses, CancelOperatorTaskData, CancelOperatorTaskErrors, CancelOperatorTaskResponses, ClaimOperatorTaskData, ClaimOperatorTaskErrors, ClaimOperatorTaskResponses, CompleteOperatorTaskData, CompleteOperatorTaskErrors, CompleteOperatorTaskResponses, CreateGatewayData, CreateGatewayErrors, CreateGatewayResponses, CreateGatewaySessionData, CreateGatewaySessionErrors, CreateGatewaySessionResponses, CreateInventoryItemData, CreateInventoryItemErrors, CreateInventoryItemResponses, CreateManifestData, CreateManifestErrors, CreateManifestResponses, CreateMembershipData, CreateMembershipErrors, CreateMembershipResponses, CreateOrganizationData, CreateOrganizationErrors, CreateOrganizationResponses, CreateProviderData, CreateProviderErrors, CreateProviderResponses, CreateServiceAccountData, CreateServiceAccountErrors, CreateServiceAccountKeyData, CreateServiceAccountKeyErrors, CreateServiceAccountKeyResponses, CreateServiceAccountResponses, CreateTenantData, CreateTenantErrors, CreateTenantResponses, DeleteGatewayData, DeleteGatewayErrors, DeleteGatewayResponses, DeleteInventoryItemData, DeleteInventoryItemErrors, DeleteInventoryItemResponses, DeleteManifestData, DeleteManifestErrors, DeleteManifestResponses, DeleteMembershipData, DeleteMembershipErrors, DeleteMembershipResponses, DeleteProviderCredentialData, DeleteProviderCredentialErrors, DeleteProviderCredentialResponses, DeleteProviderData, DeleteProviderErrors, DeleteProviderResponses, DeleteServiceAccountData, DeleteServiceAccountErrors, DeleteServiceAccountResponses, DeleteUserData, DeleteUserErrors, DeleteUserResponses, DisableServiceAccountData, DisableServiceAccountErrors, DisableServiceAccountResponses, DisableUserData, DisableUserErrors, DisableUserResponses, DismissRecommendationData, DismissRecommendationErrors, DismissRecommendationResponses, EnableServiceAccountData, EnableServiceAccountErrors, EnableServiceAccountResponses, EnableUserData, EnableUserErrors, EnableUserResponses, GetGatewayData, GetGatewayErrors, GetGatewayResponses, GetGatewaySessionData, GetGatewaySessionErrors, GetGatewaySessionResponses, GetManifestData, GetManifestErrors, GetManifestResponses, GetManifestSchemaData, GetManifestSchemaErrors, GetManifestSchemaResponses, GetOperatorTaskData, GetOperatorTaskErrors, GetOperatorTaskResponses, GetProviderData, GetProviderErrors, GetProviderInventoryData, GetProviderInventoryErrors, GetProviderInventoryResponses, GetProviderResponses, GetServiceAccountData, GetServiceAccountErrors, GetServiceAccountResponses, GetTenantData, GetTenantErrors, GetTenantResponses, GetTenantUsageData, GetTenantUsageErrors, GetTenantUsageResponses, GetUserData, GetUserErrors, GetUserResponses, IngestLogsData, IngestLogsErrors, IngestLogsResponses, IngestMetricsData, IngestMetricsErrors, IngestMetricsResponses, IngestTracesData, IngestTracesErrors, IngestTracesResponses, IntrospectGatewaySessionData, IntrospectGatewaySessionErrors, IntrospectGatewaySessionResponses, ListAuditEventsData, ListAuditEventsErrors, ListAuditEventsResponses, ListDerivedAccessData, ListDerivedAccessErrors, ListDerivedAccessResponses, ListGatewaysData, ListGatewaysErrors, ListGatewaySessionGrantsData, ListGatewaySessionGrantsErrors, ListGatewaySessionGrantsResponses, ListGatewaySessionsData, ListGatewaySessionsErrors, ListGatewaySessionsResponses, ListGatewaysResponses, ListManifestsData, ListManifestsErrors, ListManifestsResponses, ListMembershipsData, ListMembershipsErrors, ListMembershipsResponses, ListOperatorTasksData, ListOperatorTasksErrors, ListOperatorTasksResponses, ListProviderRecommendationsData, ListProviderRecommendationsErrors, ListProviderRecommendationsResponses, ListProviderRuntimeObservationsData, ListProviderRuntimeObservationsErrors, ListProviderRuntimeObservationsResponses, ListProvidersData, ListProvidersErrors, ListProvidersResponses, ListRuntimeObservationsData, ListRuntimeObservationsErrors, ListRuntimeObservationsResponses, ListServiceAccountKeysData, ListServiceAccountKeysErrors, ListServiceAccountKeysResponses, ListTenantsData, ListTenantsErrors, ListTenantsResponses, ListTracesData, ListTracesErrors, ListTraceSpansData, ListTraceSpansErrors, ListTraceSpansResponses, ListTracesResponses, ListUsageData, ListUsageErrors, ListUsageResponses, ListUsersData, ListUsersErrors, ListUsersResponses, PutProviderCredentialData, PutProviderCredentialErrors, PutProviderCredentialResponses, RegisterUserData, RegisterUserErrors, RegisterUserResponses, ReviewRuntimeObservationData, ReviewRuntimeObservationErrors, ReviewRuntimeObservationResponses, RevokeDerivedAccessData, RevokeDerivedAccessErrors, RevokeDerivedAccessResponses, RevokeGatewaySessionData, RevokeGatewaySessionErrors, RevokeGatewaySessionResponses, RevokeServiceAccountKeyData, RevokeServiceAccountKeyErrors, RevokeServiceAccountKeyResponses, RotateServiceAccountKeyData, RotateServiceAccountKeyErrors, RotateServiceAccountKeyResponses, SearchCredentialsData, SearchCredentialsErrors, SearchCredentialsResponses, SearchServiceAccountsData, SearchServiceAccountsErrors, SearchServiceAccountsResponses, SyncProviderInventoryData, SyncProviderInventoryErrors, SyncProviderInventoryResponses, UndoRecommendationData, UndoRecommendationErrors, UndoRecommendationResponses, UpdateGatewayData, UpdateGatewayErrors, UpdateGatewayResponses, UpdateInventoryItemData, UpdateInventoryItemErrors, UpdateInventoryItemResponses, UpdateMembershipData, UpdateMembershipErrors, UpdateMembershipResponses, UpdateMyProfileData, UpdateMyProfileErrors, UpdateMyProfileResponses, UpdateProviderData, UpdateProviderErrors, UpdateProviderResponses, UpdateRuntimeObservationData, UpdateRuntimeObservationErrors, UpdateRuntimeObservationResponses, UpdateServiceAccountData, UpdateServiceAccountErrors, UpdateServiceAccountResponses, UpdateTenantData, UpdateTenantErrors, UpdateTenantLimitsData, UpdateTenantLimitsErrors, UpdateTenantLimitsResponses, UpdateTenantResponses, VerifyAuditEventsData, VerifyAuditEventsErrors, VerifyAuditEventsResponses } from './types.gen.ts';
+import type { AcceptMembershipData, AcceptMembershipErrors, AcceptMembershipResponses, ApplyProviderRecommendationsData, ApplyProviderRecommendationsErrors, ApplyProviderRecommendationsResponses, CancelOperatorTaskData, CancelOperatorTaskErrors, CancelOperatorTaskResponses, ClaimOperatorTaskData, ClaimOperatorTaskErrors, ClaimOperatorTaskResponses, CompleteOperatorTaskData, CompleteOperatorTaskErrors, CompleteOperatorTaskResponses, CountRuntimeObservationsData, CountRuntimeObservationsErrors, CountRuntimeObservationsResponses, CreateGatewayData, CreateGatewayErrors, CreateGatewayResponses, CreateGatewaySessionData, CreateGatewaySessionErrors, CreateGatewaySessionResponses, CreateInventoryItemData, CreateInventoryItemErrors, CreateInventoryItemResponses, CreateManifestData, CreateManifestErrors, CreateManifestResponses, CreateMembershipData, CreateMembershipErrors, CreateMembershipResponses, CreateOrganizationData, CreateOrganizationErrors, CreateOrganizationResponses, CreateProviderData, CreateProviderErrors, CreateProviderResponses, CreateServiceAccountData, CreateServiceAccountErrors, CreateServiceAccountKeyData, CreateServiceAccountKeyErrors, CreateServiceAccountKeyResponses, CreateServiceAccountResponses, CreateTenantData, CreateTenantErrors, CreateTenantResponses, DeleteGatewayData, DeleteGatewayErrors, DeleteGatewayResponses, DeleteInventoryItemData, DeleteInventoryItemErrors, DeleteInventoryItemResponses, DeleteManifestData, DeleteManifestErrors, DeleteManifestResponses, DeleteMembershipData, DeleteMembershipErrors, DeleteMembershipResponses, DeleteProviderCredentialData, DeleteProviderCredentialErrors, DeleteProviderCredentialResponses, DeleteProviderData, DeleteProviderErrors, DeleteProviderResponses, DeleteServiceAccountData, DeleteServiceAccountErrors, DeleteServiceAccountResponses, DeleteUserData, DeleteUserErrors, DeleteUserResponses, DisableServiceAccountData, DisableServiceAccountErrors, DisableServiceAccountResponses, DisableUserData, DisableUserErrors, DisableUserResponses, DismissRecommendationData, DismissRecommendationErrors, DismissRecommendationResponses, DismissRecommendationsData, DismissRecommendationsErrors, DismissRecommendationsResponses, EnableServiceAccountData, EnableServiceAccountErrors, EnableServiceAccountResponses, EnableUserData, EnableUserErrors, EnableUserResponses, GetAgentData, GetAgentErrors, GetAgentResponses, GetGatewayData, GetGatewayErrors, GetGatewayResponses, GetGatewaySessionData, GetGatewaySessionErrors, GetGatewaySessionResponses, GetGraphData, GetGraphErrors, GetGraphResponses, GetManifestData, GetManifestErrors, GetManifestResponses, GetManifestSchemaData, GetManifestSchemaErrors, GetManifestSchemaResponses, GetMeData, GetMeErrors, GetMeResponses, GetOperatorTaskData, GetOperatorTaskErrors, GetOperatorTaskResponses, GetProviderData, GetProviderErrors, GetProviderInventoryData, GetProviderInventoryErrors, GetProviderInventoryResponses, GetProviderResponses, GetRuntimeObservationData, GetRuntimeObservationErrors, GetRuntimeObservationResponses, GetServiceAccountData, GetServiceAccountErrors, GetServiceAccountResponses, GetTenantData, GetTenantErrors, GetTenantResponses, GetTenantUsageData, GetTenantUsageErrors, GetTenantUsageResponses, GetTraceWaterfallData, GetTraceWaterfallErrors, GetTraceWaterfallResponses, GetUserData, GetUserErrors, GetUserResponses, GrantPlatformAdministratorData, GrantPlatformAdministratorErrors, GrantPlatformAdministratorResponses, IngestLogsData, IngestLogsErrors, IngestLogsResponses, IngestMetricsData, IngestMetricsErrors, IngestMetricsResponses, IngestTracesData, IngestTracesErrors, IngestTracesResponses, IntrospectGatewaySessionData, IntrospectGatewaySessionErrors, IntrospectGatewaySessionResponses, ListAgentsData, ListAgentsErrors, ListAgentsResponses, ListAuditEventsData, ListAuditEventsErrors, ListAuditEventsResponses, ListDerivedAccessData, ListDerivedAccessErrors, ListDerivedAccessResponses, ListGatewaysData, ListGatewaysErrors, ListGatewaySessionGrantsData, ListGatewaySessionGrantsErrors, ListGatewaySessionGrantsResponses, ListGatewaySessionsData, ListGatewaySessionsErrors, ListGatewaySessionsResponses, ListGatewaysResponses, ListManifestsData, ListManifestsErrors, ListManifestsResponses, ListMembershipsData, ListMembershipsErrors, ListMembershipsResponses, ListMySessionsData, ListMySessionsErrors, ListMySessionsResponses, ListOperatorTasksData, ListOperatorTasksErrors, ListOperatorTasksResponses, ListProviderRecommendationsData, ListProviderRecommendationsErrors, ListProviderRecommendationsResponses, ListProviderRuntimeObservationsData, ListProviderRuntimeObservationsErrors, ListProviderRuntimeObservationsResponses, ListProvidersData, ListProvidersErrors, ListProvidersResponses, ListRecommendationsData, ListRecommendationsErrors, ListRecommendationsResponses, ListRuntimeObservationsData, ListRuntimeObservationsErrors, ListRuntimeObservationsResponses, ListServiceAccountKeysData, ListServiceAccountKeysErrors, ListServiceAccountKeysResponses, ListTenantsData, ListTenantsErrors, ListTenantsResponses, ListTracesData, ListTracesErrors, ListTraceSpansData, ListTraceSpansErrors, ListTraceSpansResponses, ListTracesResponses, ListUsageData, ListUsageErrors, ListUsageResponses, ListUsersData, ListUsersErrors, ListUsersResponses, PutProviderCredentialData, PutProviderCredentialErrors, PutProviderCredentialResponses, RegisterUserData, RegisterUserErrors, RegisterUserResponses, ReviewRuntimeObservationData, ReviewRuntimeObservationErrors, ReviewRuntimeObservationResponses, ReviewRuntimeObservationsData, ReviewRuntimeObservationsErrors, ReviewRuntimeObservationsResponses, RevokeDerivedAccessData, RevokeDerivedAccessErrors, RevokeDerivedAccessResponses, RevokeGatewaySessionData, RevokeGatewaySessionErrors, RevokeGatewaySessionResponses, RevokeMySessionData, RevokeMySessionErrors, RevokeMySessionResponses, RevokePlatformAdministratorData, RevokePlatformAdministratorErrors, RevokePlatformAdministratorResponses, RevokeServiceAccountKeyData, RevokeServiceAccountKeyErrors, RevokeServiceAccountKeyResponses, RotateServiceAccountKeyData, RotateServiceAccountKeyErrors, RotateServiceAccountKeyResponses, SearchCredentialsData, SearchCredentialsErrors, SearchCredentialsResponses, SearchServiceAccountsData, SearchServiceAccountsErrors, SearchServiceAccountsResponses, SyncProviderInventoryData, SyncProviderInventoryErrors, SyncProviderInventoryResponses, UndoRecommendationData, UndoRecommendationErrors, UndoRecommendationResponses, UpdateGatewayData, UpdateGatewayErrors, UpdateGatewayResponses, UpdateInventoryItemData, UpdateInventoryItemErrors, UpdateInventoryItemResponses, UpdateMembershipData, UpdateMembershipErrors, UpdateMembershipResponses, UpdateMyProfileData, UpdateMyProfileErrors, UpdateMyProfileResponses, UpdateProviderData, UpdateProviderErrors, UpdateProviderResponses, UpdateRuntimeObservationData, UpdateRuntimeObservationErrors, UpdateRuntimeObservationResponses, UpdateServiceAccountData, UpdateServiceAccountErrors, UpdateServiceAccountResponses, UpdateTenantData, UpdateTenantErrors, UpdateTenantLimitsData, UpdateTenantLimitsErrors, UpdateTenantLimitsResponses, UpdateTenantResponses, VerifyAuditEventsData, VerifyAuditEventsErrors, VerifyAuditEventsResponses } from './types.gen.ts';
 
 export type Options<TData extends TDataShape = TDataShape, ThrowOnError extends boolean = boolean, TResponse = unknown> = Options2<TData, ThrowOnError, TResponse> & {
     /**
@@ -20,9 +20,31 @@ export type Options<TData extends TDataShape = TDataShape, ThrowOnError extends 
 };
 
 /**
+ * List agents
+ *
+ * Lists everything that acts: agents that a manifest declares, agents that were observed, and the agents and services that usage names. An agent is identified by its place and name. The list is sorted by tenant, sub-tenant and name. The query takes points of the rate limit like `list_usage`. 422 if it would have to read more than 50,000 usage series, observations or manifests; filter by tenant then.
+ */
+export const listAgents = <ThrowOnError extends boolean = false>(options?: Options<ListAgentsData, ThrowOnError>): RequestResult<ListAgentsResponses, ListAgentsErrors, ThrowOnError> => (options?.client ?? client).get<ListAgentsResponses, ListAgentsErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
+    url: '/v1/agents',
+    ...options
+});
+
+/**
+ * Get an agent
+ *
+ * Returns one agent, with the items that it used in the time range and those that its manifest declares.
+ */
+export const getAgent = <ThrowOnError extends boolean = false>(options: Options<GetAgentData, ThrowOnError>): RequestResult<GetAgentResponses, GetAgentErrors, ThrowOnError> => (options.client ?? client).get<GetAgentResponses, GetAgentErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
+    url: '/v1/agents/{agent_id}',
+    ...options
+});
+
+/**
  * List audit events
  *
- * Lists who did what, newest first. Use it to find out who changed a record, or why a call was refused. Refusals with the same actor, operation and reason are one event for each minute: `count` says how many there were.
+ * Lists who did what, newest first, for example to find out who changed a record or why a call was refused. Refusals with the same actor, operation and reason in one minute are one event; `count` is their number.
  */
 export const listAuditEvents = <ThrowOnError extends boolean = false>(options?: Options<ListAuditEventsData, ThrowOnError>): RequestResult<ListAuditEventsResponses, ListAuditEventsErrors, ThrowOnError> => (options?.client ?? client).get<ListAuditEventsResponses, ListAuditEventsErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -33,7 +55,7 @@ export const listAuditEvents = <ThrowOnError extends boolean = false>(options?: 
 /**
  * Verify audit events
  *
- * Computes the chain of hashes of a whole tenant again, and compares it with the events and with the signed heads. A broken chain is answered 200 as well: the question was answered. A credential of a sub-tenant cannot ask it (403).
+ * Computes the hash chain of a whole tenant again, and compares it with the stored events and the signed heads. The answer is 200 for a broken chain, too: see `status`. 403 for a credential that is limited to a sub-tenant.
  */
 export const verifyAuditEvents = <ThrowOnError extends boolean = false>(options?: Options<VerifyAuditEventsData, ThrowOnError>): RequestResult<VerifyAuditEventsResponses, VerifyAuditEventsErrors, ThrowOnError> => (options?.client ?? client).get<VerifyAuditEventsResponses, VerifyAuditEventsErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -44,7 +66,7 @@ export const verifyAuditEvents = <ThrowOnError extends boolean = false>(options?
 /**
  * Search credentials
  *
- * API keys, provider secrets and, for platform administrators, the service's signing keys: metadata only. Unknown query parameters are ignored.
+ * Searches API keys, provider secrets and, for platform administrators, the signing keys of the service, newest first. Returns only metadata. Unknown query parameters are ignored.
  */
 export const searchCredentials = <ThrowOnError extends boolean = false>(options?: Options<SearchCredentialsData, ThrowOnError>): RequestResult<SearchCredentialsResponses, SearchCredentialsErrors, ThrowOnError> => (options?.client ?? client).post<SearchCredentialsResponses, SearchCredentialsErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -57,9 +79,9 @@ export const searchCredentials = <ThrowOnError extends boolean = false>(options?
 });
 
 /**
- * List the access that a user or key gave rise to
+ * List the access that derives from a user or key
  *
- * API keys that the source made, and those that these keys made in turn; open gateway sessions, pending invitations and accepted memberships that the source or one of these keys made. What no longer works is left out, though it is followed. Keys come first, then sessions, invitations and memberships, each newest first. Shown is what is in your reach: sessions need `gateway_sessions:read`, invitations and memberships `memberships:read`.
+ * Lists the API keys that the source created, the API keys that were created with those keys, and so on, and the open gateway sessions, pending invitations and accepted memberships that the source or one of these keys created. Access that no longer works is left out, but what derives from it is listed. API keys come first, then sessions, invitations and memberships, each newest first. Only access in the caller's reach is listed: sessions need `gateway_sessions:read`, invitations and memberships `memberships:read`.
  */
 export const listDerivedAccess = <ThrowOnError extends boolean = false>(options: Options<ListDerivedAccessData, ThrowOnError>): RequestResult<ListDerivedAccessResponses, ListDerivedAccessErrors, ThrowOnError> => (options.client ?? client).get<ListDerivedAccessResponses, ListDerivedAccessErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -68,9 +90,9 @@ export const listDerivedAccess = <ThrowOnError extends boolean = false>(options:
 });
 
 /**
- * Revoke the access that a user or key gave rise to
+ * Revoke the access that derives from a user or key
  *
- * In one transaction, with an audit event for each record, at most 500 records a call. Sessions need `gateway_sessions:write`, invitations and memberships `memberships:write`. Accounts of platform administrators are for platform administrators.
+ * Revokes access that derives from the source, at most 500 records in one call, in one transaction, with an audit event for each record. Sessions need `gateway_sessions:write`, invitations and memberships `memberships:write`. Only platform administrators can revoke the access of platform administrators.
  */
 export const revokeDerivedAccess = <ThrowOnError extends boolean = false>(options: Options<RevokeDerivedAccessData, ThrowOnError>): RequestResult<RevokeDerivedAccessResponses, RevokeDerivedAccessErrors, ThrowOnError> => (options.client ?? client).post<RevokeDerivedAccessResponses, RevokeDerivedAccessErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -85,7 +107,7 @@ export const revokeDerivedAccess = <ThrowOnError extends boolean = false>(option
 /**
  * List gateways
  *
- * Lists the gateways in the caller's reach, newest first. Deleted gateways are listed with `status=deleted` only.
+ * Lists the gateways in the caller's reach, newest first. Deleted gateways are listed only with `status=deleted`.
  */
 export const listGateways = <ThrowOnError extends boolean = false>(options?: Options<ListGatewaysData, ThrowOnError>): RequestResult<ListGatewaysResponses, ListGatewaysErrors, ThrowOnError> => (options?.client ?? client).get<ListGatewaysResponses, ListGatewaysErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -96,7 +118,7 @@ export const listGateways = <ThrowOnError extends boolean = false>(options?: Opt
 /**
  * Create a gateway
  *
- * Creates a gateway: the place where agents pass through, with the providers that they may reach there. Its name must be free in its tenant and sub-tenant (409). A provider or manifest that it may not use is refused like one that does not exist (422).
+ * Creates a gateway, with the providers that agents may use through it. 409 if the name is already in use in the tenant and sub-tenant. 422 if a provider or the manifest does not exist, or may not be used by this gateway.
  */
 export const createGateway = <ThrowOnError extends boolean = false>(options: Options<CreateGatewayData, ThrowOnError>): RequestResult<CreateGatewayResponses, CreateGatewayErrors, ThrowOnError> => (options.client ?? client).post<CreateGatewayResponses, CreateGatewayErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -111,7 +133,7 @@ export const createGateway = <ThrowOnError extends boolean = false>(options: Opt
 /**
  * Delete a gateway
  *
- * Deletes the gateway and ends its sessions at once. The record stays, with the status `deleted`.
+ * Marks the gateway as `deleted` and ends its sessions at once. The record stays.
  */
 export const deleteGateway = <ThrowOnError extends boolean = false>(options: Options<DeleteGatewayData, ThrowOnError>): RequestResult<DeleteGatewayResponses, DeleteGatewayErrors, ThrowOnError> => (options.client ?? client).delete<DeleteGatewayResponses, DeleteGatewayErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -122,7 +144,7 @@ export const deleteGateway = <ThrowOnError extends boolean = false>(options: Opt
 /**
  * Get a gateway
  *
- * Answers one gateway. A gateway that is deleted or out of the caller's reach is 404.
+ * Returns one gateway. 404 if the gateway is deleted or outside the caller's reach.
  */
 export const getGateway = <ThrowOnError extends boolean = false>(options: Options<GetGatewayData, ThrowOnError>): RequestResult<GetGatewayResponses, GetGatewayErrors, ThrowOnError> => (options.client ?? client).get<GetGatewayResponses, GetGatewayErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -133,7 +155,7 @@ export const getGateway = <ThrowOnError extends boolean = false>(options: Option
 /**
  * Update a gateway
  *
- * Changes the fields that the body names, and keeps the others. Disabling a gateway ends its sessions at once. A body without a change writes nothing.
+ * Changes the fields that the body names and keeps the others. Disabling a gateway ends its sessions at once. A body that changes nothing writes nothing.
  */
 export const updateGateway = <ThrowOnError extends boolean = false>(options: Options<UpdateGatewayData, ThrowOnError>): RequestResult<UpdateGatewayResponses, UpdateGatewayErrors, ThrowOnError> => (options.client ?? client).put<UpdateGatewayResponses, UpdateGatewayErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -148,7 +170,7 @@ export const updateGateway = <ThrowOnError extends boolean = false>(options: Opt
 /**
  * List the sessions of a gateway
  *
- * Lists the sessions of one gateway, newest first: active, expired and revoked ones, without their grants. `grantsDigest` tells which sessions grant the same.
+ * Lists the sessions of one gateway, newest first: active, expired and revoked ones, without their grants. Sessions with the same `grantsDigest` grant the same items.
  */
 export const listGatewaySessions = <ThrowOnError extends boolean = false>(options: Options<ListGatewaySessionsData, ThrowOnError>): RequestResult<ListGatewaySessionsResponses, ListGatewaySessionsErrors, ThrowOnError> => (options.client ?? client).get<ListGatewaySessionsResponses, ListGatewaySessionsErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -159,7 +181,7 @@ export const listGatewaySessions = <ThrowOnError extends boolean = false>(option
 /**
  * Open a gateway session
  *
- * Answers the one token that gateways verify with the keys of `/.well-known/jwks.json`. It carries the grants; beyond 4 KiB of them, their digest. Granted is what the providers' inventories have, but for blocked and retired items, and what the gateway's manifest allows of that: `allow`, or of an agent's manifest what it `declares`. A subject has at most 1,000 open sessions at a gateway (`QM_MAX_OPEN_SESSIONS`): beyond it, 409 `session_limit_reached` until one ends. Unknown query parameters are ignored.
+ * Opens a session and returns its token. Gateways verify the token with the keys of `/.well-known/jwks.json`. The token holds the grants, or only their digest if the grants exceed 4 KiB. A session grants the items in the inventories of the gateway's providers, without blocked and retired ones, limited to what the gateway's manifest allows: its `allow` list, or the `declares` list of an agent's manifest. A subject can have at most 1,000 open sessions at a gateway (`QM_MAX_OPEN_SESSIONS`); then the answer is 409 `session_limit_reached` until one ends. Unknown query parameters are ignored.
  */
 export const createGatewaySession = <ThrowOnError extends boolean = false>(options: Options<CreateGatewaySessionData, ThrowOnError>): RequestResult<CreateGatewaySessionResponses, CreateGatewaySessionErrors, ThrowOnError> => (options.client ?? client).post<CreateGatewaySessionResponses, CreateGatewaySessionErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -174,7 +196,7 @@ export const createGatewaySession = <ThrowOnError extends boolean = false>(optio
 /**
  * Introspect a session token
  *
- * What a token is good for at this moment (RFC 7662), for gateways that must know at once of a revocation or a block. Whatever is no token of an active session of this gateway answers `{"active": false}`, and no reason. In a form, other parameters are ignored.
+ * Returns what a token permits at this moment (RFC 7662), for gateways that must learn of a revocation or a block at once. If the token does not belong to an active session of this gateway, the answer is `{"active": false}` without a reason. Other parameters of a form body are ignored.
  */
 export const introspectGatewaySession = <ThrowOnError extends boolean = false>(options: Options<IntrospectGatewaySessionData, ThrowOnError>): RequestResult<IntrospectGatewaySessionResponses, IntrospectGatewaySessionErrors, ThrowOnError> => (options.client ?? client).post<IntrospectGatewaySessionResponses, IntrospectGatewaySessionErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -189,7 +211,7 @@ export const introspectGatewaySession = <ThrowOnError extends boolean = false>(o
 /**
  * Revoke a gateway session
  *
- * The record stays, as revoked; revoking it again is 404.
+ * Ends the session at once. The record stays, as `revoked`. An expired session can be revoked too. 404 if the session is already revoked.
  */
 export const revokeGatewaySession = <ThrowOnError extends boolean = false>(options: Options<RevokeGatewaySessionData, ThrowOnError>): RequestResult<RevokeGatewaySessionResponses, RevokeGatewaySessionErrors, ThrowOnError> => (options.client ?? client).delete<RevokeGatewaySessionResponses, RevokeGatewaySessionErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -200,7 +222,7 @@ export const revokeGatewaySession = <ThrowOnError extends boolean = false>(optio
 /**
  * Get a gateway session
  *
- * Answers one session, active or ended, without its token: only the answer that opened the session has that.
+ * Returns one session, active or ended, with its grants. Only the answer of `create_gateway_session` has the token.
  */
 export const getGatewaySession = <ThrowOnError extends boolean = false>(options: Options<GetGatewaySessionData, ThrowOnError>): RequestResult<GetGatewaySessionResponses, GetGatewaySessionErrors, ThrowOnError> => (options.client ?? client).get<GetGatewaySessionResponses, GetGatewaySessionErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -211,7 +233,7 @@ export const getGatewaySession = <ThrowOnError extends boolean = false>(options:
 /**
  * List what a gateway session grants
  *
- * By provider, in the gateway's order, then by kind and name. What a session grants never changes.
+ * Lists the items that a session grants, by provider in the gateway's order, then by kind and name. The grants of a session never change.
  */
 export const listGatewaySessionGrants = <ThrowOnError extends boolean = false>(options: Options<ListGatewaySessionGrantsData, ThrowOnError>): RequestResult<ListGatewaySessionGrantsResponses, ListGatewaySessionGrantsErrors, ThrowOnError> => (options.client ?? client).get<ListGatewaySessionGrantsResponses, ListGatewaySessionGrantsErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -220,9 +242,20 @@ export const listGatewaySessionGrants = <ThrowOnError extends boolean = false>(o
 });
 
 /**
+ * Get the graph of agents and what they use
+ *
+ * Returns the usage of the time range as a graph: agents, providers and items are nodes, and the calls that an agent made of an item are an edge. The answer has the edges with the most calls, at most `max_edges`, and only the nodes of these edges. The sums of a node are the sums of its edges in this answer. The query takes points of the rate limit like `list_usage`. 422 if it would have to read too much.
+ */
+export const getGraph = <ThrowOnError extends boolean = false>(options?: Options<GetGraphData, ThrowOnError>): RequestResult<GetGraphResponses, GetGraphErrors, ThrowOnError> => (options?.client ?? client).get<GetGraphResponses, GetGraphErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
+    url: '/v1/graph',
+    ...options
+});
+
+/**
  * Receive log records (OTLP/HTTP)
  *
- * Where OpenTelemetry log exporters send to, as `POST /v1/traces` for spans. Events of coding agents that tell of model and tool calls are counted like spans, each call once. No log record is stored: all other records are accepted and dropped.
+ * The endpoint for OpenTelemetry log exporters, in the encodings of `POST /v1/traces`. Log records of coding agents that report model and tool calls are counted like spans, each call once. All other records are accepted and dropped. No log record is stored.
  */
 export const ingestLogs = <ThrowOnError extends boolean = false>(options: Options<IngestLogsData, ThrowOnError>): RequestResult<IngestLogsResponses, IngestLogsErrors, ThrowOnError> => (options.client ?? client).post<IngestLogsResponses, IngestLogsErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -237,7 +270,7 @@ export const ingestLogs = <ThrowOnError extends boolean = false>(options: Option
 /**
  * List manifests
  *
- * Lists manifests, newest first. Each published version is a record of its own: `status=active` lists the newest versions only. Deleted manifests are listed with `status=deleted` only. Unknown query parameters are ignored.
+ * Lists manifests, newest first. Each published version is a separate record: `status=active` lists only the newest versions. Deleted manifests are listed only with `status=deleted`. Unknown query parameters are ignored.
  */
 export const listManifests = <ThrowOnError extends boolean = false>(options?: Options<ListManifestsData, ThrowOnError>): RequestResult<ListManifestsResponses, ListManifestsErrors, ThrowOnError> => (options?.client ?? client).get<ListManifestsResponses, ListManifestsErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -248,7 +281,7 @@ export const listManifests = <ThrowOnError extends boolean = false>(options?: Op
 /**
  * Publish a manifest
  *
- * A new content becomes the next version and supersedes the one before. The content of the active version again answers that record. A gateway runs under the very version that its `manifestId` names, also once that is superseded.
+ * Publishes a new version, which supersedes the previous one. Publishing the content of the active version again changes nothing and returns that version. A gateway keeps the version that its `manifestId` names, even after a newer version supersedes it.
  */
 export const createManifest = <ThrowOnError extends boolean = false>(options: Options<CreateManifestData, ThrowOnError>): RequestResult<CreateManifestResponses, CreateManifestErrors, ThrowOnError> => (options.client ?? client).post<CreateManifestResponses, CreateManifestErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -263,7 +296,7 @@ export const createManifest = <ThrowOnError extends boolean = false>(options: Op
 /**
  * Get the JSON Schema of a kind of manifest
  *
- * The JSON Schema (2020-12) of `spec`: what it takes, `create_manifest` takes, up to 256 KiB. Its `$id` is its address here.
+ * Returns the JSON Schema (draft 2020-12) of `spec`. `create_manifest` accepts every `spec` that this schema accepts, up to 256 KiB. `$id` is the URL of this operation.
  */
 export const getManifestSchema = <ThrowOnError extends boolean = false>(options: Options<GetManifestSchemaData, ThrowOnError>): RequestResult<GetManifestSchemaResponses, GetManifestSchemaErrors, ThrowOnError> => (options.client ?? client).get<GetManifestSchemaResponses, GetManifestSchemaErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -274,7 +307,7 @@ export const getManifestSchema = <ThrowOnError extends boolean = false>(options:
 /**
  * Delete a manifest
  *
- * Soft: the record stays, as deleted. Not while an active gateway uses it (409). Unknown query parameters are ignored.
+ * Marks the manifest as `deleted`; the record stays. 409 while an active gateway uses it. Unknown query parameters are ignored.
  */
 export const deleteManifest = <ThrowOnError extends boolean = false>(options: Options<DeleteManifestData, ThrowOnError>): RequestResult<DeleteManifestResponses, DeleteManifestErrors, ThrowOnError> => (options.client ?? client).delete<DeleteManifestResponses, DeleteManifestErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -285,7 +318,7 @@ export const deleteManifest = <ThrowOnError extends boolean = false>(options: Op
 /**
  * Get a manifest
  *
- * Answers one version of a manifest, active or superseded. A manifest that is deleted or out of the caller's reach is 404.
+ * Returns one version of a manifest, active or superseded. 404 if the manifest is deleted or outside the caller's reach.
  */
 export const getManifest = <ThrowOnError extends boolean = false>(options: Options<GetManifestData, ThrowOnError>): RequestResult<GetManifestResponses, GetManifestErrors, ThrowOnError> => (options.client ?? client).get<GetManifestResponses, GetManifestErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -294,9 +327,20 @@ export const getManifest = <ThrowOnError extends boolean = false>(options: Optio
 });
 
 /**
+ * Get who is calling
+ *
+ * Returns who the credential belongs to, where it is valid, and which scopes it holds there. A bearer token belongs to a user, an API key to a service account. No scope is needed, and users who have not accepted the terms may call it, too.
+ */
+export const getMe = <ThrowOnError extends boolean = false>(options?: Options<GetMeData, ThrowOnError>): RequestResult<GetMeResponses, GetMeErrors, ThrowOnError> => (options?.client ?? client).get<GetMeResponses, GetMeErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
+    url: '/v1/me',
+    ...options
+});
+
+/**
  * Accept your own membership
  *
- * For users, with a bearer token. Your own record lists what is pending. Once you accept, you hold the role, and the tenant's administrators see you, and may disable or delete you while they reach all memberships that you accepted. DELETE of your own membership declines.
+ * Accepts an invitation. Only users may do this, with a bearer token. `get_user` with your own id lists your invitations as `pending`. After you accept, you hold the role. The administrators of the tenant can then see you, and they can disable or delete you as long as all memberships that you have accepted are in their reach. To decline instead, delete your own membership.
  */
 export const acceptMembership = <ThrowOnError extends boolean = false>(options: Options<AcceptMembershipData, ThrowOnError>): RequestResult<AcceptMembershipResponses, AcceptMembershipErrors, ThrowOnError> => (options.client ?? client).post<AcceptMembershipResponses, AcceptMembershipErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -307,7 +351,7 @@ export const acceptMembership = <ThrowOnError extends boolean = false>(options: 
 /**
  * Update your own profile
  *
- * With a bearer token the user, with an API key its service account. Needs no scope. Unknown query parameters are ignored.
+ * Changes the fields that the body names and keeps the others. A bearer token changes the profile of its user, an API key that of its service account. No scope is needed. Unknown query parameters are ignored.
  */
 export const updateMyProfile = <ThrowOnError extends boolean = false>(options: Options<UpdateMyProfileData, ThrowOnError>): RequestResult<UpdateMyProfileResponses, UpdateMyProfileErrors, ThrowOnError> => (options.client ?? client).put<UpdateMyProfileResponses, UpdateMyProfileErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -320,9 +364,31 @@ export const updateMyProfile = <ThrowOnError extends boolean = false>(options: O
 });
 
 /**
+ * List your console sessions
+ *
+ * Lists the browsers in which the caller is signed in to the web console, newest first. The list is empty for a service account. No scope is needed.
+ */
+export const listMySessions = <ThrowOnError extends boolean = false>(options?: Options<ListMySessionsData, ThrowOnError>): RequestResult<ListMySessionsResponses, ListMySessionsErrors, ThrowOnError> => (options?.client ?? client).get<ListMySessionsResponses, ListMySessionsErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
+    url: '/v1/me/sessions',
+    ...options
+});
+
+/**
+ * Revoke one of your console sessions
+ *
+ * Signs a browser out of the web console at once. The user stays signed in at the identity provider, and bearer tokens stay valid. Only users may do this. No scope is needed.
+ */
+export const revokeMySession = <ThrowOnError extends boolean = false>(options: Options<RevokeMySessionData, ThrowOnError>): RequestResult<RevokeMySessionResponses, RevokeMySessionErrors, ThrowOnError> => (options.client ?? client).delete<RevokeMySessionResponses, RevokeMySessionErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
+    url: '/v1/me/sessions/{session_id}',
+    ...options
+});
+
+/**
  * Receive metrics (OTLP/HTTP)
  *
- * Accepts what OpenTelemetry metric exporters send, and drops it, so that an exporter that is switched on for all signals does not fail. Calls and tokens are counted from spans and log records.
+ * Accepts metrics from OpenTelemetry exporters and drops them, so that an exporter for all signals does not fail. Calls and tokens are counted from spans and log records.
  */
 export const ingestMetrics = <ThrowOnError extends boolean = false>(options: Options<IngestMetricsData, ThrowOnError>): RequestResult<IngestMetricsResponses, IngestMetricsErrors, ThrowOnError> => (options.client ?? client).post<IngestMetricsResponses, IngestMetricsErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -337,7 +403,7 @@ export const ingestMetrics = <ThrowOnError extends boolean = false>(options: Opt
 /**
  * Create your organization
  *
- * The first-run step of a user, with a bearer token: makes a tenant, and the caller its owner. For who has accepted no membership, and never made one, not even one that they left since; what is pending does not stand in the way. The answer says which id the tenant got: only platform administrators choose a whole id. Rate-limited by user. 403 `self_service_off` where the service is configured so.
+ * Creates a tenant with the caller as its owner. Only users may do this, with a bearer token. 409 `organization_exists` if the user has accepted a membership, or has ever created an organization, even one that they left; pending invitations do not matter. The answer has the id of the tenant, because only platform administrators choose a whole id. The rate limit applies to each user. 403 `self_service_off` if self-service is turned off.
  */
 export const createOrganization = <ThrowOnError extends boolean = false>(options: Options<CreateOrganizationData, ThrowOnError>): RequestResult<CreateOrganizationResponses, CreateOrganizationErrors, ThrowOnError> => (options.client ?? client).post<CreateOrganizationResponses, CreateOrganizationErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -352,7 +418,7 @@ export const createOrganization = <ThrowOnError extends boolean = false>(options
 /**
  * Register a user
  *
- * Creates the user record only. An email that is known answers like a new one, and its record stays as it is. Anybody can register any email, so nothing of this counts for its owner: the first sign-in clears name, terms, marketing consent and metadata, and the owner says them with `PUT /v1/me/profile`. Who never signs in is removed after 30 days. Rate-limited by address. Unknown query parameters are ignored.
+ * Creates a user record, and nothing else. If the email is registered already, the answer is the same and the existing record does not change. Anyone can register any email, so the owner is not bound by a registration: the first sign-in clears the name, terms, marketing consent and metadata, and the user sets them again with `PUT /v1/me/profile`. Users who never sign in are removed after 30 days. The rate limit applies to each IP address. Unknown query parameters are ignored.
  */
 export const registerUser = <ThrowOnError extends boolean = false>(options: Options<RegisterUserData, ThrowOnError>): RequestResult<RegisterUserResponses, RegisterUserErrors, ThrowOnError> => (options.client ?? client).post<RegisterUserResponses, RegisterUserErrors, ThrowOnError>({
     url: '/v1/onboarding/register',
@@ -366,7 +432,7 @@ export const registerUser = <ThrowOnError extends boolean = false>(options: Opti
 /**
  * List operator tasks
  *
- * Lists the tasks for people, newest first, open and ended ones. Use `status=open` for those that nobody works on yet. Unknown query parameters are ignored.
+ * Lists the operator tasks in the caller's reach, newest first, including ended ones. `status=open` lists the tasks that nobody works on. Unknown query parameters are ignored.
  */
 export const listOperatorTasks = <ThrowOnError extends boolean = false>(options?: Options<ListOperatorTasksData, ThrowOnError>): RequestResult<ListOperatorTasksResponses, ListOperatorTasksErrors, ThrowOnError> => (options?.client ?? client).get<ListOperatorTasksResponses, ListOperatorTasksErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -377,7 +443,7 @@ export const listOperatorTasks = <ThrowOnError extends boolean = false>(options?
 /**
  * Get an operator task
  *
- * Answers one task, open or ended. Use it to see who works on it, until when, and how it ended.
+ * Returns one task, open or ended: who works on it, until when, and how it ended.
  */
 export const getOperatorTask = <ThrowOnError extends boolean = false>(options: Options<GetOperatorTaskData, ThrowOnError>): RequestResult<GetOperatorTaskResponses, GetOperatorTaskErrors, ThrowOnError> => (options.client ?? client).get<GetOperatorTaskResponses, GetOperatorTaskErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -388,7 +454,7 @@ export const getOperatorTask = <ThrowOnError extends boolean = false>(options: O
 /**
  * Cancel an operator task
  *
- * Ends an open or own task, or a running sync, without deciding anything: its subject stays as it is, and may lead to another task.
+ * Ends a task that is open or that the caller has claimed, or a running sync, without a decision. Its subject does not change, and may lead to a new task.
  */
 export const cancelOperatorTask = <ThrowOnError extends boolean = false>(options: Options<CancelOperatorTaskData, ThrowOnError>): RequestResult<CancelOperatorTaskResponses, CancelOperatorTaskErrors, ThrowOnError> => (options.client ?? client).post<CancelOperatorTaskResponses, CancelOperatorTaskErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -403,7 +469,7 @@ export const cancelOperatorTask = <ThrowOnError extends boolean = false>(options
 /**
  * Claim an operator task
  *
- * Takes an open task for a while; of several who claim at once one gets it. Claiming an own task again renews its lease. Syncs run by themselves, and cannot be claimed.
+ * Assigns an open task to the caller until a lease expires. If several callers claim it at once, one of them gets it. Claiming the task again renews the lease. Syncs run by themselves and cannot be claimed.
  */
 export const claimOperatorTask = <ThrowOnError extends boolean = false>(options: Options<ClaimOperatorTaskData, ThrowOnError>): RequestResult<ClaimOperatorTaskResponses, ClaimOperatorTaskErrors, ThrowOnError> => (options.client ?? client).post<ClaimOperatorTaskResponses, ClaimOperatorTaskErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -418,7 +484,7 @@ export const claimOperatorTask = <ThrowOnError extends boolean = false>(options:
 /**
  * Complete an operator task
  *
- * Decides an open or own task, and does what was decided, in one transaction. That needs its own scope: review_observation reviews the observation, and review_cardinality removes what nobody reviewed or lets it be (`runtime_observations:review`); review_telemetry takes note that nothing is understood of what an account sends (`runtime_observations:review`); adopt_provider applies or dismisses the recommendation (`recommendations:apply`); rotate_credential checks that the credential was replaced, was revoked, or lasts for another 14 days (`credentials:write`), else it is `operator_task_not_done`. A sync ends by itself.
+ * Completes a task that is open or that the caller has claimed, and carries out the decision, in one transaction. Each kind of task needs a further scope. `review_observation` (`runtime_observations:review`): reviews the observation. `review_cardinality` (`runtime_observations:review`): `pruned` removes the open observations that are neither declared nor reviewed. `review_telemetry` (`runtime_observations:review`): changes nothing else. `adopt_provider` (`recommendations:apply`): applies or dismisses the recommendation. `rotate_credential` (`credentials:write`): `rotated` requires that the credential was replaced or revoked, or does not end within 14 days; otherwise the answer is 409 `operator_task_not_done`. A sync ends by itself and cannot be completed.
  */
 export const completeOperatorTask = <ThrowOnError extends boolean = false>(options: Options<CompleteOperatorTaskData, ThrowOnError>): RequestResult<CompleteOperatorTaskResponses, CompleteOperatorTaskErrors, ThrowOnError> => (options.client ?? client).post<CompleteOperatorTaskResponses, CompleteOperatorTaskErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -433,7 +499,7 @@ export const completeOperatorTask = <ThrowOnError extends boolean = false>(optio
 /**
  * List providers
  *
- * Lists the providers in the caller's reach, newest first: declared ones, and those that were only seen in traffic (`discovered`). Deleted providers are listed with `status=deleted` only. Unknown query parameters are ignored.
+ * Lists the providers in the caller's reach, newest first: declared providers, and those that were only seen in telemetry (`discovered`). Deleted providers are listed only with `status=deleted`. Unknown query parameters are ignored.
  */
 export const listProviders = <ThrowOnError extends boolean = false>(options?: Options<ListProvidersData, ThrowOnError>): RequestResult<ListProvidersResponses, ListProvidersErrors, ThrowOnError> => (options?.client ?? client).get<ListProvidersResponses, ListProvidersErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -444,7 +510,7 @@ export const listProviders = <ThrowOnError extends boolean = false>(options?: Op
 /**
  * Declare a provider
  *
- * Declares something that agents may call. Traffic to the host of its `baseUrl` counts as traffic of this provider. Its name must be free in its tenant and sub-tenant (409).
+ * Declares something that agents may call. Calls to the host of its `baseUrl` count as calls of this provider. 409 if the name or an alias is already in use in the tenant and sub-tenant.
  */
 export const createProvider = <ThrowOnError extends boolean = false>(options: Options<CreateProviderData, ThrowOnError>): RequestResult<CreateProviderResponses, CreateProviderErrors, ThrowOnError> => (options.client ?? client).post<CreateProviderResponses, CreateProviderErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -459,7 +525,7 @@ export const createProvider = <ThrowOnError extends boolean = false>(options: Op
 /**
  * Delete a provider
  *
- * Its inventory goes with it; what was observed stays. Not while an active gateway lists it (409).
+ * Marks the provider as `deleted`, and deletes its inventory. Its observations stay. 409 while an active gateway lists the provider.
  */
 export const deleteProvider = <ThrowOnError extends boolean = false>(options: Options<DeleteProviderData, ThrowOnError>): RequestResult<DeleteProviderResponses, DeleteProviderErrors, ThrowOnError> => (options.client ?? client).delete<DeleteProviderResponses, DeleteProviderErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -470,7 +536,7 @@ export const deleteProvider = <ThrowOnError extends boolean = false>(options: Op
 /**
  * Get a provider
  *
- * Answers one provider. A provider that is deleted or out of the caller's reach is 404.
+ * Returns one provider. 404 if the provider is deleted or outside the caller's reach.
  */
 export const getProvider = <ThrowOnError extends boolean = false>(options: Options<GetProviderData, ThrowOnError>): RequestResult<GetProviderResponses, GetProviderErrors, ThrowOnError> => (options.client ?? client).get<GetProviderResponses, GetProviderErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -481,7 +547,7 @@ export const getProvider = <ThrowOnError extends boolean = false>(options: Optio
 /**
  * Update a provider
  *
- * Changes the fields that the body names, and keeps the others. `status: active` adopts a provider that was discovered in traffic. A new `baseUrl` may detach the credential, as the field says. Unknown query parameters are ignored.
+ * Changes the fields that the body names and keeps the others. `status: active` adopts a discovered provider. A new `baseUrl` can revoke the credential: see the field. Unknown query parameters are ignored.
  */
 export const updateProvider = <ThrowOnError extends boolean = false>(options: Options<UpdateProviderData, ThrowOnError>): RequestResult<UpdateProviderResponses, UpdateProviderErrors, ThrowOnError> => (options.client ?? client).put<UpdateProviderResponses, UpdateProviderErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -496,7 +562,7 @@ export const updateProvider = <ThrowOnError extends boolean = false>(options: Op
 /**
  * Delete the credential of a provider
  *
- * Revokes it and the one on standby, and erases their secrets. Answers the final record.
+ * Revokes the current credential and the standby one, and erases their secrets. Returns the current credential, as `revoked`.
  */
 export const deleteProviderCredential = <ThrowOnError extends boolean = false>(options: Options<DeleteProviderCredentialData, ThrowOnError>): RequestResult<DeleteProviderCredentialResponses, DeleteProviderCredentialErrors, ThrowOnError> => (options.client ?? client).delete<DeleteProviderCredentialResponses, DeleteProviderCredentialErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -507,7 +573,7 @@ export const deleteProviderCredential = <ThrowOnError extends boolean = false>(o
 /**
  * Set the credential of a provider
  *
- * The one that it replaces is revoked, and its secret erased. The credential is bound to the base URL that the provider has now: it is sent to this origin and below this path alone. A change of the base URL to an address outside of it revokes the credential.
+ * Stores a secret that syncs use to ask the provider what it offers. The credential that it replaces is revoked, and its secret erased. The new credential is bound to the current base URL of the provider: it is sent only to this origin, below this path. Changing the base URL to an address outside of that revokes the credential.
  */
 export const putProviderCredential = <ThrowOnError extends boolean = false>(options: Options<PutProviderCredentialData, ThrowOnError>): RequestResult<PutProviderCredentialResponses, PutProviderCredentialErrors, ThrowOnError> => (options.client ?? client).put<PutProviderCredentialResponses, PutProviderCredentialErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -522,7 +588,7 @@ export const putProviderCredential = <ThrowOnError extends boolean = false>(opti
 /**
  * Get the inventory of a provider
  *
- * Lists what the provider offers, one page at a time, as it was synced or declared. `syncedAt` says when the last sync was. Unknown query parameters are ignored.
+ * Lists the items that the provider offers, as they were synced or declared. `syncedAt` is the time of the last sync. Unknown query parameters are ignored.
  */
 export const getProviderInventory = <ThrowOnError extends boolean = false>(options: Options<GetProviderInventoryData, ThrowOnError>): RequestResult<GetProviderInventoryResponses, GetProviderInventoryErrors, ThrowOnError> => (options.client ?? client).get<GetProviderInventoryResponses, GetProviderInventoryErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -533,7 +599,7 @@ export const getProviderInventory = <ThrowOnError extends boolean = false>(optio
 /**
  * Declare an inventory item
  *
- * Declares a model, tool or other item of the provider, without a sync. Use it where the provider cannot be synced. The provider may have one item of each kind and name (409).
+ * Declares an item of the provider without a sync, for example because the provider cannot be synced. 409 if the provider already has an item of this kind and name.
  */
 export const createInventoryItem = <ThrowOnError extends boolean = false>(options: Options<CreateInventoryItemData, ThrowOnError>): RequestResult<CreateInventoryItemResponses, CreateInventoryItemErrors, ThrowOnError> => (options.client ?? client).post<CreateInventoryItemResponses, CreateInventoryItemErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -548,7 +614,7 @@ export const createInventoryItem = <ThrowOnError extends boolean = false>(option
 /**
  * Delete an inventory item
  *
- * The declaration goes; what agents use without one is unknown from then on. To forbid an item, block it.
+ * Deletes the declaration. If agents use the item afterwards, it is unknown. To forbid an item, block it instead.
  */
 export const deleteInventoryItem = <ThrowOnError extends boolean = false>(options: Options<DeleteInventoryItemData, ThrowOnError>): RequestResult<DeleteInventoryItemResponses, DeleteInventoryItemErrors, ThrowOnError> => (options.client ?? client).delete<DeleteInventoryItemResponses, DeleteInventoryItemErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -559,7 +625,7 @@ export const deleteInventoryItem = <ThrowOnError extends boolean = false>(option
 /**
  * Update an inventory item
  *
- * Changes the fields that the body names, and keeps the others. Blocking an item revokes the active sessions that grant it.
+ * Changes the fields that the body names and keeps the others. Blocking an item revokes the active sessions that grant it.
  */
 export const updateInventoryItem = <ThrowOnError extends boolean = false>(options: Options<UpdateInventoryItemData, ThrowOnError>): RequestResult<UpdateInventoryItemResponses, UpdateInventoryItemErrors, ThrowOnError> => (options.client ?? client).put<UpdateInventoryItemResponses, UpdateInventoryItemErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -574,7 +640,7 @@ export const updateInventoryItem = <ThrowOnError extends boolean = false>(option
 /**
  * List the runtime observations of a provider
  *
- * Newest first, by when they were first received: `firstSeenAt` may still move back when late spans come in. Unknown query parameters are ignored.
+ * Lists the observations at one provider, newest first by when they were first received. Late spans can move `firstSeenAt` back, but do not change this order. Unknown query parameters are ignored.
  */
 export const listProviderRuntimeObservations = <ThrowOnError extends boolean = false>(options: Options<ListProviderRuntimeObservationsData, ThrowOnError>): RequestResult<ListProviderRuntimeObservationsResponses, ListProviderRuntimeObservationsErrors, ThrowOnError> => (options.client ?? client).get<ListProviderRuntimeObservationsResponses, ListProviderRuntimeObservationsErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -585,7 +651,7 @@ export const listProviderRuntimeObservations = <ThrowOnError extends boolean = f
 /**
  * List the recommendations for a provider
  *
- * Lists the recommendations for one provider, newest first: open, applied, dismissed and superseded ones. Read it before you apply them, to see what would change.
+ * Lists the recommendations for one provider, newest first: open, applied, dismissed and superseded ones. `change` is what applying a recommendation changes.
  */
 export const listProviderRecommendations = <ThrowOnError extends boolean = false>(options: Options<ListProviderRecommendationsData, ThrowOnError>): RequestResult<ListProviderRecommendationsResponses, ListProviderRecommendationsErrors, ThrowOnError> => (options.client ?? client).get<ListProviderRecommendationsResponses, ListProviderRecommendationsErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -596,7 +662,7 @@ export const listProviderRecommendations = <ThrowOnError extends boolean = false
 /**
  * Apply recommendations for a provider
  *
- * All of it or nothing, in one transaction; again changes nothing. `{}` means every open one, at most 1,000 at a time, except those that widen what agents may use (`register_item`, `adopt_provider`, `accept_drift`) while nobody has approved what they rest on. Unknown query parameters are ignored.
+ * Applies recommendations in one transaction: either all of its changes are made, or none. Idempotent: repeating the call changes nothing. `{}` applies all open recommendations, at most 1,000 in one call. It skips those that would widen what agents may use (`register_item`, `adopt_provider`, `accept_drift`) until a person approves an observation that they are based on. Unknown query parameters are ignored.
  */
 export const applyProviderRecommendations = <ThrowOnError extends boolean = false>(options: Options<ApplyProviderRecommendationsData, ThrowOnError>): RequestResult<ApplyProviderRecommendationsResponses, ApplyProviderRecommendationsErrors, ThrowOnError> => (options.client ?? client).post<ApplyProviderRecommendationsResponses, ApplyProviderRecommendationsErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -611,7 +677,7 @@ export const applyProviderRecommendations = <ThrowOnError extends boolean = fals
 /**
  * Sync the inventory of a provider
  *
- * Asks the provider what it offers: an MCP server (`mcp`) for its tools, resources and prompts over streamable HTTP, a model vendor (`llm`) for its models with `GET {baseUrl}/models`. Everything is fetched first and written in one transaction, so that a failed sync (502) leaves the inventory as it was. Requests go to the origin of the base URL alone, with the credential of the provider, and have at most 3 attempts and 25 seconds in all. An item whose digest is not the accepted one keeps what was accepted, and shows what was found as `drift`.
+ * Asks the provider what it offers, and updates the inventory with the answer. An MCP server (`mcp`) is asked for its tools, resources and prompts over streamable HTTP, a model vendor (`llm`) for its models with `GET {baseUrl}/models`. Everything is fetched first and then written in one transaction, so a failed sync (502) changes nothing. Requests go only to the origin of the base URL, with the credential of the provider. There are at most 3 attempts, and 25 seconds in total. An item whose digest differs from the accepted one keeps the accepted definition, and shows the new one as `drift`.
  */
 export const syncProviderInventory = <ThrowOnError extends boolean = false>(options: Options<SyncProviderInventoryData, ThrowOnError>): RequestResult<SyncProviderInventoryResponses, SyncProviderInventoryErrors, ThrowOnError> => (options.client ?? client).post<SyncProviderInventoryResponses, SyncProviderInventoryErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -620,9 +686,35 @@ export const syncProviderInventory = <ThrowOnError extends boolean = false>(opti
 });
 
 /**
+ * List recommendations of all providers
+ *
+ * Lists the recommendations for all providers in the caller's reach, newest first.
+ */
+export const listRecommendations = <ThrowOnError extends boolean = false>(options?: Options<ListRecommendationsData, ThrowOnError>): RequestResult<ListRecommendationsResponses, ListRecommendationsErrors, ThrowOnError> => (options?.client ?? client).get<ListRecommendationsResponses, ListRecommendationsErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
+    url: '/v1/recommendations',
+    ...options
+});
+
+/**
+ * Dismiss many recommendations
+ *
+ * Dismisses many recommendations for one reason. Name the records by their ids, by filters with `expectedCount`, or by both: then only those of the ids that the filter still matches. At most 500 records. Each record is changed in a transaction of its own, with an audit event of its own, so the call may do a part of its work. `results` says what happened to each.
+ */
+export const dismissRecommendations = <ThrowOnError extends boolean = false>(options: Options<DismissRecommendationsData, ThrowOnError>): RequestResult<DismissRecommendationsResponses, DismissRecommendationsErrors, ThrowOnError> => (options.client ?? client).post<DismissRecommendationsResponses, DismissRecommendationsErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
+    url: '/v1/recommendations/dismiss',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
  * Dismiss a recommendation
  *
- * It is not made again for the same cause; a new cause, such as another drift, makes a new one.
+ * Closes an open recommendation without applying it. It is not recommended again for the same cause. A new cause, such as another changed definition, opens a new recommendation.
  */
 export const dismissRecommendation = <ThrowOnError extends boolean = false>(options: Options<DismissRecommendationData, ThrowOnError>): RequestResult<DismissRecommendationResponses, DismissRecommendationErrors, ThrowOnError> => (options.client ?? client).post<DismissRecommendationResponses, DismissRecommendationErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -637,7 +729,7 @@ export const dismissRecommendation = <ThrowOnError extends boolean = false>(opti
 /**
  * Undo an applied recommendation
  *
- * Restores what was before, and the recommendation is open again, to be applied by its id alone: what somebody took back does not come again with `{}`. 409 `recommendation_built_on` says what was built on the change since. Sessions that a block revoked stay revoked.
+ * Restores the state before the recommendation was applied. The recommendation is open again, but it is applied only by its id and no longer with `{}`. 409 `recommendation_built_on` if later changes depend on the change; the detail names them. Sessions that a block revoked stay revoked.
  */
 export const undoRecommendation = <ThrowOnError extends boolean = false>(options: Options<UndoRecommendationData, ThrowOnError>): RequestResult<UndoRecommendationResponses, UndoRecommendationErrors, ThrowOnError> => (options.client ?? client).post<UndoRecommendationResponses, UndoRecommendationErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -648,7 +740,7 @@ export const undoRecommendation = <ThrowOnError extends boolean = false>(options
 /**
  * List runtime observations
  *
- * Lists what agents were seen to use, at all providers in the caller's reach, newest first by when it was first received. Use `unknown=true&status=open` for what nobody has declared or reviewed.
+ * Lists the observations at all providers in the caller's reach. `view=open` lists what needs a decision. With `sort=last_seen_at`, an observation that changes while you read page after page comes again on the last pages: none is left out, some may come twice. Tell them apart by `id`. This order is 422 if there are more than 20,000 observations in reach: name a tenant.
  */
 export const listRuntimeObservations = <ThrowOnError extends boolean = false>(options?: Options<ListRuntimeObservationsData, ThrowOnError>): RequestResult<ListRuntimeObservationsResponses, ListRuntimeObservationsErrors, ThrowOnError> => (options?.client ?? client).get<ListRuntimeObservationsResponses, ListRuntimeObservationsErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -657,9 +749,46 @@ export const listRuntimeObservations = <ThrowOnError extends boolean = false>(op
 });
 
 /**
+ * Count runtime observations that need a decision
+ *
+ * Counts the observations of each view and of each risk level. Takes the filters of `list_runtime_observations`. 422 if there are more than 50,000 observations in reach: name a tenant.
+ */
+export const countRuntimeObservations = <ThrowOnError extends boolean = false>(options?: Options<CountRuntimeObservationsData, ThrowOnError>): RequestResult<CountRuntimeObservationsResponses, CountRuntimeObservationsErrors, ThrowOnError> => (options?.client ?? client).get<CountRuntimeObservationsResponses, CountRuntimeObservationsErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
+    url: '/v1/runtime-observations/counts',
+    ...options
+});
+
+/**
+ * Review many runtime observations
+ *
+ * Stores one decision about many observations. Name the records by their ids, by the filters of the list with `expectedCount`, or by both: then only those of the ids that the filter still matches. At most 500 records. Each record is changed in a transaction of its own, with an audit event of its own, so the call may do a part of its work. `results` says what happened to each.
+ */
+export const reviewRuntimeObservations = <ThrowOnError extends boolean = false>(options: Options<ReviewRuntimeObservationsData, ThrowOnError>): RequestResult<ReviewRuntimeObservationsResponses, ReviewRuntimeObservationsErrors, ThrowOnError> => (options.client ?? client).post<ReviewRuntimeObservationsResponses, ReviewRuntimeObservationsErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
+    url: '/v1/runtime-observations/review',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
+ * Get a runtime observation
+ *
+ * Answers one observation with its evidence, risk and review, for a link to it.
+ */
+export const getRuntimeObservation = <ThrowOnError extends boolean = false>(options: Options<GetRuntimeObservationData, ThrowOnError>): RequestResult<GetRuntimeObservationResponses, GetRuntimeObservationErrors, ThrowOnError> => (options.client ?? client).get<GetRuntimeObservationResponses, GetRuntimeObservationErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
+    url: '/v1/runtime-observations/{observation_id}',
+    ...options
+});
+
+/**
  * Update a runtime observation
  *
- * Takes a decision back (`open`), marks the observation as dealt with elsewhere (`resolved`), or changes the note of its review. To decide on it, review it instead.
+ * Withdraws a decision (`open`), marks the observation as dealt with elsewhere (`resolved`), or changes the note of its review. To decide about it, use `review_runtime_observation`.
  */
 export const updateRuntimeObservation = <ThrowOnError extends boolean = false>(options: Options<UpdateRuntimeObservationData, ThrowOnError>): RequestResult<UpdateRuntimeObservationResponses, UpdateRuntimeObservationErrors, ThrowOnError> => (options.client ?? client).put<UpdateRuntimeObservationResponses, UpdateRuntimeObservationErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -674,7 +803,7 @@ export const updateRuntimeObservation = <ThrowOnError extends boolean = false>(o
 /**
  * Review a runtime observation
  *
- * Completes its review task. A later review replaces an earlier one.
+ * Stores a decision about the observation and completes its review task. A later review replaces an earlier one.
  */
 export const reviewRuntimeObservation = <ThrowOnError extends boolean = false>(options: Options<ReviewRuntimeObservationData, ThrowOnError>): RequestResult<ReviewRuntimeObservationResponses, ReviewRuntimeObservationErrors, ThrowOnError> => (options.client ?? client).post<ReviewRuntimeObservationResponses, ReviewRuntimeObservationErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -689,7 +818,7 @@ export const reviewRuntimeObservation = <ThrowOnError extends boolean = false>(o
 /**
  * Create a service account
  *
- * A platform administrator may name a tenant or sub-tenant that does not exist: it is made. A caller who holds the scope for a whole tenant makes sub-tenants of it so. `alsoCreated` says what was made; `createTenant` says what may be. Unknown query parameters are ignored.
+ * Creates a service account without API keys. If the tenant does not exist, it is created; only platform administrators can do this. If the sub-tenant does not exist, it is created; the caller needs the scope for the whole tenant. `createTenant` restricts what may be created, and `alsoCreated` tells what was created. Unknown query parameters are ignored.
  */
 export const createServiceAccount = <ThrowOnError extends boolean = false>(options: Options<CreateServiceAccountData, ThrowOnError>): RequestResult<CreateServiceAccountResponses, CreateServiceAccountErrors, ThrowOnError> => (options.client ?? client).post<CreateServiceAccountResponses, CreateServiceAccountErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -704,7 +833,7 @@ export const createServiceAccount = <ThrowOnError extends boolean = false>(optio
 /**
  * Search service accounts
  *
- * Finds accounts by id, name, text, status, metadata or time, newest first. An account must meet all conditions. An empty body finds every account in the caller's reach that is not deleted. Unknown query parameters are ignored.
+ * Finds accounts in the caller's reach by id, name, text, status, metadata or time, newest first. An account must meet all conditions. An empty body finds all accounts that are not deleted. Unknown query parameters are ignored.
  */
 export const searchServiceAccounts = <ThrowOnError extends boolean = false>(options?: Options<SearchServiceAccountsData, ThrowOnError>): RequestResult<SearchServiceAccountsResponses, SearchServiceAccountsErrors, ThrowOnError> => (options?.client ?? client).post<SearchServiceAccountsResponses, SearchServiceAccountsErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -719,7 +848,7 @@ export const searchServiceAccounts = <ThrowOnError extends boolean = false>(opti
 /**
  * Delete a service account
  *
- * Its keys and sessions end at once. Its id is not given again.
+ * Marks the account as `deleted`, and ends its API keys and gateway sessions at once. Its id is never used again in the tenant.
  */
 export const deleteServiceAccount = <ThrowOnError extends boolean = false>(options: Options<DeleteServiceAccountData, ThrowOnError>): RequestResult<DeleteServiceAccountResponses, DeleteServiceAccountErrors, ThrowOnError> => (options.client ?? client).delete<DeleteServiceAccountResponses, DeleteServiceAccountErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -730,7 +859,7 @@ export const deleteServiceAccount = <ThrowOnError extends boolean = false>(optio
 /**
  * Get a service account
  *
- * Answers one account. If accounts in several tenants have this id, name the tenant with `tenant_id`; otherwise the answer is 409. An account that is deleted or out of the caller's reach is 404.
+ * Returns one account. If accounts in several tenants in reach have this id, `tenant_id` is required (409 `ambiguous_id`). 404 if the account is deleted or outside the caller's reach.
  */
 export const getServiceAccount = <ThrowOnError extends boolean = false>(options: Options<GetServiceAccountData, ThrowOnError>): RequestResult<GetServiceAccountResponses, GetServiceAccountErrors, ThrowOnError> => (options.client ?? client).get<GetServiceAccountResponses, GetServiceAccountErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -741,7 +870,7 @@ export const getServiceAccount = <ThrowOnError extends boolean = false>(options:
 /**
  * Update a service account
  *
- * Changes the display name, description or metadata, and keeps the fields that the body leaves out. Disabling and enabling an account are operations of their own. Unknown query parameters are ignored.
+ * Changes the fields that the body names and keeps the others. To disable or enable an account, use the operations for that. Unknown query parameters are ignored.
  */
 export const updateServiceAccount = <ThrowOnError extends boolean = false>(options: Options<UpdateServiceAccountData, ThrowOnError>): RequestResult<UpdateServiceAccountResponses, UpdateServiceAccountErrors, ThrowOnError> => (options.client ?? client).put<UpdateServiceAccountResponses, UpdateServiceAccountErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -756,7 +885,7 @@ export const updateServiceAccount = <ThrowOnError extends boolean = false>(optio
 /**
  * Disable a service account
  *
- * Stops the account's keys and ends its sessions at once. Idempotent: repeating the call changes nothing.
+ * Ends the account's gateway sessions at once, and refuses its API keys until it is enabled. Idempotent: repeating the call changes nothing.
  */
 export const disableServiceAccount = <ThrowOnError extends boolean = false>(options: Options<DisableServiceAccountData, ThrowOnError>): RequestResult<DisableServiceAccountResponses, DisableServiceAccountErrors, ThrowOnError> => (options.client ?? client).post<DisableServiceAccountResponses, DisableServiceAccountErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -767,7 +896,7 @@ export const disableServiceAccount = <ThrowOnError extends boolean = false>(opti
 /**
  * Enable a service account
  *
- * Lets the account's keys work again. Sessions that ended stay ended. Idempotent: repeating the call changes nothing.
+ * Makes the account's API keys work again. Gateway sessions that ended stay ended. Idempotent: repeating the call changes nothing.
  */
 export const enableServiceAccount = <ThrowOnError extends boolean = false>(options: Options<EnableServiceAccountData, ThrowOnError>): RequestResult<EnableServiceAccountResponses, EnableServiceAccountErrors, ThrowOnError> => (options.client ?? client).post<EnableServiceAccountResponses, EnableServiceAccountErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -778,7 +907,7 @@ export const enableServiceAccount = <ThrowOnError extends boolean = false>(optio
 /**
  * List the API keys of an account
  *
- * Lists the keys of one account, newest first, also expired and revoked ones. It answers metadata only: a key itself is shown once, when it is created.
+ * Lists the API keys of one account, newest first, including expired and revoked ones. Returns only metadata: a key itself is shown once, when it is created.
  */
 export const listServiceAccountKeys = <ThrowOnError extends boolean = false>(options: Options<ListServiceAccountKeysData, ThrowOnError>): RequestResult<ListServiceAccountKeysResponses, ListServiceAccountKeysErrors, ThrowOnError> => (options.client ?? client).get<ListServiceAccountKeysResponses, ListServiceAccountKeysErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -789,7 +918,7 @@ export const listServiceAccountKeys = <ThrowOnError extends boolean = false>(opt
 /**
  * Create an API key
  *
- * Creates an API key for the account. Only this answer holds the key: store it at once. The key can hold no scope that the caller does not hold (403), and the account must be active (409).
+ * Creates an API key for the account. Only this answer has the key, so store it at once. The key can have no scope that the caller does not hold (403), and the account must be active (409).
  */
 export const createServiceAccountKey = <ThrowOnError extends boolean = false>(options: Options<CreateServiceAccountKeyData, ThrowOnError>): RequestResult<CreateServiceAccountKeyResponses, CreateServiceAccountKeyErrors, ThrowOnError> => (options.client ?? client).post<CreateServiceAccountKeyResponses, CreateServiceAccountKeyErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -804,7 +933,7 @@ export const createServiceAccountKey = <ThrowOnError extends boolean = false>(op
 /**
  * Revoke an API key
  *
- * It stops working at once, and the gateway sessions that it opened and the pending invitations that it made end with it. The keys that it made keep working: `POST /v1/derived-access/revoke` ends them. The record stays, as revoked; revoking it again is 404.
+ * Ends the key at once, with the gateway sessions and pending invitations that it created. API keys that it created keep working; `POST /v1/derived-access/revoke` revokes them. The record stays, as `revoked`. 404 if the key is already revoked.
  */
 export const revokeServiceAccountKey = <ThrowOnError extends boolean = false>(options: Options<RevokeServiceAccountKeyData, ThrowOnError>): RequestResult<RevokeServiceAccountKeyResponses, RevokeServiceAccountKeyErrors, ThrowOnError> => (options.client ?? client).delete<RevokeServiceAccountKeyResponses, RevokeServiceAccountKeyErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -815,7 +944,7 @@ export const revokeServiceAccountKey = <ThrowOnError extends boolean = false>(op
 /**
  * Rotate an API key
  *
- * Makes a new key with the same name and scopes. The old key works until the overlap ends, and the gateway sessions and pending invitations that it made end with it.
+ * Creates a new key with the same name and scopes. The old key works until the overlap ends. The gateway sessions and pending invitations that it created end with it.
  */
 export const rotateServiceAccountKey = <ThrowOnError extends boolean = false>(options: Options<RotateServiceAccountKeyData, ThrowOnError>): RequestResult<RotateServiceAccountKeyResponses, RotateServiceAccountKeyErrors, ThrowOnError> => (options.client ?? client).post<RotateServiceAccountKeyResponses, RotateServiceAccountKeyErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -841,7 +970,7 @@ export const listTenants = <ThrowOnError extends boolean = false>(options?: Opti
 /**
  * Create a tenant
  *
- * Creates a tenant that has no members yet. Only platform administrators may do this. An id that is taken, in any case, is 409.
+ * Creates a tenant without members. Only platform administrators may do this. 409 if a tenant has this id already, compared case-insensitively.
  */
 export const createTenant = <ThrowOnError extends boolean = false>(options?: Options<CreateTenantData, ThrowOnError>): RequestResult<CreateTenantResponses, CreateTenantErrors, ThrowOnError> => (options?.client ?? client).post<CreateTenantResponses, CreateTenantErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -856,7 +985,7 @@ export const createTenant = <ThrowOnError extends boolean = false>(options?: Opt
 /**
  * Get a tenant
  *
- * Answers one tenant, with its settings and the ids of its sub-tenants in the caller's reach. A tenant out of reach is 404.
+ * Returns one tenant with its settings, and the ids of its sub-tenants in the caller's reach. 404 if the tenant is outside the caller's reach.
  */
 export const getTenant = <ThrowOnError extends boolean = false>(options: Options<GetTenantData, ThrowOnError>): RequestResult<GetTenantResponses, GetTenantErrors, ThrowOnError> => (options.client ?? client).get<GetTenantResponses, GetTenantErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -867,7 +996,7 @@ export const getTenant = <ThrowOnError extends boolean = false>(options: Options
 /**
  * Update a tenant
  *
- * Changes the display name or the settings, and keeps what the body leaves out. The caller needs the scope for the whole tenant, not for a sub-tenant of it.
+ * Changes the fields that the body names and keeps the others. The caller needs the scope for the whole tenant, not only for a sub-tenant.
  */
 export const updateTenant = <ThrowOnError extends boolean = false>(options: Options<UpdateTenantData, ThrowOnError>): RequestResult<UpdateTenantResponses, UpdateTenantErrors, ThrowOnError> => (options.client ?? client).put<UpdateTenantResponses, UpdateTenantErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -882,7 +1011,7 @@ export const updateTenant = <ThrowOnError extends boolean = false>(options: Opti
 /**
  * Set the limits of a tenant
  *
- * Platform administrators only. A limit below the current use removes nothing: it refuses what would be added. Other processes apply a change within 5 seconds.
+ * Sets limits of the tenant. Only platform administrators may do this. A limit below the current use removes nothing, but refuses additions. Other processes apply the change within 5 seconds.
  */
 export const updateTenantLimits = <ThrowOnError extends boolean = false>(options: Options<UpdateTenantLimitsData, ThrowOnError>): RequestResult<UpdateTenantLimitsResponses, UpdateTenantLimitsErrors, ThrowOnError> => (options.client ?? client).put<UpdateTenantLimitsResponses, UpdateTenantLimitsErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -897,7 +1026,7 @@ export const updateTenantLimits = <ThrowOnError extends boolean = false>(options
 /**
  * List the members of a tenant
  *
- * Lists the members of a tenant and of its sub-tenants, newest first. Invitations that were not accepted yet are listed as `pending`.
+ * Lists the memberships in a tenant and its sub-tenants, newest first. Invitations that have not been accepted are listed as `pending`.
  */
 export const listMemberships = <ThrowOnError extends boolean = false>(options: Options<ListMembershipsData, ThrowOnError>): RequestResult<ListMembershipsResponses, ListMembershipsErrors, ThrowOnError> => (options.client ?? client).get<ListMembershipsResponses, ListMembershipsErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -908,7 +1037,7 @@ export const listMemberships = <ThrowOnError extends boolean = false>(options: O
 /**
  * Invite a member
  *
- * The membership is pending until its user accepts it, registered or not: who is not yet signs in first, with the email that was invited. It can be accepted for 14 days, while the inviter still holds the rights to offer it. An invitation that cannot be accepted any more is replaced.
+ * Creates a membership that is pending until the invited user accepts it. A person who is not registered signs in with the invited email first. The invitation can be accepted for 14 days, as long as the inviter still holds the rights to offer it. An invitation that can no longer be accepted is replaced by the new one.
  */
 export const createMembership = <ThrowOnError extends boolean = false>(options: Options<CreateMembershipData, ThrowOnError>): RequestResult<CreateMembershipResponses, CreateMembershipErrors, ThrowOnError> => (options.client ?? client).post<CreateMembershipResponses, CreateMembershipErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -923,7 +1052,7 @@ export const createMembership = <ThrowOnError extends boolean = false>(options: 
 /**
  * Remove a member
  *
- * Users leave, and decline what is pending, by themselves without any scope.
+ * Ends a membership and the gateway sessions that the user has there, or withdraws an invitation. Users need no scope to leave a tenant or to decline an invitation. A tenant must keep at least one owner (409).
  */
 export const deleteMembership = <ThrowOnError extends boolean = false>(options: Options<DeleteMembershipData, ThrowOnError>): RequestResult<DeleteMembershipResponses, DeleteMembershipErrors, ThrowOnError> => (options.client ?? client).delete<DeleteMembershipResponses, DeleteMembershipErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -934,7 +1063,7 @@ export const deleteMembership = <ThrowOnError extends boolean = false>(options: 
 /**
  * Change a member's role
  *
- * Gives the member another role. The caller cannot give a role that exceeds their own (403), and a tenant keeps at least one owner (409).
+ * Changes the role of the member. The new role may include no scope that the caller does not hold there (403), and a tenant must keep at least one owner (409).
  */
 export const updateMembership = <ThrowOnError extends boolean = false>(options: Options<UpdateMembershipData, ThrowOnError>): RequestResult<UpdateMembershipResponses, UpdateMembershipErrors, ThrowOnError> => (options.client ?? client).put<UpdateMembershipResponses, UpdateMembershipErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -949,7 +1078,7 @@ export const updateMembership = <ThrowOnError extends boolean = false>(options: 
 /**
  * Get the limits and the usage of a tenant
  *
- * Shows how much of each limit the tenant uses now. Use it to see why a write was refused with `tenant_limit_reached`. Needs the scope for the whole tenant.
+ * Returns how much of each limit the tenant uses now, for example to find out why a write was refused with `tenant_limit_reached`. The caller needs the scope for the whole tenant.
  */
 export const getTenantUsage = <ThrowOnError extends boolean = false>(options: Options<GetTenantUsageData, ThrowOnError>): RequestResult<GetTenantUsageResponses, GetTenantUsageErrors, ThrowOnError> => (options.client ?? client).get<GetTenantUsageResponses, GetTenantUsageErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -960,7 +1089,7 @@ export const getTenantUsage = <ThrowOnError extends boolean = false>(options: Op
 /**
  * List traces
  *
- * Lists traces, newest first: for each its root span, services, times, counts, and the models, tools and agents in it. Use it to find the trace whose spans you want to read. Filters look at a bounded number of traces for each page: a page may be short, or empty, and have a cursor.
+ * Lists traces, newest first. Each has its root span, services, times and counts, and the models, tools and agents that its spans name. Filters read a limited number of traces for each page, so a page may be short or empty although more follow.
  */
 export const listTraces = <ThrowOnError extends boolean = false>(options?: Options<ListTracesData, ThrowOnError>): RequestResult<ListTracesResponses, ListTracesErrors, ThrowOnError> => (options?.client ?? client).get<ListTracesResponses, ListTracesErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -971,7 +1100,7 @@ export const listTraces = <ThrowOnError extends boolean = false>(options?: Optio
 /**
  * Receive spans (OTLP/HTTP)
  *
- * Where OpenTelemetry exporters send to: protobuf or JSON, gzip or not. Errors are google.rpc.Status in the encoding of the request. Spans are stored in the tenant of the credential. A span that the same account sent before with the same content is stored once. A trace has at most 100,000 spans.
+ * The endpoint for OpenTelemetry exporters. The body is protobuf or JSON, with gzip or without compression. Errors are google.rpc.Status messages in the encoding of the request. Spans are stored in the tenant and sub-tenant of the credential. A span that the same account sends again with the same content is stored once. A trace has at most 100,000 spans of one account.
  */
 export const ingestTraces = <ThrowOnError extends boolean = false>(options: Options<IngestTracesData, ThrowOnError>): RequestResult<IngestTracesResponses, IngestTracesErrors, ThrowOnError> => (options.client ?? client).post<IngestTracesResponses, IngestTracesErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -986,7 +1115,7 @@ export const ingestTraces = <ThrowOnError extends boolean = false>(options: Opti
 /**
  * List the spans of a trace
  *
- * By start time. A page ends early when it has about 8 MiB, and then has a cursor. 404 where nothing in reach has the trace. Unknown query parameters are ignored.
+ * Lists the spans of a trace by start time. A page ends early when it reaches about 8 MiB, and then has a cursor. 404 if no tenant in the caller's reach has the trace. Unknown query parameters are ignored.
  */
 export const listTraceSpans = <ThrowOnError extends boolean = false>(options: Options<ListTraceSpansData, ThrowOnError>): RequestResult<ListTraceSpansResponses, ListTraceSpansErrors, ThrowOnError> => (options.client ?? client).get<ListTraceSpansResponses, ListTraceSpansErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -995,9 +1124,20 @@ export const listTraceSpans = <ThrowOnError extends boolean = false>(options: Op
 });
 
 /**
+ * Get the waterfall of a trace
+ *
+ * Lists the spans of a trace by start time, in a short form: up to 10,000 in one answer of some megabytes. The answer ends early if the spans have more than 64 MiB with their attributes, and then has a cursor. It takes a further point of the rate limit for every 1,000 spans.
+ */
+export const getTraceWaterfall = <ThrowOnError extends boolean = false>(options: Options<GetTraceWaterfallData, ThrowOnError>): RequestResult<GetTraceWaterfallResponses, GetTraceWaterfallErrors, ThrowOnError> => (options.client ?? client).get<GetTraceWaterfallResponses, GetTraceWaterfallErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
+    url: '/v1/traces/{trace_id}/waterfall',
+    ...options
+});
+
+/**
  * List usage
  *
- * Adds up the calls of models, tools, agents, prompts and resources that spans and log records tell of: by hour, by day or in all, for each combination of what it is grouped by. Different tenants are never added up together. Sorted by start, then by what it is grouped by. A query takes a further point of the rate limit for every 200 combinations of sub-tenant, provider, kind, name, agent and account that it reads, and for every 2,000 sums. One that would have to add up too much is 422: narrow the time or filter.
+ * Adds up calls of models, tools, agents, prompts and resources by hour, by day or over the whole time range, for each combination of the dimensions in `group_by`. Calls of different tenants are never added together. The list is sorted by `start`, then by these dimensions. A query takes one more point of the rate limit for every 200 combinations of sub-tenant, provider, kind, name, agent and account that it reads, and for every 2,000 sums. 422 if it would have to read too much: use a shorter time range or a filter.
  */
 export const listUsage = <ThrowOnError extends boolean = false>(options?: Options<ListUsageData, ThrowOnError>): RequestResult<ListUsageResponses, ListUsageErrors, ThrowOnError> => (options?.client ?? client).get<ListUsageResponses, ListUsageErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -1008,7 +1148,7 @@ export const listUsage = <ThrowOnError extends boolean = false>(options?: Option
 /**
  * List users
  *
- * Members of the tenants in the caller's reach, once they accepted; platform administrators see everyone.
+ * Lists the users who have accepted a membership in the caller's reach. Platform administrators see all users.
  */
 export const listUsers = <ThrowOnError extends boolean = false>(options?: Options<ListUsersData, ThrowOnError>): RequestResult<ListUsersResponses, ListUsersErrors, ThrowOnError> => (options?.client ?? client).get<ListUsersResponses, ListUsersErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -1019,7 +1159,7 @@ export const listUsers = <ThrowOnError extends boolean = false>(options?: Option
 /**
  * Delete a user
  *
- * By themselves, also before they accept the terms, by a platform administrator, or by an administrator who reaches all memberships that they accepted. Ends memberships and sessions and erases personal data. The email may register again, as a new user. Unknown query parameters are ignored.
+ * Ends the memberships and gateway sessions of the user, and erases the personal data. Users may delete themselves, even before they accept the terms. Others may delete a user if they are platform administrators, or if all memberships that the user has accepted are in their reach. The email can be registered again, for a new user. Unknown query parameters are ignored.
  */
 export const deleteUser = <ThrowOnError extends boolean = false>(options: Options<DeleteUserData, ThrowOnError>): RequestResult<DeleteUserResponses, DeleteUserErrors, ThrowOnError> => (options.client ?? client).delete<DeleteUserResponses, DeleteUserErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -1030,7 +1170,7 @@ export const deleteUser = <ThrowOnError extends boolean = false>(options: Option
 /**
  * Get a user
  *
- * Yourself, without any scope; or a member of a tenant in your reach, who accepted the membership. Unknown query parameters are ignored.
+ * Returns one user: the caller, who needs no scope for this, or a user who has accepted a membership in the caller's reach. Unknown query parameters are ignored.
  */
 export const getUser = <ThrowOnError extends boolean = false>(options: Options<GetUserData, ThrowOnError>): RequestResult<GetUserResponses, GetUserErrors, ThrowOnError> => (options.client ?? client).get<GetUserResponses, GetUserErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -1041,7 +1181,7 @@ export const getUser = <ThrowOnError extends boolean = false>(options: Options<G
 /**
  * Disable a user
  *
- * Ends the user's sessions at once and refuses their further calls. The caller must reach all memberships that the user has accepted. Idempotent: repeating the call changes nothing.
+ * Ends the user's gateway sessions at once, and refuses further calls of the user. All memberships that the user has accepted must be in the caller's reach. Idempotent: repeating the call changes nothing.
  */
 export const disableUser = <ThrowOnError extends boolean = false>(options: Options<DisableUserData, ThrowOnError>): RequestResult<DisableUserResponses, DisableUserErrors, ThrowOnError> => (options.client ?? client).post<DisableUserResponses, DisableUserErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -1052,10 +1192,32 @@ export const disableUser = <ThrowOnError extends boolean = false>(options: Optio
 /**
  * Enable a user
  *
- * Lets a disabled user work again, with the memberships that they had. Idempotent: repeating the call changes nothing.
+ * Permits a disabled user to call the service again, with the memberships from before. Gateway sessions that ended stay ended. Idempotent: repeating the call changes nothing.
  */
 export const enableUser = <ThrowOnError extends boolean = false>(options: Options<EnableUserData, ThrowOnError>): RequestResult<EnableUserResponses, EnableUserErrors, ThrowOnError> => (options.client ?? client).post<EnableUserResponses, EnableUserErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
     url: '/v1/users/{user_id}/enable',
+    ...options
+});
+
+/**
+ * Take the rights of a platform administrator away
+ *
+ * The user keeps their memberships. It counts from the next request on. The last active user who is a platform administrator keeps the right (409). Only platform administrators with the scope `*` may do this. Idempotent: repeating the call changes nothing.
+ */
+export const revokePlatformAdministrator = <ThrowOnError extends boolean = false>(options: Options<RevokePlatformAdministratorData, ThrowOnError>): RequestResult<RevokePlatformAdministratorResponses, RevokePlatformAdministratorErrors, ThrowOnError> => (options.client ?? client).delete<RevokePlatformAdministratorResponses, RevokePlatformAdministratorErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
+    url: '/v1/users/{user_id}/platform-administrator',
+    ...options
+});
+
+/**
+ * Make a user a platform administrator
+ *
+ * Gives an active user every right in every tenant. Only platform administrators with the scope `*` may do this. Idempotent: repeating the call changes nothing. The identity provider can also name platform administrators by a claim, which this operation does not show or change.
+ */
+export const grantPlatformAdministrator = <ThrowOnError extends boolean = false>(options: Options<GrantPlatformAdministratorData, ThrowOnError>): RequestResult<GrantPlatformAdministratorResponses, GrantPlatformAdministratorErrors, ThrowOnError> => (options.client ?? client).put<GrantPlatformAdministratorResponses, GrantPlatformAdministratorErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
+    url: '/v1/users/{user_id}/platform-administrator',
     ...options
 });

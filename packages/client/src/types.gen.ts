@@ -6,17 +6,20 @@ export type ClientOptions = {
 };
 
 /**
- * How the operation ended. `denied`: for lack of rights, or because the record does not exist in the reach of the actor.
+ * How the operation ended. `denied`: the actor lacked rights, or the record does not exist in the reach of the actor.
  */
 export type AuditOutcome = 'success' | 'failure' | 'denied';
 
+/**
+ * The conditions of a search. A credential must meet all of them.
+ */
 export type SearchCredentialsInput = {
     /**
-     * Only records of this tenant. Left out or empty: of everything in reach.
+     * Only records of this tenant. If it is left out or empty: records of all tenants in reach.
      */
     tenantId?: string | null;
     /**
-     * Only records of this sub-tenant. Left out or empty: of everything in reach.
+     * Only records of this sub-tenant. If it is left out or empty: records of the tenants and of all sub-tenants in reach.
      */
     subTenantId?: string | null;
     /**
@@ -24,11 +27,11 @@ export type SearchCredentialsInput = {
      */
     ids?: Array<string> | null;
     /**
-     * Only credentials of exactly this name.
+     * Only credentials with exactly this name.
      */
     name?: string | null;
     /**
-     * Only credentials that have this text, in any case, in id, name or prefix.
+     * Only credentials whose id, name or prefix contains this text, compared case-insensitively.
      */
     query?: string | null;
     /**
@@ -48,53 +51,59 @@ export type SearchCredentialsInput = {
      */
     providerId?: string | null;
     /**
-     * Only credentials that end before this time.
+     * Only credentials that expire before this time.
      */
     expiresBefore?: string | null;
     /**
-     * Only credentials made before this time and not used since.
+     * Only credentials that were created before this time and have not been used since.
      */
     unusedSince?: string | null;
     /**
-     * Only credentials made after this time.
+     * Only credentials that were created after this time.
      */
     createdAfter?: string | null;
     /**
-     * Only credentials made before this time.
+     * Only credentials that were created before this time.
      */
     createdBefore?: string | null;
     /**
-     * The largest number of records to answer: 1 to 100.
+     * The maximum number of records on a page: 1 to 100.
      */
     limit?: number;
     /**
-     * The `nextCursor` of the page before. Send the same filters with it. Opaque.
+     * The `nextCursor` of the previous page, an opaque text. Send it with the same filters.
      */
     cursor?: string | null;
 };
 
+/**
+ * `api_key`: of a service account. `provider_secret`: the credential of a provider. `signing_key`: signs session tokens and the heads of audit chains.
+ */
 export type CredentialKind = 'api_key' | 'provider_secret' | 'signing_key';
 
 /**
- * A credential is `expiring` when it works now and ends within 14 days.
+ * `expiring`: the credential works now, and expires within 14 days.
  */
 export type CredentialStatus = 'active' | 'expiring' | 'expired' | 'revoked';
 
+/**
+ * Which derived access to revoke.
+ */
 export type RevokeDerivedAccessInput = {
     /**
-     * `user:<id>`, `service_account:<tenant>/<id>` or `api_key:<id>`. It may be deleted, revoked or out of reach: the answer depends on the derived records alone.
+     * The account or key that gave the access: `user:<id>`, `service_account:<tenant>/<id>` or `api_key:<id>`. It may be deleted, revoked or outside the caller's reach, because only the reach of the derived records counts.
      */
     source: string;
     /**
-     * What to revoke. Sessions of a revoked key end with it.
+     * The kinds of access to revoke. Sessions of a revoked key end in any case.
      */
     kinds: Array<'api_key' | 'gateway_session' | 'invitation' | 'membership'>;
     /**
-     * Whether to revoke what derives from the source only through a rotation by somebody else.
+     * Whether to revoke access with `isSuccessor`, too.
      */
     includeSuccessors?: boolean;
     /**
-     * Whether to revoke the source itself first, in the same transaction: for an API key alone.
+     * Whether to revoke the source itself, too, in the same transaction. Only for an API key (422).
      */
     includeSource?: boolean;
 };
@@ -109,78 +118,89 @@ export type CreateGatewayInput = {
     providerIds?: Array<string>;
     manifestId?: string | null;
     /**
-     * Seconds, 60 to 86,400.
+     * A lifetime in seconds: 60 to 86,400.
      */
     sessionTtlSeconds?: number;
     /**
-     * The tenant of the record. Where it is left out: the caller's one tenant; a caller who has several must name one.
+     * The tenant of the record. If it is left out, the caller's tenant is used. A caller with several tenants must name one.
      */
     tenantId?: string | null;
     /**
-     * The sub-tenant of the record; none where it is left out.
+     * The sub-tenant of the record. If it is left out, the record belongs to the whole tenant, or to the sub-tenant that the caller is limited to. A caller with several sub-tenants must name one.
      */
     subTenantId?: string | null;
 };
 
 /**
- * Left out keeps, null clears, a value sets.
+ * A field that is left out keeps its value. Null clears it.
  */
 export type UpdateGatewayInput = {
     name?: string;
     displayName?: string | null;
     url?: string | null;
     /**
-     * Disabling ends its sessions at once.
+     * Disabling a gateway ends its sessions at once.
      */
     status?: 'active' | 'disabled';
     providerIds?: Array<string>;
     manifestId?: string | null;
     /**
-     * Seconds, 60 to 86,400.
+     * A lifetime in seconds: 60 to 86,400.
      */
     sessionTtlSeconds?: number;
 };
 
 export type GatewaySessionStatus = 'active' | 'expired' | 'revoked';
 
+/**
+ * Who the session is for, how long it lasts, and what it grants.
+ */
 export type CreateGatewaySessionInput = {
     /**
-     * Whom the session acts for: the caller, where left out. Another subject needs the scope `gateway_sessions:impersonate` wherever that subject belongs: a sub-tenant cannot act as an account or user of the whole tenant.
+     * The user or service account that the session is for. If it is left out: the caller. For another subject, the caller needs the scope `gateway_sessions:impersonate` in every place where the subject belongs. So a caller in a sub-tenant cannot open a session for an account or user of the whole tenant.
      */
     subject?: string | null;
     /**
-     * Seconds, 60 to 86,400, and not above the gateway's; the gateway's, where left out.
+     * The lifetime in seconds: 60 to 86,400, and not more than the gateway's `sessionTtlSeconds`. If it is left out: the gateway's.
      */
     ttlSeconds?: number | null;
     /**
-     * Only these of the gateway's providers; all, where left out. A session grants at most 10,000 items, and 1 MiB of them as JSON: beyond it, 422.
+     * Only these providers of the gateway. If it is left out: all of them. A session grants at most 10,000 items, and at most 1 MiB of grants as JSON (422).
      */
     providerIds?: Array<string> | null;
     metadata?: Metadata | null;
 };
 
 /**
- * A free JSON object, at most 16 KiB when serialised. A set value replaces it whole.
+ * A JSON object with any members, at most 16 KiB when serialised. Setting it replaces the whole object.
  */
 export type Metadata = {
     [key: string]: unknown;
 };
 
+/**
+ * An introspection request (RFC 7662).
+ */
 export type IntrospectGatewaySessionInput = {
     /**
-     * A session's token.
+     * The token of a session.
      */
     token: string;
     /**
-     * As RFC 7662 has it; nothing depends on it.
+     * The hint of RFC 7662. It is ignored.
      */
     token_type_hint?: string | null;
 };
 
+/**
+ * The kind of an item.
+ */
+export type InventoryKind = 'model' | 'tool' | 'resource' | 'prompt' | 'agent' | 'channel';
+
 export type ManifestKind = 'agent' | 'gateway' | 'channel';
 
 /**
- * The newest version is active.
+ * The newest version is `active`, older ones are `superseded`.
  */
 export type ManifestStatus = 'active' | 'superseded' | 'deleted';
 
@@ -189,140 +209,150 @@ export type CreateManifestInput = {
     kind: ManifestKind;
     spec: ManifestSpecInput;
     /**
-     * The tenant of the record. Where it is left out: the caller's one tenant; a caller who has several must name one.
+     * The tenant of the record. If it is left out, the caller's tenant is used. A caller with several tenants must name one.
      */
     tenantId?: string | null;
     /**
-     * The sub-tenant of the record; none where it is left out.
+     * The sub-tenant of the record. If it is left out, the record belongs to the whole tenant, or to the sub-tenant that the caller is limited to. A caller with several sub-tenants must name one.
      */
     subTenantId?: string | null;
 };
 
 /**
- * What the schema of its kind says: `GET /v1/manifests/schema/{kind}`. `channel` is of channels, `allow` of gateways and channels. Beyond these, members whose names begin with `x-`. At most 256 KiB when serialised.
+ * The content of the manifest. `GET /v1/manifests/schema/{kind}` returns the JSON Schema for each kind: only channels have `channel`, and only gateways and channels have `allow`. Other members are allowed if their names begin with `x-`. At most 256 KiB when serialised.
  */
 export type ManifestSpecInput = {
     description?: string;
     /**
-     * Who answers for it: a person, a team, an address.
+     * Who is responsible: a person, a team or an address.
      */
     owner?: string;
     /**
-     * What it uses. While the manifest is active, observations of these are not unknown.
+     * What the agent, gateway or channel uses. While the manifest is active, observations of these items are not unknown.
      */
     declares?: Array<DeclarationInput>;
     channel?: ManifestChannel;
     /**
-     * What sessions may use, of what the providers' inventories offer: whatever one of the entries covers. Where left out, all of it; where empty, nothing.
+     * The inventory items that sessions may use: those that at least one entry covers. If it is left out: all items of the gateway's providers. If it is empty: no items.
      */
     allow?: Array<Allowance>;
     [key: string]: unknown;
 };
 
 /**
- * Something that is used of a provider.
+ * An item of a provider that is used.
  */
 export type DeclarationInput = {
     /**
-     * The provider's name, in any case, or its id. A name means the provider that has it in the manifest's own tenant or sub-tenant, or in the whole tenant. A provider of a sub-tenant is meant by its id alone in manifests of the whole tenant, and in whatever its gateways run under.
+     * The name (case-insensitive), an alias or the id of the provider. A name is looked up in the manifest's own sub-tenant and in the whole tenant, never in other sub-tenants. It counts at a gateway only if the provider belongs to the gateway's own sub-tenant or to the whole tenant. To name a provider of another place, use its id.
      */
     provider: string;
     kind: InventoryKind;
     /**
-     * As agents call it. The variants of a model are one: its case, and the provider in front.
+     * The name that agents use. Model names are compared case-insensitively, with or without the provider as prefix (`openai/gpt-5`).
      */
     name: string;
 };
 
-export type InventoryKind = 'model' | 'tool' | 'resource' | 'prompt' | 'agent' | 'channel';
-
 /**
- * Where people meet the agents.
+ * The channel in which people talk to agents.
  */
 export type ManifestChannel = {
     /**
-     * Such as `slack`, `email` or `web`.
+     * The type of the channel, such as `slack`, `email` or `web`.
      */
     type: string;
     /**
-     * Where it is: a URL, a room, a mailbox.
+     * The address of the channel, such as a URL, a room or a mailbox.
      */
     address?: string;
     [key: string]: unknown | string | string | undefined;
 };
 
 /**
- * A part of what a provider offers.
+ * A selection of the items that a provider offers.
  */
 export type Allowance = {
     /**
-     * The provider's name, in any case, or its id. A name means the provider that has it in the manifest's own tenant or sub-tenant, or in the whole tenant. A provider of a sub-tenant is meant by its id alone in manifests of the whole tenant, and in whatever its gateways run under.
+     * The name (case-insensitive), an alias or the id of the provider. A name is looked up in the manifest's own sub-tenant and in the whole tenant, never in other sub-tenants. It counts at a gateway only if the provider belongs to the gateway's own sub-tenant or to the whole tenant. To name a provider of another place, use its id.
      */
     provider: string;
     /**
-     * Only items of this kind; every kind, where left out.
+     * Only items of this kind. If it is left out: items of every kind.
      */
     kind?: InventoryKind;
     /**
-     * Only items of these names, of a model all variants; all of them, where left out; none, where empty.
+     * Only items with these names. The name of a model also covers its variants. If it is left out: items of every name. If it is empty: no items.
      */
     names?: Array<string>;
 };
 
 /**
- * Left out keeps, null clears, a value sets.
+ * A field that is left out keeps its value. Null clears it.
  */
 export type UpdateProfileInput = {
     displayName?: string | null;
     /**
-     * Service accounts only.
+     * Only for service accounts.
      */
     description?: string | null;
     /**
-     * Users only.
+     * Only for users.
      */
     locale?: string | null;
     /**
-     * Users only.
+     * Only for users.
      */
     timeZone?: string | null;
     /**
-     * Users only.
+     * Only for users.
      */
     marketingConsent?: MarketingConsentInput;
     /**
-     * Users only. Accepted terms cannot be taken back, only accepted anew.
+     * Only for users. Acceptance cannot be withdrawn (422). A new version can be accepted.
      */
     terms?: TermsInput;
     metadata?: Metadata | null;
 };
 
+/**
+ * Whether the user agrees to receive marketing messages.
+ */
 export type MarketingConsentInput = {
     optedIn?: boolean;
     consentVersion?: string | null;
 };
 
+/**
+ * Whether the user accepts the terms, and in which versions.
+ */
 export type TermsInput = {
     termsVersion?: string | null;
     privacyVersion?: string | null;
     accepted?: boolean;
 };
 
+/**
+ * A new organization, and its settings.
+ */
 export type CreateOrganizationInput = {
     organization: OrganizationInput;
     settings?: TenantSettingsInput;
 };
 
+/**
+ * The name and the id of the new tenant.
+ */
 export type OrganizationInput = {
     displayName: string;
     /**
-     * How the id of the new tenant begins, for example `rockets` for `rockets-7k2m9x4p1q`: the service adds `-` and ten random characters, so nobody can take an id that somebody else expects to be free. Left out: the whole id is generated.
+     * The first part of the id of the new tenant, 1 to 100 characters. The service appends `-` and 10 random characters: `rockets` becomes `rockets-7k2m9x4p1q`. So no user can take an id that another customer expects to get. If it is left out, the whole id is generated.
      */
     id?: string | null;
 };
 
 /**
- * Left out keeps, null clears, a value sets.
+ * A field that is left out keeps its value. Null clears it.
  */
 export type TenantSettingsInput = {
     captureContent?: boolean;
@@ -330,74 +360,95 @@ export type TenantSettingsInput = {
     auditReads?: boolean;
     recordRetentionDays?: number | null;
     /**
-     * Null restores the default of 400.
+     * Usage is removed after this many days: 1 to 3,650. Null restores the default of 400.
      */
     usageRetentionDays?: number | null;
 };
 
 /**
- * Passwords are never accepted: the identity provider handles credentials.
+ * A registration. Metadata whose names suggest a password or another credential is refused (422): the identity provider handles credentials.
  */
 export type RegisterInput = {
     user: RegistrationUserInput;
     /**
-     * Where the registration came from, such as `saas_registration`.
+     * Where the registration came from, such as `saas_registration`. At most 64 characters.
      */
     source?: string | null;
     metadata?: Metadata | null;
 };
 
+/**
+ * The user to register.
+ */
 export type RegistrationUserInput = {
     /**
-     * Matched without regard to case.
+     * An email address. It is compared case-insensitively.
      */
     email: string;
     displayName?: string | null;
     /**
-     * Terms that are not mentioned are not accepted.
+     * Whether the user accepts the terms. If it is left out, they are not accepted.
      */
     terms?: TermsInput | null;
     marketingConsent?: MarketingConsentInput | null;
 };
 
 /**
- * `claimed`: somebody works on it until the lease ends; then it is open again.
+ * `claimed`: an assignee works on the task until the lease ends. Then it is `open` again. `running`: a sync is running.
  */
 export type OperatorTaskStatus = 'open' | 'claimed' | 'running' | 'succeeded' | 'failed' | 'cancelled';
 
+/**
+ * `review_observation`: decide about an observation. `sync_inventory`: a sync, which runs without a person. `rotate_credential`: replace a credential that expires within 14 days. `adopt_provider`: decide about a discovered provider. `review_cardinality`: a tenant or sender reached a limit of observations or providers. `review_telemetry`: nothing in the telemetry of an account was understood.
+ */
 export type OperatorTaskKind = 'review_observation' | 'sync_inventory' | 'rotate_credential' | 'adopt_provider' | 'review_cardinality' | 'review_telemetry';
 
+/**
+ * Why a task is cancelled.
+ */
 export type CancelOperatorTaskInput = {
     /**
-     * Why, for those who read it later.
+     * The reason, for people who read it later. At most 2000 characters.
      */
     note?: string | null;
 };
 
+/**
+ * How long a task is claimed.
+ */
 export type ClaimOperatorTaskInput = {
     /**
-     * For how long, 60 to 86,400 seconds from now; 900, where left out.
+     * How long the claim lasts, in seconds from now: 60 to 86,400. If it is left out: 900.
      */
     leaseSeconds?: number | null;
 };
 
+/**
+ * A decision, and its reason.
+ */
 export type CompleteOperatorTaskInput = {
     /**
-     * Of review_observation: approved, rejected or ignored. Of adopt_provider: adopted or dismissed. Of rotate_credential: rotated or dismissed. Of review_cardinality: pruned or acknowledged. Of review_telemetry: acknowledged.
+     * The decision. The kind of the task determines which outcomes are allowed. `review_observation`: `approved`, `rejected` or `ignored`. `adopt_provider`: `adopted` or `dismissed`. `rotate_credential`: `rotated` or `dismissed`. `review_cardinality`: `pruned` or `acknowledged`. `review_telemetry`: `acknowledged`.
      */
     outcome: TaskOutcome;
     /**
-     * Why, for those who read it later.
+     * The reason, for people who read it later. At most 2000 characters.
      */
     note?: string | null;
 };
 
+/**
+ * What was decided when a task was completed.
+ */
 export type TaskOutcome = 'approved' | 'rejected' | 'ignored' | 'adopted' | 'dismissed' | 'rotated' | 'pruned' | 'acknowledged';
 
+/**
+ * `llm`: a model vendor. `mcp`: an MCP server. `agent_runtime`: a runtime of agents. `channel`: where people talk to agents. `other`: anything else.
+ */
 export type ProviderKind = 'llm' | 'mcp' | 'agent_runtime' | 'channel' | 'other';
 
 /**
- * `discovered`: seen in traffic, but nobody has declared it.
+ * `discovered`: seen in telemetry, but not declared. `active`: declared. `disabled`: declared, but turned off.
  */
 export type ProviderStatus = 'discovered' | 'active' | 'disabled' | 'deleted';
 
@@ -412,17 +463,17 @@ export type CreateProviderInput = {
     syncIntervalSeconds?: number | null;
     metadata?: Metadata | null;
     /**
-     * The tenant of the record. Where it is left out: the caller's one tenant; a caller who has several must name one.
+     * The tenant of the record. If it is left out, the caller's tenant is used. A caller with several tenants must name one.
      */
     tenantId?: string | null;
     /**
-     * The sub-tenant of the record; none where it is left out.
+     * The sub-tenant of the record. If it is left out, the record belongs to the whole tenant, or to the sub-tenant that the caller is limited to. A caller with several sub-tenants must name one.
      */
     subTenantId?: string | null;
 };
 
 /**
- * Left out keeps, null clears, a value sets.
+ * A field that is left out keeps its value. Null clears it.
  */
 export type UpdateProviderInput = {
     name?: string;
@@ -431,47 +482,53 @@ export type UpdateProviderInput = {
     description?: string | null;
     kind?: ProviderKind;
     /**
-     * A change of its origin detaches the credential: it is revoked and erased.
+     * The base URL. If the new one is outside the address that the credential is bound to, the credential is revoked and its secret erased.
      */
     baseUrl?: string | null;
     /**
-     * `active` adopts a discovered provider.
+     * `active` also adopts a discovered provider.
      */
     status?: 'active' | 'disabled';
     syncIntervalSeconds?: number | null;
     metadata?: Metadata | null;
 };
 
+/**
+ * A secret, and how it is sent to the provider.
+ */
 export type PutProviderCredentialInput = {
     /**
-     * Encrypted at rest, sent to the provider by syncs alone, and never answered.
+     * The secret, 1 to 4096 printable ASCII characters. It is encrypted at rest, sent to the provider only by syncs, and never returned.
      */
     secret: string;
     name?: string | null;
     /**
-     * The request header that it goes in. Where left out: `Authorization`.
+     * The request header in which the secret is sent. If it is left out: `Authorization`.
      */
     header?: string | null;
     /**
-     * The word before it. Where left out: `Bearer` in `Authorization`, none elsewhere. null: none.
+     * The authentication scheme before the secret. If it is left out: `Bearer` in the header `Authorization`, none in other headers. Null: none.
      */
     scheme?: string | null;
     /**
-     * When it ends, in the future; it is not sent from then on.
+     * When the credential expires: a time in the future. It is not sent after that.
      */
     expiresAt?: string | null;
     /**
-     * Keeps it beside the one in use, until a `rotate_credential` recommendation is applied.
+     * If true: stores the credential as `standby`. Applying a `rotate_credential` recommendation puts it in use.
      */
     standby?: boolean;
 };
 
+/**
+ * `available`: may be used. `missing`: the last sync did not find it. `retired`: no longer declared. `blocked`: must not be used.
+ */
 export type InventoryStatus = 'available' | 'missing' | 'retired' | 'blocked';
 
 export type CreateInventoryItemInput = {
     kind: InventoryKind;
     /**
-     * As agents call it, without spaces around it, control characters and invisible ones, and not a lone `*`.
+     * The name that agents use. It has no space at its beginning or end, no control characters and no invisible characters, and is not a lone `*`.
      */
     name: string;
     title?: string | null;
@@ -482,7 +539,7 @@ export type CreateInventoryItemInput = {
 };
 
 /**
- * Left out keeps, null clears, a value sets.
+ * A field that is left out keeps its value. Null clears it.
  */
 export type UpdateInventoryItemInput = {
     title?: string | null;
@@ -491,13 +548,22 @@ export type UpdateInventoryItemInput = {
     attributes?: Metadata | null;
 };
 
+/**
+ * `superseded`: the recommendation is no longer needed, because the state changed.
+ */
 export type RecommendationStatus = 'open' | 'applied' | 'dismissed' | 'superseded';
 
+/**
+ * `register_item`: declare an item that agents use. `retire_item`: retire an item that the provider no longer lists. `block_item`: block an item that was rejected and seen again. `adopt_provider`: declare a discovered provider. `accept_drift`: accept a changed definition. `rotate_credential`: use the standby credential of the provider.
+ */
 export type RecommendationKind = 'register_item' | 'retire_item' | 'block_item' | 'adopt_provider' | 'accept_drift' | 'rotate_credential';
 
+/**
+ * Which recommendations to apply.
+ */
 export type ApplyRecommendationsInput = {
     /**
-     * Only these. Naming one is the review that a widening recommendation needs.
+     * Only these recommendations. Naming one counts as the review that a widening recommendation needs.
      */
     recommendationIds?: Array<string> | null;
     /**
@@ -505,76 +571,223 @@ export type ApplyRecommendationsInput = {
      */
     kinds?: Array<RecommendationKind> | null;
     /**
-     * Show what would change, and change nothing.
+     * If true: returns what would change, and changes nothing.
      */
     dryRun?: boolean | null;
 };
 
+/**
+ * The reason, and the recommendations that it is about. A filter matches open ones only.
+ */
+export type DismissRecommendationsInput = {
+    reason: string;
+    /**
+     * Only these recommendations.
+     */
+    recommendationIds?: Array<string> | null;
+    /**
+     * How many records the filter has to match. Required without ids. If it matches another number, nothing is done, and the answer is 409 `bulk_count_differs`.
+     */
+    expectedCount?: number | null;
+    /**
+     * Only records of this tenant. If it is left out or empty: records of all tenants in reach.
+     */
+    tenantId?: string | null;
+    /**
+     * Only records of this sub-tenant. If it is left out or empty: records of the tenants and of all sub-tenants in reach.
+     */
+    subTenantId?: string | null;
+    /**
+     * Only recommendations of this kind.
+     */
+    kind?: RecommendationKind | null;
+    /**
+     * Only recommendations for this provider.
+     */
+    providerId?: string | null;
+    /**
+     * Only recommendations that are based on this observation.
+     */
+    observationId?: string | null;
+};
+
+/**
+ * Why a recommendation is dismissed.
+ */
 export type DismissRecommendationInput = {
+    /**
+     * Why it is dismissed: 1 to 2000 characters.
+     */
     reason: string;
 };
 
+/**
+ * `open`: a decision is needed. `approved`, `rejected`, `ignored`: the decision of a review. `resolved`: it is declared now, or it was dealt with elsewhere.
+ */
 export type RuntimeObservationStatus = 'open' | 'approved' | 'rejected' | 'ignored' | 'resolved';
 
 /**
- * Left out keeps, null clears, a value sets.
+ * Observations that need a decision. `open`: all of them. `new`: nobody has decided about them yet, and no definition changed. `seen_again`: a person rejected them, and they were seen again after that. `changed_definition`: the provider changed their definition.
  */
-export type UpdateRuntimeObservationInput = {
-    /**
-     * open: takes a decision back. resolved: dealt with outside.
-     */
-    status?: 'open' | 'resolved';
-    /**
-     * The note of the review; nothing to set where there was none.
-     */
-    note?: string | null;
-};
+export type ObservationView = 'open' | 'new' | 'seen_again' | 'changed_definition';
 
-export type ReviewRuntimeObservationInput = {
+/**
+ * The decision, and the observations that it is about. The filters are those of `list_runtime_observations`.
+ */
+export type ReviewRuntimeObservationsInput = {
     /**
-     * approved: its recommendation may be applied (by `{}` where the reviewer reaches all of the place where the provider stands). rejected: it must not be used; the recommendation is dismissed unless it rests on others too, and the next sighting reopens it with a `block_item`. ignored: it stays as it is, quietly.
+     * As in `review_runtime_observation`.
      */
     decision: ReviewDecision;
     note?: string | null;
+    /**
+     * Only these observations.
+     */
+    observationIds?: Array<string> | null;
+    /**
+     * How many records the filter has to match. Required without ids. If it matches another number, nothing is done, and the answer is 409 `bulk_count_differs`.
+     */
+    expectedCount?: number | null;
+    /**
+     * Only records of this tenant. If it is left out or empty: records of all tenants in reach.
+     */
+    tenantId?: string | null;
+    /**
+     * Only records of this sub-tenant. If it is left out or empty: records of the tenants and of all sub-tenants in reach.
+     */
+    subTenantId?: string | null;
+    /**
+     * Only observations that nothing declares (true), or only declared ones (false).
+     */
+    unknown?: boolean | null;
+    /**
+     * Only observations with this status.
+     */
+    status?: RuntimeObservationStatus | null;
+    /**
+     * Only observations of this view.
+     */
+    view?: ObservationView | null;
+    /**
+     * Only observations with at least this risk level. `low` gives all of them.
+     */
+    minRisk?: 'low' | 'medium' | 'high' | null;
+    /**
+     * Only observations at this provider.
+     */
+    providerId?: string | null;
+    /**
+     * Only observations of this kind.
+     */
+    kind?: InventoryKind | null;
+    /**
+     * Only observations with exactly this name.
+     */
+    name?: string | null;
+    /**
+     * Only observations whose name contains this text. ASCII letters are compared case-insensitively.
+     */
+    text?: string | null;
+    /**
+     * Only observations of what this agent or service called, by its usage.
+     */
+    agent?: string | null;
+    /**
+     * Only observations of calls that this account reported, by its usage: `user:<id>` or `service_account:<tenant>/<id>`.
+     */
+    account?: string | null;
+    /**
+     * Only observations that were first seen after this time.
+     */
+    firstSeenAfter?: string | null;
+    /**
+     * Only observations that were first seen before this time.
+     */
+    firstSeenBefore?: string | null;
+    /**
+     * Only observations that were last seen after this time.
+     */
+    lastSeenAfter?: string | null;
+    /**
+     * Only observations that were last seen before this time.
+     */
+    lastSeenBefore?: string | null;
 };
 
+/**
+ * The decision of a review.
+ */
 export type ReviewDecision = 'approved' | 'rejected' | 'ignored';
 
+/**
+ * A field that is left out keeps its value. Null clears it.
+ */
+export type UpdateRuntimeObservationInput = {
+    /**
+     * `open`: withdraws the decision. The status is then `resolved` if it is declared. `resolved`: it was dealt with elsewhere.
+     */
+    status?: 'open' | 'resolved';
+    /**
+     * The note of the review. 422 if there is no review.
+     */
+    note?: string | null;
+};
+
+/**
+ * A decision about an observation, and its reason.
+ */
+export type ReviewRuntimeObservationInput = {
+    /**
+     * `approved`: agents may use it, and the recommendation to declare it may be applied. To be applied without its id, the reviewer must reach the whole place of the provider. `rejected`: agents must not use it. Its recommendation is dismissed unless it is also based on other observations. If it is seen again, the observation is open again and `block_item` is recommended. `ignored`: nothing changes, and further calls do not open it again.
+     */
+    decision: ReviewDecision;
+    /**
+     * The reason for the decision, at most 2000 characters.
+     */
+    note?: string | null;
+};
+
+/**
+ * A new service account.
+ */
 export type CreateServiceAccountInput = {
     name: string;
     displayName?: string | null;
     /**
-     * Made where it is left out. An id is never given twice in a tenant.
+     * The id of the account. If it is left out, an id is generated. A tenant never uses an id twice, even after the account was deleted.
      */
     id?: string | null;
     /**
-     * The tenant of the record. Where it is left out: the caller's one tenant; a caller who has several must name one.
+     * The tenant of the record. If it is left out, the caller's tenant is used. A caller with several tenants must name one.
      */
     tenantId?: string | null;
     /**
-     * The sub-tenant of the record; none where it is left out.
+     * The sub-tenant of the record. If it is left out, the record belongs to the whole tenant, or to the sub-tenant that the caller is limited to. A caller with several sub-tenants must name one.
      */
     subTenantId?: string | null;
     /**
-     * `always`: the tenant must be new, so the account joins nobody else (409 `tenant_exists`). `never`: the tenant and sub-tenant must exist (422). `if_missing`, or left out: what is missing is created.
+     * Whether the tenant and sub-tenant are created. `always`: the tenant must be new (409 `tenant_exists`). `never`: the tenant and sub-tenant must exist (422). `if_missing`, the default: what is missing is created.
      */
     createTenant?: 'if_missing' | 'always' | 'never' | null;
     description?: string | null;
     status?: 'active' | 'disabled';
     metadata?: Metadata | null;
     /**
-     * Only platform administrators may set it: keys of such an account count in every tenant.
+     * Whether the scopes of its API keys hold in every tenant. Only platform administrators may set it.
      */
     platformAdministrator?: boolean;
 };
 
+/**
+ * The conditions of a search. An account must meet all of them.
+ */
 export type SearchServiceAccountsInput = {
     /**
-     * Only records of this tenant. Left out or empty: of everything in reach.
+     * Only records of this tenant. If it is left out or empty: records of all tenants in reach.
      */
     tenantId?: string | null;
     /**
-     * Only records of this sub-tenant. Left out or empty: of everything in reach.
+     * Only records of this sub-tenant. If it is left out or empty: records of the tenants and of all sub-tenants in reach.
      */
     subTenantId?: string | null;
     /**
@@ -582,46 +795,46 @@ export type SearchServiceAccountsInput = {
      */
     ids?: Array<string> | null;
     /**
-     * Only accounts of exactly this name.
+     * Only accounts with exactly this name.
      */
     name?: string | null;
     /**
-     * Only accounts that have this text, in any case, in id, name, display name or description.
+     * Only accounts whose id, name, display name or description contains this text, compared case-insensitively.
      */
     query?: string | null;
     /**
-     * Only accounts with this status. Deleted accounts are listed with `deleted` only.
+     * Only accounts with this status. Deleted accounts are found only with `deleted`.
      */
     status?: ServiceAccountStatus | null;
     /**
-     * Only accounts whose metadata has these top-level values, at most 20.
+     * Only accounts whose metadata has these top-level members with these values, at most 20 members.
      */
     metadata?: Metadata | null;
     /**
-     * Only accounts made after this time.
+     * Only accounts that were created after this time.
      */
     createdAfter?: string | null;
     /**
-     * Only accounts made before this time.
+     * Only accounts that were created before this time.
      */
     createdBefore?: string | null;
     /**
-     * The largest number of records to answer: 1 to 100.
+     * The maximum number of records on a page: 1 to 100.
      */
     limit?: number;
     /**
-     * The `nextCursor` of the page before. Send the same filters with it. Opaque.
+     * The `nextCursor` of the previous page, an opaque text. Send it with the same filters.
      */
     cursor?: string | null;
 };
 
 /**
- * Keys and sessions work only while the account is active.
+ * The API keys and gateway sessions of an account work only while it is `active`.
  */
 export type ServiceAccountStatus = 'active' | 'disabled' | 'deleted';
 
 /**
- * Left out keeps, null clears, a value sets.
+ * A field that is left out keeps its value. Null clears it.
  */
 export type UpdateServiceAccountInput = {
     displayName?: string | null;
@@ -629,37 +842,43 @@ export type UpdateServiceAccountInput = {
     metadata?: Metadata | null;
 };
 
+/**
+ * A new API key.
+ */
 export type CreateKeyInput = {
     name?: string | null;
     /**
-     * What the key may do: nothing that its maker may not.
+     * The scopes of the key. The caller must hold each of them (403).
      */
     scopes: Array<Scope>;
     /**
-     * When it stops working, in the future. Left out: when the API key that makes it ends, or never. Later than the end of that API key is 403 `grant_exceeds_own`.
+     * When the key stops working: a time in the future. If it is left out: when the API key of the caller ends, or never. A later end than that of the API key of the caller is 403 `grant_exceeds_own`.
      */
     expiresAt?: string | null;
 };
 
 /**
- * What a credential may do: `<resource>:<verb>`, or `*` for everything.
+ * A permission: `<resource>:<verb>`, or `*` for all of them.
  */
 export type Scope = '*' | 'audit_events:read' | 'credentials:read' | 'credentials:write' | 'gateway_sessions:impersonate' | 'gateway_sessions:introspect' | 'gateway_sessions:read' | 'gateway_sessions:write' | 'gateways:read' | 'gateways:write' | 'manifests:read' | 'manifests:write' | 'memberships:read' | 'memberships:write' | 'operator_tasks:read' | 'operator_tasks:write' | 'providers:read' | 'providers:write' | 'recommendations:apply' | 'recommendations:read' | 'runtime_observations:read' | 'runtime_observations:review' | 'service_accounts:read' | 'service_accounts:write' | 'tenants:read' | 'tenants:write' | 'traces:read' | 'traces:write' | 'usage:read' | 'users:read' | 'users:write';
 
+/**
+ * When the old key and the new key end.
+ */
 export type RotateKeyInput = {
     /**
-     * How long the old key works beside the new one: 0 to 604,800. With 0 it ends at once.
+     * How long the old key keeps working, in seconds: 0 to 604,800. 0: it ends at once.
      */
     overlapSeconds?: number;
     /**
-     * When the new key stops working. Left out: after the old one's whole lifetime, but never later than the API key that rotates it. Later than the end of that API key is 403 `grant_exceeds_own`.
+     * When the new key stops working: a time in the future. If it is left out, the new key gets the lifetime that the old key had from its creation to its end, but it ends with the API key of the caller at the latest. A later end than that of the API key of the caller is 403 `grant_exceeds_own`.
      */
     expiresAt?: string | null;
 };
 
 export type CreateTenantInput = {
     /**
-     * Made where it is left out.
+     * The id of the new tenant. If it is left out, an id is generated.
      */
     id?: string | null;
     displayName?: string | null;
@@ -667,7 +886,7 @@ export type CreateTenantInput = {
 };
 
 /**
- * Left out keeps, null clears, a value sets.
+ * A field that is left out keeps its value. Null clears it.
  */
 export type UpdateTenantInput = {
     displayName?: string | null;
@@ -675,15 +894,15 @@ export type UpdateTenantInput = {
 };
 
 /**
- * A field that is left out keeps its limit, null restores the default, a value sets the limit.
+ * A field that is left out keeps its limit. Null restores the default.
  */
 export type TenantLimitsInput = {
     /**
-     * Requests with the API keys of the tenant in the current minute. Several processes on one database count together.
+     * Requests with API keys of the tenant in the current minute. All processes on one database count together.
      */
     requestsPerMinute?: number | null;
     /**
-     * Bytes of spans, manifests, answers kept for an `Idempotency-Key` and sets of items that sessions grant, as they are stored. At the limit what would add to them is refused, every write with an `Idempotency-Key` included; removing traces makes room.
+     * Stored bytes of spans, manifests, answers that are kept for an `Idempotency-Key`, and grants of sessions. At the limit, requests that would store more are refused. This includes every write with an `Idempotency-Key`. Removing traces makes room.
      */
     storedBytes?: number | null;
     /**
@@ -695,7 +914,7 @@ export type TenantLimitsInput = {
      */
     apiKeys?: number | null;
     /**
-     * Providers that are not deleted, discovered ones included. Beyond the limit none is discovered; spans are still stored.
+     * Providers that are not deleted, including discovered ones. At the limit no further providers are discovered, but spans are still stored.
      */
     providers?: number | null;
     /**
@@ -707,49 +926,346 @@ export type TenantLimitsInput = {
      */
     gateways?: number | null;
     /**
-     * Gateway sessions that are active.
+     * Active gateway sessions.
      */
     openSessions?: number | null;
 };
 
 /**
- * A named set of scopes within one tenant or sub-tenant.
+ * A named set of scopes. They hold in the tenant or sub-tenant of the membership.
  */
 export type Role = 'owner' | 'admin' | 'operator' | 'viewer';
 
 /**
- * `pending`: the user has not accepted it. Until then it grants nothing, and the tenant sees nothing of the user.
+ * `pending`: the user has not accepted the membership yet. Until then it grants nothing, and the administrators of the tenant cannot see the user. `active`: the user has accepted it.
  */
 export type MembershipStatus = 'pending' | 'active';
 
 export type CreateMembershipInput = {
     /**
-     * Anybody's: the answer does not tell whether it is registered.
+     * The email to invite. The answer does not reveal whether it is registered.
      */
     email: string;
     /**
-     * At most the caller's own reach.
+     * The role to give. It may include no scope that the caller does not hold there (403).
      */
     role: Role;
     /**
-     * Only in this sub-tenant. Left out: in the whole tenant, or in the one sub-tenant that the caller is bound to.
+     * The sub-tenant of the membership. If it is left out, the membership is for the whole tenant, or for the sub-tenant that the caller is limited to.
      */
     subTenantId?: string | null;
 };
 
 /**
- * Left out keeps, a value sets.
+ * A field that is left out keeps its value.
  */
 export type UpdateMembershipInput = {
     role?: Role;
 };
 
+/**
+ * The length of time that is added up. `all`: the whole time range.
+ */
 export type UsageInterval = 'hour' | 'day' | 'all';
 
 /**
- * `pending_terms`: may only accept the terms. `pending_identity`: has never signed in.
+ * `pending_terms`: the user has not accepted the terms, and may do nothing else until then. `pending_identity`: the user has never signed in.
  */
 export type UserStatus = 'pending_terms' | 'pending_identity' | 'active' | 'disabled' | 'deleted';
+
+/**
+ * One page of a list.
+ */
+export type AgentPage = {
+    items: Array<Agent>;
+    /**
+     * Send it as `cursor` to get the next page. Null on the last page. A filtered list reads a limited number of records for each page, so a page may be short or empty although more follow.
+     */
+    nextCursor: string | null;
+};
+
+/**
+ * Something that acts: an agent, or a service where no agent was reported.
+ */
+export type Agent = {
+    /**
+     * The id, which is derived from the place and the name. It never changes, and it is not secret.
+     */
+    id: string;
+    /**
+     * The tenant that the record belongs to.
+     */
+    tenantId: string;
+    /**
+     * The sub-tenant that the record belongs to. Null if it belongs to the whole tenant.
+     */
+    subTenantId: string | null;
+    /**
+     * The name of the agent, or of the service where no agent was reported.
+     */
+    name: string;
+    /**
+     * Whether an active agent manifest of its place or of the whole tenant has this name, or an item declares it.
+     */
+    declared: boolean;
+    /**
+     * The id of the active agent manifest with this name. Null if there is none.
+     */
+    manifestId: string | null;
+    /**
+     * The runtime observations of the agent itself, the first 20.
+     */
+    observations: Array<AgentObservation>;
+    /**
+     * The accounts that reported its calls: `user:<id>` or `service_account:<tenant>/<id>`, the first 20.
+     */
+    accounts: Array<string>;
+    /**
+     * When it was first seen. Null if it is only declared.
+     */
+    firstSeenAt: Timestamp | null;
+    /**
+     * When it was last seen. Accurate to the hour if only its calls were seen. Null if it is only declared.
+     */
+    lastSeenAt: Timestamp | null;
+    usage: AgentUsage;
+};
+
+/**
+ * A runtime observation of the agent itself.
+ */
+export type AgentObservation = {
+    id: string;
+    providerId: string;
+    unknown: boolean;
+    status: RuntimeObservationStatus;
+    risk: ObservationRisk;
+};
+
+/**
+ * The risk: the highest level of its factors, and the factors.
+ */
+export type ObservationRisk = {
+    level: 'low' | 'medium' | 'high';
+    factors: Array<ObservationRiskFactor>;
+};
+
+/**
+ * A risk factor, with its reason in words.
+ */
+export type ObservationRiskFactor = {
+    /**
+     * `rejected_again`: high: a person rejected it, and it was seen again after that. `blocked_item`: high: the inventory blocks it, or a model that answered its calls, but agents use it. `drift`: high: the provider changed its definition after it was accepted. `unknown_provider`: high: its provider is not declared. `foreign_address`: high: calls went to an address that is not the provider's. `unknown_item`: medium: no inventory item and no active manifest declares it. `first_use`: medium: an account first used the provider within the last 7 days, and other accounts used it before. `call_errors`: low: calls ended in an error.
+     */
+    factor: 'rejected_again' | 'blocked_item' | 'drift' | 'unknown_provider' | 'foreign_address' | 'unknown_item' | 'first_use' | 'call_errors';
+    reason: string;
+};
+
+/**
+ * An RFC 3339 time in UTC with milliseconds, such as `2026-03-01T12:00:00.000Z`.
+ */
+export type Timestamp = string;
+
+/**
+ * What an agent called in the time range.
+ */
+export type AgentUsage = {
+    /**
+     * The number of calls in the time range.
+     */
+    calls: number;
+    /**
+     * How many of them failed.
+     */
+    errors: number;
+    inputTokens: number;
+    outputTokens: number;
+};
+
+/**
+ * An error, as a problem document (RFC 9457).
+ */
+export type Problem = {
+    /**
+     * The kind of problem, as a URN: `urn:quartermaster:problem:<code>`.
+     */
+    type: string;
+    /**
+     * The kind of problem, in a few words.
+     */
+    title: string;
+    /**
+     * The HTTP status of the answer.
+     */
+    status: number;
+    /**
+     * What was wrong with this request.
+     */
+    detail: string;
+    /**
+     * The id of the request, the same as in the header `X-Request-Id`.
+     */
+    instance: string;
+    /**
+     * The reason, for programs. A code never changes.
+     */
+    code: 'credentials_ambiguous' | 'request_malformed' | 'credentials_missing' | 'credentials_invalid' | 'session_ended' | 'cross_site_refused' | 'scope_missing' | 'tenant_forbidden' | 'console_sign_in_off' | 'self_service_off' | 'user_required' | 'platform_administrator_required' | 'grant_exceeds_own' | 'registration_required' | 'email_unverified' | 'identity_conflict' | 'terms_required' | 'user_disabled' | 'user_out_of_reach' | 'ingest_tenant_ambiguous' | 'route_not_found' | 'agent_not_found' | 'audit_event_not_found' | 'console_session_not_found' | 'gateway_not_found' | 'gateway_session_not_found' | 'inventory_item_not_found' | 'key_not_found' | 'manifest_not_found' | 'membership_not_found' | 'operator_task_not_found' | 'provider_not_found' | 'provider_credential_not_found' | 'recommendation_not_found' | 'runtime_observation_not_found' | 'service_account_not_found' | 'tenant_not_found' | 'trace_not_found' | 'user_not_found' | 'method_not_allowed' | 'ambiguous_id' | 'id_taken' | 'name_taken' | 'bulk_count_differs' | 'gateway_not_active' | 'key_not_active' | 'last_platform_administrator' | 'last_owner' | 'manifest_in_use' | 'idempotency_answer_unreadable' | 'idempotency_key_in_use' | 'invitation_expired' | 'invitation_void' | 'membership_accepted' | 'membership_exists' | 'operator_task_claimed' | 'operator_task_not_open' | 'operator_task_not_done' | 'organization_exists' | 'provider_in_use' | 'provider_not_syncable' | 'sync_running' | 'recommendation_not_open' | 'recommendation_not_applied' | 'recommendation_built_on' | 'session_limit_reached' | 'service_account_not_active' | 'tenant_exists' | 'tenant_limit_reached' | 'user_not_active' | 'precondition_failed' | 'body_too_large' | 'media_type_unsupported' | 'rate_limited' | 'internal_error' | 'sync_failed' | 'database_unavailable' | 'service_unavailable' | 'outcome_unknown' | 'identity_provider_unavailable';
+    /**
+     * The scope that the caller needs. Only with 403 `scope_missing`.
+     */
+    scope?: string;
+};
+
+/**
+ * The invalid values of a request, one entry for each field.
+ */
+export type HttpValidationError = {
+    detail?: Array<ValidationError>;
+};
+
+/**
+ * One invalid value of a request.
+ */
+export type ValidationError = {
+    /**
+     * The path to the invalid value: `body`, `query` or `path`, then the names and indexes that lead to it.
+     */
+    loc: Array<string | number>;
+    /**
+     * What is wrong, for people.
+     */
+    msg: string;
+    /**
+     * What is wrong, for programs: an error type of pydantic v2.
+     */
+    type: string;
+    /**
+     * The value that was sent, cut to 1 KiB. Secrets are left out.
+     */
+    input?: unknown;
+    /**
+     * The parameters of the rule that the value breaks, such as a limit.
+     */
+    ctx?: {
+        [key: string]: unknown;
+    };
+};
+
+/**
+ * An agent, with what it uses.
+ */
+export type AgentDetail = {
+    /**
+     * The id, which is derived from the place and the name. It never changes, and it is not secret.
+     */
+    id: string;
+    /**
+     * The tenant that the record belongs to.
+     */
+    tenantId: string;
+    /**
+     * The sub-tenant that the record belongs to. Null if it belongs to the whole tenant.
+     */
+    subTenantId: string | null;
+    /**
+     * The name of the agent, or of the service where no agent was reported.
+     */
+    name: string;
+    /**
+     * Whether an active agent manifest of its place or of the whole tenant has this name, or an item declares it.
+     */
+    declared: boolean;
+    /**
+     * The id of the active agent manifest with this name. Null if there is none.
+     */
+    manifestId: string | null;
+    /**
+     * The runtime observations of the agent itself, the first 20.
+     */
+    observations: Array<AgentObservation>;
+    /**
+     * The accounts that reported its calls: `user:<id>` or `service_account:<tenant>/<id>`, the first 20.
+     */
+    accounts: Array<string>;
+    /**
+     * When it was first seen. Null if it is only declared.
+     */
+    firstSeenAt: Timestamp | null;
+    /**
+     * When it was last seen. Accurate to the hour if only its calls were seen. Null if it is only declared.
+     */
+    lastSeenAt: Timestamp | null;
+    usage: AgentUsage;
+    /**
+     * The items that it used in the time range, those with the most calls first.
+     */
+    uses: Array<AgentUse>;
+    /**
+     * How many used items were left out because there are more than 1,000.
+     */
+    omittedUses: number;
+    /**
+     * What its active manifest declares. Empty without a manifest.
+     */
+    declares: Array<AgentDeclaration>;
+};
+
+/**
+ * An item that an agent used in the time range.
+ */
+export type AgentUse = {
+    providerId: string;
+    /**
+     * Null if the provider no longer exists, or is outside your reach.
+     */
+    providerName: string | null;
+    kind: InventoryKind;
+    name: string;
+    state: UseState;
+    /**
+     * The runtime observation of it at the place of the agent.
+     */
+    observationId: string | null;
+    /**
+     * When any agent of the place was first seen using it.
+     */
+    firstSeenAt: Timestamp | null;
+    /**
+     * When any agent of the place was last seen using it.
+     */
+    lastSeenAt: Timestamp | null;
+    /**
+     * The accounts that reported these calls.
+     */
+    accounts: Array<string>;
+    /**
+     * The number of calls in the time range.
+     */
+    calls: number;
+    /**
+     * How many of them failed.
+     */
+    errors: number;
+    inputTokens: number;
+    outputTokens: number;
+};
+
+/**
+ * `declared`: an inventory item or an active manifest declares it. `unknown`: nothing declares it. `blocked`: the inventory blocks it. If it differs between the places of a tenant, the worst one counts: blocked before unknown before declared.
+ */
+export type UseState = 'declared' | 'unknown' | 'blocked';
+
+/**
+ * An item that the manifest of an agent declares.
+ */
+export type AgentDeclaration = {
+    /**
+     * The id or name of the provider, as the manifest has it.
+     */
+    provider: string;
+    kind: InventoryKind;
+    name: string;
+};
 
 /**
  * One page of a list.
@@ -757,7 +1273,7 @@ export type UserStatus = 'pending_terms' | 'pending_identity' | 'active' | 'disa
 export type AuditEventPage = {
     items: Array<AuditEvent>;
     /**
-     * Hand it in as `cursor` for the next page; null on the last. Filters look at many records: a page may be short, even empty, though there are more.
+     * Send it as `cursor` to get the next page. Null on the last page. A filtered list reads a limited number of records for each page, so a page may be short or empty although more follow.
      */
     nextCursor: string | null;
 };
@@ -768,69 +1284,69 @@ export type AuditEventPage = {
 export type AuditEvent = {
     id: string;
     /**
-     * The tenant that it happened in; null for the platform's own.
+     * The tenant that the event belongs to. Null for events of the platform.
      */
     tenantId: string | null;
     /**
-     * The sub-tenant that the record belongs to; null where it belongs to the tenant as a whole.
+     * The sub-tenant that the record belongs to. Null if it belongs to the whole tenant.
      */
     subTenantId: string | null;
     actor: AuditActor;
     /**
-     * How the actor proved who they are.
+     * How the actor authenticated. `session`: the cookie of the web console.
      */
-    scheme: 'api_key' | 'bearer' | null;
+    scheme: 'api_key' | 'bearer' | 'session' | null;
     /**
-     * The API key's id, where one was used.
+     * The id of the API key. Null if none was used.
      */
     keyId: string | null;
     /**
-     * The operationId, or what the service itself did. `further_refusals` and `further_reads` count the refusals and reads of a tenant beyond 1,000 different ones in a minute.
+     * The operationId, or the name of an action of the service itself. After 1,000 different refusals or reads of a tenant in one minute, the others are counted as `further_refusals` and `further_reads`.
      */
     operation: string;
     target: AuditTarget | null;
     outcome: AuditOutcome;
     /**
-     * The `code` of a refusal.
+     * The error code of a refusal. Null for other events.
      */
     reason: string | null;
     /**
-     * The names of the fields that changed; never their values.
+     * The names of the fields that changed, without their values.
      */
     changedFields: Array<string>;
     /**
-     * 1; for refusals how many of one actor, operation and reason there were in that minute, for reads how many of one actor, operation and target.
+     * How many times it happened. Refusals with the same actor, operation and reason in one minute are one event, and so are reads with the same actor, operation and target. For other events: 1.
      */
     count: number;
     /**
-     * The service's own id of the request; empty where the service acted by itself.
+     * The id that the service gave to the request. Empty for actions of the service itself.
      */
     requestId: string;
     /**
-     * The id that the caller sent in X-Request-Id, null where they sent none. Several requests may have the same.
+     * The id that the caller sent in `X-Request-Id`. Null if none was sent. Several requests may have the same id.
      */
     callerRequestId: string | null;
     createdAt: Timestamp;
     /**
-     * The same: events do not change.
+     * The same as `createdAt`, because events do not change.
      */
     updatedAt: Timestamp;
 };
 
 /**
- * Who did it. `anonymous` registers; `system` is the service itself.
+ * Who did it. `anonymous`: a caller without credentials, such as at a registration. `system`: the service itself.
  */
 export type AuditActor = {
     type: 'service_account' | 'user' | 'anonymous' | 'system';
     id: string | null;
     /**
-     * A service account's own tenant: its id is unique there only.
+     * The tenant of a service account, because its id is unique only there. Null for other actors.
      */
     tenantId: string | null;
 };
 
 /**
- * The record that it was done to.
+ * The record that the operation read or changed.
  */
 export type AuditTarget = {
     type: string;
@@ -838,150 +1354,79 @@ export type AuditTarget = {
 };
 
 /**
- * RFC 3339, UTC, milliseconds.
- */
-export type Timestamp = string;
-
-/**
- * A refusal, as RFC 9457 describes it.
- */
-export type Problem = {
-    /**
-     * A URN that names the kind of problem: `urn:quartermaster:problem:<code>`.
-     */
-    type: string;
-    /**
-     * The kind of problem, in a few words.
-     */
-    title: string;
-    /**
-     * The HTTP status, again.
-     */
-    status: number;
-    /**
-     * What was wrong with this request.
-     */
-    detail: string;
-    /**
-     * The request id, as in the header X-Request-Id.
-     */
-    instance: string;
-    /**
-     * The stable reason, for programs.
-     */
-    code: 'credentials_ambiguous' | 'request_malformed' | 'credentials_missing' | 'credentials_invalid' | 'scope_missing' | 'tenant_forbidden' | 'self_service_off' | 'user_required' | 'platform_administrator_required' | 'grant_exceeds_own' | 'registration_required' | 'email_unverified' | 'identity_conflict' | 'terms_required' | 'user_disabled' | 'user_out_of_reach' | 'ingest_tenant_ambiguous' | 'route_not_found' | 'audit_event_not_found' | 'gateway_not_found' | 'gateway_session_not_found' | 'inventory_item_not_found' | 'key_not_found' | 'manifest_not_found' | 'membership_not_found' | 'operator_task_not_found' | 'provider_not_found' | 'provider_credential_not_found' | 'recommendation_not_found' | 'runtime_observation_not_found' | 'service_account_not_found' | 'tenant_not_found' | 'trace_not_found' | 'user_not_found' | 'method_not_allowed' | 'ambiguous_id' | 'id_taken' | 'name_taken' | 'gateway_not_active' | 'key_not_active' | 'last_owner' | 'manifest_in_use' | 'idempotency_answer_unreadable' | 'idempotency_key_in_use' | 'invitation_expired' | 'invitation_void' | 'membership_accepted' | 'membership_exists' | 'operator_task_claimed' | 'operator_task_not_open' | 'operator_task_not_done' | 'organization_exists' | 'provider_in_use' | 'provider_not_syncable' | 'sync_running' | 'recommendation_not_open' | 'recommendation_not_applied' | 'recommendation_built_on' | 'session_limit_reached' | 'service_account_not_active' | 'tenant_exists' | 'tenant_limit_reached' | 'user_not_active' | 'precondition_failed' | 'body_too_large' | 'media_type_unsupported' | 'rate_limited' | 'internal_error' | 'sync_failed' | 'database_unavailable' | 'service_unavailable' | 'outcome_unknown' | 'identity_provider_unavailable';
-    /**
-     * The scope that is missing (403 `scope_missing`).
-     */
-    scope?: string;
-};
-
-/**
- * What is wrong with the values of a request, one entry a field.
- */
-export type HttpValidationError = {
-    detail?: Array<ValidationError>;
-};
-
-export type ValidationError = {
-    /**
-     * Where: body, query or path, then the way to the value.
-     */
-    loc: Array<string | number>;
-    /**
-     * What is wrong, for people.
-     */
-    msg: string;
-    /**
-     * What is wrong, for programs, in pydantic v2's vocabulary.
-     */
-    type: string;
-    /**
-     * What was sent, cut at 1 KiB; never a secret.
-     */
-    input?: unknown;
-    /**
-     * The limits that were passed, where there are any.
-     */
-    ctx?: {
-        [key: string]: unknown;
-    };
-};
-
-/**
- * Whether the audit events of a tenant are as they were sealed.
+ * Whether the audit events of a tenant are unchanged since they were sealed.
  */
 export type AuditVerification = {
     /**
-     * Whose chain it is; null: the platform's own.
+     * The tenant whose chain was checked. Null for the chain of the platform.
      */
     tenantId: string | null;
     /**
-     * Of all that was checked since the first call. It is the verdict once `nextCursor` is null.
+     * The result for everything that was checked since the first call. It is final when `nextCursor` is null.
      */
     status: 'intact' | 'broken';
     /**
-     * How many events the newest head signs.
+     * How many events the newest head covers.
      */
     size: number;
     /**
-     * The newest signed head (JWS): keep it elsewhere, and hand it in later. Null before the first event.
+     * The newest signed head of the chain (a JWS). Store it elsewhere, and send it with a later verification. Null before the first event.
      */
     head: string | null;
     /**
-     * When that head was signed, in whole seconds, as it says itself (`iat`). Null where there is none, or what stands there is no head.
+     * When the head was signed, in whole seconds (its `iat`). Null if there is no head, or if the stored value is not a valid head.
      */
     sealedAt: Timestamp | null;
     /**
-     * Events that wait to be sealed, usually for less than a second; counted up to 10,000.
+     * How many events wait to be sealed, counted up to 10,000. Events usually wait for less than a second.
      */
     unsealed: number;
     /**
-     * Events of the chain that were checked since the first call.
+     * How many events of the chain were checked since the first call.
      */
     checked: number;
     /**
-     * Older heads whose key was lost with a former QM_SECRET_KEY: the newer ones stand for them.
+     * How many older heads cannot be verified because their key was lost with a former `QM_SECRET_KEY`. Newer heads cover the same events.
      */
     unverifiableHeads: number;
     /**
-     * What was found by this call.
+     * The faults that this call found, at most 2,000.
      */
     faults: Array<AuditFault>;
     /**
-     * Hand it in as `cursor` to go on; null once all is checked.
+     * Send it as `cursor` to continue. Null when everything was checked.
      */
     nextCursor: string | null;
 };
 
 /**
- * What is wrong with the audit events of a tenant, or with their chain.
+ * A fault in the audit events of a tenant, or in their hash chain.
  */
 export type AuditFault = {
     /**
-     * `changed`: the event is not as it was sealed.
-     * `removed`: the event, or its link, is gone.
-     * `inserted`: the event is in no chain, and does not wait to be sealed; or a link stands where the chain has none.
-     * `forged`: the event is in no chain, and the service did not write it as it is: its MAC is missing or wrong.
-     * `swapped`: two rows stand in each other's place; each of them is named.
-     * `tail_removed`: the chain ends before a head that was signed, or that this server has seen.
-     * `recomputed`: the chain has another hash than the one that was signed, or that this server has seen.
-     * `link_changed`: a link does not follow from the one before it.
-     * `unsigned`: links, or a whole chain, that no head signs.
-     * `head_forged`: a head that was not signed by this service, or not for this place.
-     * `head_unverifiable`: the newest head was signed by a key that QM_SECRET_KEY does not open.
+     * `changed`: the event was changed after it was sealed.
+     * `removed`: the event, or its link in the chain, is missing.
+     * `inserted`: the event is in no chain and does not wait to be sealed, or the chain has an extra link.
+     * `forged`: the event is in no chain, and its MAC is missing or wrong, so the service did not write it like this.
+     * `swapped`: two events were exchanged. Each of them is one fault.
+     * `tail_removed`: the chain ends before a head that was signed or that this server has seen.
+     * `recomputed`: the hash of the chain differs from one that was signed or that this server has seen.
+     * `link_changed`: the hash of a link does not follow from the previous link.
+     * `unsigned`: no head signs some links, or the whole chain.
+     * `head_forged`: a head was not signed by this service, or belongs to another chain.
+     * `head_unverifiable`: the key that signed the newest head cannot be decrypted with `QM_SECRET_KEY`.
      */
     kind: 'changed' | 'removed' | 'inserted' | 'forged' | 'swapped' | 'tail_removed' | 'recomputed' | 'link_changed' | 'unsigned' | 'head_forged' | 'head_unverifiable';
     /**
-     * Where in the chain, from 1 on; null where the fault is in no place of it.
+     * The position in the chain, starting at 1. Null if the fault has no position.
      */
     position: number | null;
     /**
-     * The audit event, where it is known.
+     * The id of the audit event. Null if it is not known.
      */
     eventId: string | null;
     /**
-     * What was found, for people.
+     * A description of the fault, for people.
      */
     detail: string;
 };
@@ -992,64 +1437,67 @@ export type AuditFault = {
 export type CredentialPage = {
     items: Array<Credential>;
     /**
-     * Hand it in as `cursor` for the next page; null on the last. Filters look at many records: a page may be short, even empty, though there are more.
+     * Send it as `cursor` to get the next page. Null on the last page. A filtered list reads a limited number of records for each page, so a page may be short or empty although more follow.
      */
     nextCursor: string | null;
 };
 
 /**
- * A key or secret, as metadata. The secret itself never leaves.
+ * The metadata of a key or secret. The secret itself is never returned.
  */
 export type Credential = {
     id: string;
     /**
-     * The tenant that it belongs to; null for the platform's own.
+     * The tenant that the credential belongs to. Null for credentials of the platform.
      */
     tenantId: string | null;
     /**
-     * The sub-tenant that the record belongs to; null where it belongs to the tenant as a whole.
+     * The sub-tenant that the record belongs to. Null if it belongs to the whole tenant.
      */
     subTenantId: string | null;
     kind: CredentialKind;
     name: string | null;
     ownerType: 'service_account' | 'provider' | 'platform';
     /**
-     * The service account or provider; null for the platform's own.
+     * The id of the service account or provider. Null for credentials of the platform.
      */
     ownerId: string | null;
     /**
-     * The start of an API key, to recognise it by; never enough to use it.
+     * The first characters of an API key, so that people can recognise it. They are not enough to use it.
      */
     prefix: string | null;
     /**
-     * What an API key may do. Empty for other kinds.
+     * The scopes of an API key. Empty for other kinds.
      */
     scopes: Array<Scope>;
     status: CredentialStatus;
+    /**
+     * When the credential stops working. Null: never.
+     */
     expiresAt: Timestamp | null;
     /**
-     * To the minute.
+     * When the credential was last used, accurate to the minute. Null: never.
      */
     lastUsedAt: Timestamp | null;
     /**
-     * `user:<id>` or `service_account:<tenant>/<id>`; null where the service made it.
+     * Who created it: `user:<id>` or `service_account:<tenant>/<id>`. Null if the service created it.
      */
     createdBy: string | null;
     /**
-     * The id of the API key that made this key. Null where a user or the service made it.
+     * The id of the API key that created this one. Null if a user or the service created it.
      */
     createdByKey: string | null;
     revokedAt: Timestamp | null;
     /**
-     * How many keys this one followed.
+     * How many earlier keys or secrets this one replaced, one after the other. 0 for the first.
      */
     rotationCount: number;
     /**
-     * Of a provider's secret: in use, waiting to be, or in use before. null for other kinds.
+     * For the secret of a provider. `current`: syncs use it. `standby`: it waits to replace the current one. `former`: it was replaced. Null for other kinds.
      */
     slot: 'current' | 'standby' | 'former' | null;
     /**
-     * The request header that a provider's secret goes in. null for other kinds.
+     * The request header in which a provider's secret is sent. Null for other kinds.
      */
     header: string | null;
     createdAt: Timestamp;
@@ -1062,18 +1510,18 @@ export type Credential = {
 export type DerivedAccessPage = {
     items: Array<DerivedAccess>;
     /**
-     * Hand it in as `cursor` for the next page; null on the last. Filters look at many records: a page may be short, even empty, though there are more.
+     * Send it as `cursor` to get the next page. Null on the last page. A filtered list reads a limited number of records for each page, so a page may be short or empty although more follow.
      */
     nextCursor: string | null;
 };
 
 /**
- * Access that a user, service account or API key gave rise to.
+ * Access that derives from a user, service account or API key.
  */
 export type DerivedAccess = {
     kind: 'api_key' | 'gateway_session' | 'invitation' | 'membership';
     /**
-     * The key's or session's id; of invitations and memberships the user's.
+     * The id of the key or session. For an invitation or membership, the id of the user.
      */
     id: string;
     /**
@@ -1081,27 +1529,27 @@ export type DerivedAccess = {
      */
     tenantId: string;
     /**
-     * The sub-tenant that the record belongs to; null where it belongs to the tenant as a whole.
+     * The sub-tenant that the record belongs to. Null if it belongs to the whole tenant.
      */
     subTenantId: string | null;
     /**
-     * Who has the access: `user:<id>` or `service_account:<tenant>/<id>`. Of a session its subject.
+     * Who has the access: `user:<id>` or `service_account:<tenant>/<id>`. For a session, its subject.
      */
     holder: string;
     /**
-     * The gateway of a session.
+     * The id of the gateway of a session. Null for other kinds.
      */
     gatewayId: string | null;
     /**
-     * The user or service account that made it.
+     * The user or service account that created it.
      */
     grantedBy: string | null;
     /**
-     * The id of the API key that it was made with.
+     * The id of the API key that was used to create it. Null if no key was used.
      */
     grantedByKey: string | null;
     /**
-     * Whether it derives from the source only through a rotation by somebody else: a key that replaced a derived key, or what was made with such a key.
+     * Whether it derives from the source only because another account rotated a derived key: it is the new key, or was created with it.
      */
     isSuccessor: boolean;
     expiresAt: Timestamp | null;
@@ -1109,16 +1557,16 @@ export type DerivedAccess = {
 };
 
 /**
- * How many records of each kind were revoked.
+ * The result of revoking derived access.
  */
 export type RevokedDerivedAccess = {
     revoked: RevokedCounts;
     /**
-     * Memberships and invitations of a role beyond your own, and those of the last owner of a tenant.
+     * How many memberships and invitations were skipped: those with a role that exceeds the rights of the caller, and those of the last owner of a tenant.
      */
     skipped: number;
     /**
-     * False: there is more. Repeat the call.
+     * False if there is more to revoke. Then repeat the call.
      */
     isComplete: boolean;
 };
@@ -1139,13 +1587,13 @@ export type RevokedCounts = {
 export type GatewayPage = {
     items: Array<Gateway>;
     /**
-     * Hand it in as `cursor` for the next page; null on the last. Filters look at many records: a page may be short, even empty, though there are more.
+     * Send it as `cursor` to get the next page. Null on the last page. A filtered list reads a limited number of records for each page, so a page may be short or empty although more follow.
      */
     nextCursor: string | null;
 };
 
 /**
- * Where agents pass through; it enforces the policy that sessions carry.
+ * A point where agents connect. It lists providers and a manifest, and enforces what sessions grant.
  */
 export type Gateway = {
     id: string;
@@ -1154,26 +1602,26 @@ export type Gateway = {
      */
     tenantId: string;
     /**
-     * The sub-tenant that the record belongs to; null where it belongs to the tenant as a whole.
+     * The sub-tenant that the record belongs to. Null if it belongs to the whole tenant.
      */
     subTenantId: string | null;
     /**
-     * Unique in its tenant and sub-tenant, without regard to case.
+     * The name. It is unique in the tenant and sub-tenant, compared case-insensitively.
      */
     name: string;
     displayName: string | null;
     url: string | null;
     status: GatewayStatus;
     /**
-     * The providers that agents may reach through it, of its tenant; a sub-tenant's gateway has none of other sub-tenants.
+     * The ids of the providers that agents may use through the gateway. They belong to its tenant; the gateway of a sub-tenant may not list providers of other sub-tenants.
      */
     providerIds: Array<string>;
     /**
-     * The manifest that it runs under, in this very version, superseded or not: its sessions grant no more than that allows.
+     * The id of one version of a manifest. Sessions grant only what this version allows, even after a newer version supersedes it. Null: no manifest limits the sessions.
      */
     manifestId: string | null;
     /**
-     * How long its sessions last, unless they ask for less; never more.
+     * The lifetime of its sessions, in seconds: 60 to 86,400. A session may ask for less, not for more.
      */
     sessionTtlSeconds: number;
     createdAt: Timestamp;
@@ -1186,13 +1634,13 @@ export type Gateway = {
 export type GatewaySessionPage = {
     items: Array<GatewaySessionSummary>;
     /**
-     * Hand it in as `cursor` for the next page; null on the last. Filters look at many records: a page may be short, even empty, though there are more.
+     * Send it as `cursor` to get the next page. Null on the last page. A filtered list reads a limited number of records for each page, so a page may be short or empty although more follow.
      */
     nextCursor: string | null;
 };
 
 /**
- * A gateway session without its grants, which may be long: `GET .../sessions/{session_id}/grants` lists them.
+ * A gateway session without its grants. `GET .../sessions/{session_id}/grants` lists them.
  */
 export type GatewaySessionSummary = {
     id: string;
@@ -1202,31 +1650,31 @@ export type GatewaySessionSummary = {
      */
     tenantId: string;
     /**
-     * The sub-tenant that the record belongs to; null where it belongs to the tenant as a whole.
+     * The sub-tenant that the record belongs to. Null if it belongs to the whole tenant.
      */
     subTenantId: string | null;
     /**
-     * Whom the session acts for.
+     * The user or service account that the session is for.
      */
     subject: string;
     /**
-     * Who opened it for the subject, where that was somebody else.
+     * The user or service account that opened the session, if it is not the subject. Otherwise null.
      */
     actor: string | null;
     status: GatewaySessionStatus;
     issuedAt: Timestamp;
     /**
-     * Never later than the end of the API key that opened the session. Earlier than in the token where that key was rotated since: introspection tells.
+     * When the session ends, never later than the API key that opened it. If that key was rotated, this can be earlier than the `exp` of the token; introspection takes it into account.
      */
     expiresAt: Timestamp;
     revokedAt: Timestamp | null;
     /**
-     * Why it was revoked. gateway_ended: the gateway was disabled or deleted. principal_ended: its subject, or who opened it, lost access. key_ended: the API key that opened it was revoked, or rotated without an overlap. item_blocked: something that it grants was blocked. Null for a session that is not revoked.
+     * Why the session was revoked. `revoked`: a caller revoked this session. `gateway_ended`: the gateway was disabled or deleted. `principal_ended`: the subject, or the account that opened the session, lost access. `key_ended`: the API key that opened it was revoked, or rotated without an overlap. `item_blocked`: an item that the session grants was blocked. Null if the session is not revoked.
      */
     revokedReason: 'revoked' | 'gateway_ended' | 'principal_ended' | 'key_ended' | 'item_blocked' | null;
     gatewayUrl: string | null;
     /**
-     * `sha256:` and the SHA-256, in hex, of the RFC 8785 form of `grants`: as in a token with `grants_digest`.
+     * `sha256:` and the SHA-256, in hex, of the RFC 8785 form of `grants`. A token with long grants has the same value as `grants_digest`.
      */
     grantsDigest: string;
     /**
@@ -1249,31 +1697,31 @@ export type CreatedGatewaySession = {
      */
     tenantId: string;
     /**
-     * The sub-tenant that the record belongs to; null where it belongs to the tenant as a whole.
+     * The sub-tenant that the record belongs to. Null if it belongs to the whole tenant.
      */
     subTenantId: string | null;
     /**
-     * Whom the session acts for.
+     * The user or service account that the session is for.
      */
     subject: string;
     /**
-     * Who opened it for the subject, where that was somebody else.
+     * The user or service account that opened the session, if it is not the subject. Otherwise null.
      */
     actor: string | null;
     status: GatewaySessionStatus;
     issuedAt: Timestamp;
     /**
-     * Never later than the end of the API key that opened the session. Earlier than in the token where that key was rotated since: introspection tells.
+     * When the session ends, never later than the API key that opened it. If that key was rotated, this can be earlier than the `exp` of the token; introspection takes it into account.
      */
     expiresAt: Timestamp;
     revokedAt: Timestamp | null;
     /**
-     * Why it was revoked. gateway_ended: the gateway was disabled or deleted. principal_ended: its subject, or who opened it, lost access. key_ended: the API key that opened it was revoked, or rotated without an overlap. item_blocked: something that it grants was blocked. Null for a session that is not revoked.
+     * Why the session was revoked. `revoked`: a caller revoked this session. `gateway_ended`: the gateway was disabled or deleted. `principal_ended`: the subject, or the account that opened the session, lost access. `key_ended`: the API key that opened it was revoked, or rotated without an overlap. `item_blocked`: an item that the session grants was blocked. Null if the session is not revoked.
      */
     revokedReason: 'revoked' | 'gateway_ended' | 'principal_ended' | 'key_ended' | 'item_blocked' | null;
     gatewayUrl: string | null;
     /**
-     * `sha256:` and the SHA-256, in hex, of the RFC 8785 form of `grants`: as in a token with `grants_digest`.
+     * `sha256:` and the SHA-256, in hex, of the RFC 8785 form of `grants`. A token with long grants has the same value as `grants_digest`.
      */
     grantsDigest: string;
     /**
@@ -1285,14 +1733,14 @@ export type CreatedGatewaySession = {
     updatedAt: Timestamp;
     grants: Array<Grant>;
     /**
-     * A JWT (ES256, typ `qm-session+jwt`, aud the gateway) that gateways verify offline. Shown this once.
+     * A JWT that gateways verify offline: `alg` ES256, `typ` `qm-session+jwt`, `aud` the id of the gateway. Only this answer has it.
      */
     token: string;
     tokenType: 'Bearer';
 };
 
 /**
- * What a session may use of one provider: what its inventory has, but for blocked and retired items, and what the gateway's manifest allows of that.
+ * The items of one provider that a session may use: its inventory without blocked and retired items, limited to what the gateway's manifest allows.
  */
 export type Grant = {
     providerId: string;
@@ -1300,20 +1748,29 @@ export type Grant = {
     items: Array<GrantedItem>;
 };
 
+/**
+ * An item that the session may use.
+ */
 export type GrantedItem = {
     kind: InventoryKind;
     name: string;
 };
 
 /**
- * What RFC 7662 calls an introspection response.
+ * An introspection response (RFC 7662).
  */
 export type GatewaySessionIntrospection = InactiveGatewaySession | ActiveGatewaySession;
 
+/**
+ * The token does not belong to an active session of this gateway.
+ */
 export type InactiveGatewaySession = {
     active: false;
 };
 
+/**
+ * The active session that the token belongs to.
+ */
 export type ActiveGatewaySession = {
     active: true;
     /**
@@ -1321,54 +1778,57 @@ export type ActiveGatewaySession = {
      */
     iss: string;
     /**
-     * Whom the session acts for.
+     * The user or service account that the session is for.
      */
     sub: string;
     /**
-     * The gateway's id.
+     * The id of the gateway.
      */
     aud: string;
     /**
-     * The session's id.
+     * The id of the session.
      */
     jti: string;
     /**
-     * Seconds since 1970.
+     * When the session was opened, in seconds since 1970-01-01 UTC.
      */
     iat: number;
     /**
-     * Seconds since 1970.
+     * When the session ends, in seconds since 1970-01-01 UTC.
      */
     exp: number;
     token_type: 'Bearer';
     /**
-     * Who opened the session.
+     * The user or service account that opened the session.
      */
     client_id: string;
     tenant_id: string;
     sub_tenant_id?: string;
     /**
-     * Who opened the session for the subject, if that was somebody else (RFC 8693).
+     * The account that opened the session, if it is not the subject (RFC 8693).
      */
     act?: TokenActor;
     gateway_id: string;
     session_id: string;
     /**
-     * What the session was granted and is allowed still: never more than its token says.
+     * What the session grants and is still allowed at this moment, never more than its token says.
      */
     grants: Array<Grant>;
     metadata: Metadata;
 };
 
+/**
+ * The actor claim of RFC 8693.
+ */
 export type TokenActor = {
     /**
-     * `user:<id>` or `service_account:<tenant>/<id>`.
+     * A user or service account: `user:<id>` or `service_account:<tenant>/<id>`.
      */
     sub: string;
 };
 
 /**
- * Leave to pass through a gateway for a while.
+ * A time-limited permission of a subject to use a gateway.
  */
 export type GatewaySession = {
     id: string;
@@ -1378,31 +1838,31 @@ export type GatewaySession = {
      */
     tenantId: string;
     /**
-     * The sub-tenant that the record belongs to; null where it belongs to the tenant as a whole.
+     * The sub-tenant that the record belongs to. Null if it belongs to the whole tenant.
      */
     subTenantId: string | null;
     /**
-     * Whom the session acts for.
+     * The user or service account that the session is for.
      */
     subject: string;
     /**
-     * Who opened it for the subject, where that was somebody else.
+     * The user or service account that opened the session, if it is not the subject. Otherwise null.
      */
     actor: string | null;
     status: GatewaySessionStatus;
     issuedAt: Timestamp;
     /**
-     * Never later than the end of the API key that opened the session. Earlier than in the token where that key was rotated since: introspection tells.
+     * When the session ends, never later than the API key that opened it. If that key was rotated, this can be earlier than the `exp` of the token; introspection takes it into account.
      */
     expiresAt: Timestamp;
     revokedAt: Timestamp | null;
     /**
-     * Why it was revoked. gateway_ended: the gateway was disabled or deleted. principal_ended: its subject, or who opened it, lost access. key_ended: the API key that opened it was revoked, or rotated without an overlap. item_blocked: something that it grants was blocked. Null for a session that is not revoked.
+     * Why the session was revoked. `revoked`: a caller revoked this session. `gateway_ended`: the gateway was disabled or deleted. `principal_ended`: the subject, or the account that opened the session, lost access. `key_ended`: the API key that opened it was revoked, or rotated without an overlap. `item_blocked`: an item that the session grants was blocked. Null if the session is not revoked.
      */
     revokedReason: 'revoked' | 'gateway_ended' | 'principal_ended' | 'key_ended' | 'item_blocked' | null;
     gatewayUrl: string | null;
     /**
-     * `sha256:` and the SHA-256, in hex, of the RFC 8785 form of `grants`: as in a token with `grants_digest`.
+     * `sha256:` and the SHA-256, in hex, of the RFC 8785 form of `grants`. A token with long grants has the same value as `grants_digest`.
      */
     grantsDigest: string;
     /**
@@ -1421,7 +1881,7 @@ export type GatewaySession = {
 export type SessionGrantPage = {
     items: Array<SessionGrant>;
     /**
-     * Hand it in as `cursor` for the next page; null on the last. Filters look at many records: a page may be short, even empty, though there are more.
+     * Send it as `cursor` to get the next page. Null on the last page. A filtered list reads a limited number of records for each page, so a page may be short or empty although more follow.
      */
     nextCursor: string | null;
 };
@@ -1436,31 +1896,167 @@ export type SessionGrant = {
     name: string;
 };
 
+/**
+ * Which agents use which items of which providers, and how often.
+ */
+export type Graph = {
+    /**
+     * The start of the time range, a full hour.
+     */
+    from: Timestamp;
+    /**
+     * The end of the time range. Calls at this time are not included.
+     */
+    to: Timestamp;
+    agents: Array<GraphAgent>;
+    providers: Array<GraphProvider>;
+    items: Array<GraphItem>;
+    /**
+     * The edges, those with the most calls first.
+     */
+    edges: Array<GraphEdge>;
+    /**
+     * How many edges with fewer calls were left out because of `max_edges`.
+     */
+    omittedEdges: number;
+    /**
+     * How many calls the omitted edges have.
+     */
+    omittedCalls: number;
+};
+
+/**
+ * Something that acts. It is identified by tenant and name.
+ */
+export type GraphAgent = {
+    /**
+     * The tenant that the record belongs to.
+     */
+    tenantId: string;
+    /**
+     * The name of the agent, or of the service where no agent was reported.
+     */
+    name: string;
+    /**
+     * The number of calls in the time range.
+     */
+    calls: number;
+    /**
+     * How many of them failed.
+     */
+    errors: number;
+};
+
+/**
+ * A provider that agents called. It is identified by tenant and id.
+ */
+export type GraphProvider = {
+    /**
+     * The tenant that the record belongs to.
+     */
+    tenantId: string;
+    /**
+     * Empty for providers that are not stored, because the tenant has reached its limit.
+     */
+    id: string;
+    /**
+     * Null if the provider no longer exists, or is outside your reach.
+     */
+    name: string | null;
+    displayName: string | null;
+    kind: ProviderKind | null;
+    status: ProviderStatus | null;
+    /**
+     * The number of calls in the time range.
+     */
+    calls: number;
+    /**
+     * How many of them failed.
+     */
+    errors: number;
+};
+
+/**
+ * A model, tool or other item. It is identified by tenant, provider, kind and name.
+ */
+export type GraphItem = {
+    /**
+     * The tenant that the record belongs to.
+     */
+    tenantId: string;
+    providerId: string;
+    kind: InventoryKind;
+    name: string;
+    state: UseState;
+    /**
+     * The ids of its runtime observations, the first 100.
+     */
+    observationIds: Array<string>;
+    /**
+     * The number of calls in the time range.
+     */
+    calls: number;
+    /**
+     * How many of them failed.
+     */
+    errors: number;
+};
+
+/**
+ * The calls that one agent made of one item.
+ */
+export type GraphEdge = {
+    /**
+     * The tenant that the record belongs to.
+     */
+    tenantId: string;
+    agent: string;
+    providerId: string;
+    kind: InventoryKind;
+    name: string;
+    /**
+     * The number of calls in the time range.
+     */
+    calls: number;
+    /**
+     * How many of them failed.
+     */
+    errors: number;
+    inputTokens: number;
+    outputTokens: number;
+};
+
+/**
+ * An OTLP ExportLogsServiceResponse.
+ */
 export type ExportLogsServiceResponse = {
     /**
-     * Only if log records were refused; the others are taken.
+     * Present only if log records were refused. The others were accepted.
      */
     partialSuccess?: ExportLogsPartialSuccess;
 };
 
+/**
+ * How many log records were refused, and why.
+ */
 export type ExportLogsPartialSuccess = {
     /**
-     * How many log records were refused: an int64, in JSON a string.
+     * How many log records were refused: an int64 as a JSON string.
      */
     rejectedLogRecords: string;
     errorMessage: string;
 };
 
 /**
- * google.rpc.Status, as OTLP/HTTP has it.
+ * An error of OTLP/HTTP (google.rpc.Status).
  */
 export type Status = {
     /**
-     * A number of google.rpc.Code.
+     * The error code: a number of google.rpc.Code.
      */
     code?: number;
     /**
-     * What was wrong, for developers.
+     * What was wrong with the request, for people.
      */
     message?: string;
 };
@@ -1471,13 +2067,13 @@ export type Status = {
 export type ManifestPage = {
     items: Array<Manifest>;
     /**
-     * Hand it in as `cursor` for the next page; null on the last. Filters look at many records: a page may be short, even empty, though there are more.
+     * Send it as `cursor` to get the next page. Null on the last page. A filtered list reads a limited number of records for each page, so a page may be short or empty although more follow.
      */
     nextCursor: string | null;
 };
 
 /**
- * What an agent, gateway or channel declares to use.
+ * A document that declares what an agent, gateway or channel uses.
  */
 export type Manifest = {
     id: string;
@@ -1486,23 +2082,23 @@ export type Manifest = {
      */
     tenantId: string;
     /**
-     * The sub-tenant that the record belongs to; null where it belongs to the tenant as a whole.
+     * The sub-tenant that the record belongs to. Null if it belongs to the whole tenant.
      */
     subTenantId: string | null;
     name: string;
     kind: ManifestKind;
     /**
-     * 1 for the first of its name and kind in its tenant and sub-tenant.
+     * 1, 2, 3 and so on for manifests of the same name and kind in the same tenant and sub-tenant.
      */
     version: number;
     status: ManifestStatus;
     /**
-     * `sha256:` and the digest of the RFC 8785 form of `spec`.
+     * `sha256:` and the SHA-256, in hex, of the RFC 8785 form of `spec`.
      */
     digest: string;
     spec: ManifestSpec;
     /**
-     * `user:<id>` or `service_account:<tenant>/<id>`.
+     * Who published it: `user:<id>` or `service_account:<tenant>/<id>`.
      */
     createdBy: string;
     createdAt: Timestamp;
@@ -1510,33 +2106,33 @@ export type Manifest = {
 };
 
 /**
- * A JSON object, as it was published.
+ * The content of a manifest: a JSON object, as it was published.
  */
 export type ManifestSpec = {
     /**
-     * What it uses. While the manifest is active, observations of these are not unknown.
+     * What the agent, gateway or channel uses. While the manifest is active, observations of these items are not unknown.
      */
     declares?: Array<Declaration>;
     [key: string]: unknown;
 };
 
 /**
- * Something that is used of a provider.
+ * An item of a provider that is used.
  */
 export type Declaration = {
     /**
-     * The provider's name, in any case, or its id. A name means the provider that has it in the manifest's own tenant or sub-tenant, or in the whole tenant. A provider of a sub-tenant is meant by its id alone in manifests of the whole tenant, and in whatever its gateways run under.
+     * The name (case-insensitive), an alias or the id of the provider. A name is looked up in the manifest's own sub-tenant and in the whole tenant, never in other sub-tenants. It counts at a gateway only if the provider belongs to the gateway's own sub-tenant or to the whole tenant. To name a provider of another place, use its id.
      */
     provider: string;
     kind: InventoryKind;
     /**
-     * As agents call it. The variants of a model are one: its case, and the provider in front.
+     * The name that agents use. Model names are compared case-insensitively, with or without the provider as prefix (`openai/gpt-5`).
      */
     name: string;
 };
 
 /**
- * A JSON Schema of the draft 2020-12.
+ * A JSON Schema (draft 2020-12).
  */
 export type ManifestJsonSchema = {
     $schema: 'https://json-schema.org/draft/2020-12/schema';
@@ -1556,7 +2152,129 @@ export type ManifestJsonSchema = {
 };
 
 /**
- * What a user is in a tenant, or in one of its sub-tenants.
+ * Who is calling, and what the caller may do.
+ */
+export type Me = {
+    kind: 'user' | 'service_account';
+    id: string;
+    /**
+     * How records and audit events name the caller: `user:<id>` or `service_account:<tenant>/<id>`.
+     */
+    principal: string;
+    /**
+     * The tenant of a service account. Null for a user.
+     */
+    tenantId: string | null;
+    /**
+     * The email of a user. Null for a service account.
+     */
+    email: string | null;
+    displayName: string | null;
+    /**
+     * The status of a user. Null for a service account.
+     */
+    status: UserStatus | null;
+    /**
+     * The language of the user, as a BCP 47 tag.
+     */
+    locale: string | null;
+    /**
+     * The time zone of the user, as a name of the IANA database.
+     */
+    timeZone: string | null;
+    /**
+     * Whether the caller has accepted the terms. Until then, a user may do little else.
+     */
+    termsAccepted: boolean;
+    /**
+     * Whether the caller holds `platformScopes` in every tenant.
+     */
+    platformAdministrator: boolean;
+    /**
+     * The scopes that a platform administrator holds in every tenant. Empty for others.
+     */
+    platformScopes: Array<Scope>;
+    /**
+     * The places where the caller holds scopes, sorted by tenant and sub-tenant. Empty until the terms are accepted. Platform administrators reach every tenant, but only the places that they belong to are listed.
+     */
+    places: Array<CallerPlace>;
+    /**
+     * The memberships of a user, including the 100 newest pending ones. Empty for a service account.
+     */
+    memberships: Array<CallerMembership>;
+    authentication: CallerAuthentication;
+};
+
+/**
+ * A tenant or sub-tenant, and what the caller may do there.
+ */
+export type CallerPlace = {
+    /**
+     * The tenant that the record belongs to.
+     */
+    tenantId: string;
+    /**
+     * The sub-tenant that the record belongs to. Null if it belongs to the whole tenant.
+     */
+    subTenantId: string | null;
+    /**
+     * The display name of the tenant. Null if it has none.
+     */
+    tenantDisplayName: string | null;
+    /**
+     * All scopes that the caller holds here, including those of a role in the whole tenant.
+     */
+    scopes: Array<Scope>;
+};
+
+/**
+ * The role of a user in a tenant or sub-tenant, accepted or pending.
+ */
+export type CallerMembership = {
+    /**
+     * The tenant that the record belongs to.
+     */
+    tenantId: string;
+    /**
+     * The sub-tenant that the record belongs to. Null if it belongs to the whole tenant.
+     */
+    subTenantId: string | null;
+    /**
+     * The display name of the tenant. Null if it has none.
+     */
+    tenantDisplayName: string | null;
+    role: Role;
+    status: MembershipStatus;
+    /**
+     * Until when a pending membership can be accepted. Null after it was accepted.
+     */
+    expiresAt: Timestamp | null;
+};
+
+/**
+ * How the caller authenticated.
+ */
+export type CallerAuthentication = {
+    /**
+     * `session`: the cookie of the web console, which only browsers have.
+     */
+    scheme: 'api_key' | 'bearer' | 'session';
+    /**
+     * The id of the API key. Null for users.
+     */
+    keyId: string | null;
+    /**
+     * The id of the console session. Null for API keys and bearer tokens.
+     */
+    sessionId: string | null;
+    /**
+     * When the API key or the console session ends at the latest. Null if it never ends, or for a bearer token.
+     */
+    expiresAt: Timestamp | null;
+};
+
+/**
+ * The role of a user in a tenant or in one of its sub-tenants.
  */
 export type Membership = {
     userId: string;
@@ -1565,18 +2283,18 @@ export type Membership = {
      */
     tenantId: string;
     /**
-     * The sub-tenant that the record belongs to; null where it belongs to the tenant as a whole.
+     * The sub-tenant that the record belongs to. Null if it belongs to the whole tenant.
      */
     subTenantId: string | null;
     /**
-     * As it was invited.
+     * The email that was invited.
      */
     email: string;
     role: Role;
     status: MembershipStatus;
     acceptedAt: Timestamp | null;
     /**
-     * When a pending membership can no longer be accepted: after 14 days, or earlier with the API key that offered it. Null once it is accepted.
+     * Until when a pending membership can be accepted: 14 days, or less if the API key that created the invitation ends earlier. Null after it was accepted.
      */
     expiresAt: Timestamp | null;
     createdAt: Timestamp;
@@ -1586,70 +2304,82 @@ export type Membership = {
 export type Profile = User | ServiceAccount;
 
 /**
- * A person. The identity provider knows their password; this service never does.
+ * A person. Only the identity provider knows the password; this service does not.
  */
 export type User = {
     id: string;
     /**
-     * Null once the user is deleted.
+     * The email of the user. Null after the user was deleted.
      */
     email: string | null;
     /**
-     * Until the first sign-in, what the registration said.
+     * The name of the user. Until the first sign-in, it is the name from the registration.
      */
     displayName: string | null;
     status: UserStatus;
+    /**
+     * Whether the user holds the scopes of the platform in every tenant.
+     */
     platformAdministrator: boolean;
     terms: UserTerms;
     marketingConsent: UserMarketingConsent;
     /**
-     * Where the registration came from; `invitation` for invited users.
+     * Where the registration came from, or `invitation` for invited users.
      */
     source: string | null;
     /**
-     * Those in the caller's reach; all of them to the user, who is shown here what waits to be accepted: the hundred that were offered last.
+     * The accepted memberships in the caller's reach. Users see all of their own memberships, including the 100 newest that they have not accepted yet.
      */
     memberships: Array<UserMembership>;
     locale: string | null;
     timeZone: string | null;
     /**
-     * A free JSON object. Until the first sign-in, what the registration said.
+     * A JSON object with any members. Until the first sign-in, it is the metadata from the registration.
      */
     metadata: Metadata;
     /**
-     * To the minute.
+     * When the user last called the service, accurate to the minute.
      */
     lastSeenAt: Timestamp | null;
     createdAt: Timestamp;
     updatedAt: Timestamp;
 };
 
+/**
+ * Which versions of the terms the user accepted, and when.
+ */
 export type UserTerms = {
     termsVersion: string | null;
     privacyVersion: string | null;
     /**
-     * Whether the user accepted them while signed in. A registration does not count, since anybody can register any email.
+     * Whether the user accepted the terms while signed in. A registration does not count, because anyone can register any email.
      */
     accepted: boolean;
     acceptedAt: Timestamp | null;
 };
 
+/**
+ * Whether the user agreed to receive marketing messages.
+ */
 export type UserMarketingConsent = {
     /**
-     * What the user chose while signed in; a registration does not count.
+     * What the user chose while signed in. A registration does not count.
      */
     optedIn: boolean;
     consentVersion: string | null;
     changedAt: Timestamp | null;
 };
 
+/**
+ * A membership of the user in a tenant or sub-tenant.
+ */
 export type UserMembership = {
     /**
      * The tenant that the record belongs to.
      */
     tenantId: string;
     /**
-     * The sub-tenant that the record belongs to; null where it belongs to the tenant as a whole.
+     * The sub-tenant that the record belongs to. Null if it belongs to the whole tenant.
      */
     subTenantId: string | null;
     role: Role;
@@ -1657,11 +2387,11 @@ export type UserMembership = {
 };
 
 /**
- * An account for a program. It acts with API keys.
+ * An account for a program. It authenticates with API keys.
  */
 export type ServiceAccount = {
     /**
-     * Unique in its tenant.
+     * The id. It is unique in the tenant.
      */
     id: string;
     /**
@@ -1669,39 +2399,39 @@ export type ServiceAccount = {
      */
     tenantId: string;
     /**
-     * The sub-tenant that the record belongs to; null where it belongs to the tenant as a whole.
+     * The sub-tenant that the record belongs to. Null if it belongs to the whole tenant.
      */
     subTenantId: string | null;
     /**
-     * Names may repeat.
+     * The name. Several accounts may have the same name.
      */
     name: string;
     displayName: string | null;
     description: string | null;
     status: ServiceAccountStatus;
     /**
-     * Whether its keys count in every tenant.
+     * Whether the scopes of its API keys hold in every tenant.
      */
     platformAdministrator: boolean;
     metadata: Metadata;
     /**
-     * When one of its keys was last used, to the minute.
+     * When one of its API keys was last used, accurate to the minute. Null: never.
      */
     lastUsedAt: Timestamp | null;
     /**
-     * All its keys, ended ones included.
+     * How many API keys it has, including expired and revoked ones.
      */
     keyCount: number;
     /**
-     * Its keys that work now.
+     * How many of its API keys work now.
      */
     activeKeyCount: number;
     /**
-     * When the first of its working keys expires.
+     * When the first of its working API keys expires. Null if none of them expires.
      */
     soonestKeyExpiryAt: Timestamp | null;
     /**
-     * Null: it never sent any.
+     * The telemetry that the account sent. Null if it never sent any.
      */
     telemetry: AccountTelemetry | null;
     createdAt: Timestamp;
@@ -1709,27 +2439,30 @@ export type ServiceAccount = {
 };
 
 /**
- * What the account sent, written once a minute. A process that is killed loses the counts of its last minute.
+ * The telemetry that the account sent. It is written once a minute, so a process that is killed loses the counts of its last minute.
  */
 export type AccountTelemetry = {
     /**
-     * When something was last received, to the minute.
+     * When telemetry was last received, accurate to the minute.
      */
     lastReceivedAt: Timestamp;
     /**
-     * Spans received, retries included.
+     * How many spans were received, including retries.
      */
     spans: number;
     /**
-     * Log records received, retries included.
+     * How many log records were received, including retries.
      */
     logRecords: number;
     /**
-     * Instrumentation scopes of which nothing was understood, the busiest first: none of their spans and log records told of a model, tool or agent. At most 10. Instrumentations of HTTP or databases are expected here; the framework of an agent is not.
+     * The instrumentation scopes in which no model, tool or agent was found, busiest first, at most 10. Instrumentations of HTTP or databases are expected here, but the framework of an agent is not.
      */
     unread: Array<UnreadScope>;
 };
 
+/**
+ * An instrumentation scope in which no model, tool or agent was found.
+ */
 export type UnreadScope = {
     /**
      * The name of the instrumentation scope, cut to 256 characters.
@@ -1738,103 +2471,168 @@ export type UnreadScope = {
     spans: number;
     logRecords: number;
     /**
-     * When the first of them was received.
+     * When the first of these spans or log records was received.
      */
     since: Timestamp;
 };
 
+/**
+ * One page of a list.
+ */
+export type ConsoleSessionPage = {
+    items: Array<ConsoleSession>;
+    /**
+     * Send it as `cursor` to get the next page. Null on the last page. A filtered list reads a limited number of records for each page, so a page may be short or empty although more follow.
+     */
+    nextCursor: string | null;
+};
+
+/**
+ * A browser that is signed in to the web console.
+ */
+export type ConsoleSession = {
+    id: string;
+    /**
+     * The `User-Agent` that the browser sent when the user signed in, at most 300 characters.
+     */
+    userAgent: string | null;
+    /**
+     * Whether this request was made with this session.
+     */
+    current: boolean;
+    /**
+     * When the user signed in.
+     */
+    createdAt: Timestamp;
+    /**
+     * When the session was last used, accurate to the minute.
+     */
+    lastUsedAt: Timestamp;
+    /**
+     * When the session ends at the latest: 12 hours after the sign-in. It ends earlier if there is no request for 2 hours.
+     */
+    expiresAt: Timestamp;
+};
+
+/**
+ * An OTLP ExportMetricsServiceResponse.
+ */
 export type ExportMetricsServiceResponse = {
     /**
-     * Never sent: no data point is refused.
+     * Never present, because no data point is refused.
      */
     partialSuccess?: ExportMetricsPartialSuccess;
 };
 
+/**
+ * How many data points were refused, and why.
+ */
 export type ExportMetricsPartialSuccess = {
     /**
-     * How many data points were refused: an int64, in JSON a string.
+     * How many data points were refused: an int64 as a JSON string.
      */
     rejectedDataPoints: string;
     errorMessage: string;
 };
 
 /**
- * A tenant, made by the user who owns it.
+ * A tenant that a user created, and the membership of this user.
  */
 export type Organization = {
     tenant: Tenant;
     /**
-     * The caller's, as its owner.
+     * The membership of the caller, with the role `owner`.
      */
     membership: Membership;
 };
 
+/**
+ * A customer of the platform. Records belong to a tenant.
+ */
 export type Tenant = {
     /**
-     * 1 to 128 of `A-Z a-z 0-9 . _ : -`, the first one alphanumeric.
+     * 1 to 128 characters of `A-Z a-z 0-9 . _ : -`. The first one is a letter or digit.
      */
     id: string;
     displayName: string | null;
     settings: TenantSettings;
     /**
-     * Whether a user created it for themselves (`create_organization`), and not a platform administrator.
+     * Whether a user created the tenant with `create_organization`. False if a platform administrator created it.
      */
     selfService: boolean;
     /**
-     * Its sub-tenants in the caller's reach, the first thousand.
+     * The ids of its sub-tenants in the caller's reach, at most 1,000.
      */
     subTenantIds: Array<string>;
     createdAt: Timestamp;
     updatedAt: Timestamp;
 };
 
+/**
+ * The settings of a tenant.
+ */
 export type TenantSettings = {
     /**
-     * Whether content in spans is stored: message bodies, tool arguments, database statements, HTTP headers, exception messages, paths and queries of URLs. Without it, texts are stored only under attribute names that cannot hold content; the attribute `quartermaster.omitted` names what was left out. Attributes that are named like secrets, and the user and password of URLs, are never stored.
+     * Whether content in spans is stored: message bodies, tool arguments, database statements, HTTP headers, exception messages, and paths and queries of URLs. If false, texts are stored only in attributes that cannot hold content, and the attribute `quartermaster.omitted` lists the attributes that were left out. Attributes with names of secrets, and the user and password in URLs, are never stored.
      */
     captureContent: boolean;
     /**
-     * After how many days without a new span a trace is removed; null: never.
+     * A trace is removed after this many days without a new span: 1 to 3,650. Null: never.
      */
     spanRetentionDays: number | null;
     /**
-     * After how many days ended gateway sessions, finished operator tasks and closed recommendations are removed; null: never. A recommendation that is removed can no longer be undone. The audit keeps what was done.
+     * Ended gateway sessions, finished operator tasks and closed recommendations are removed this many days after they ended: 30 to 3,650. Null: never. A removed recommendation can no longer be undone. Audit events are kept.
      */
     recordRetentionDays: number | null;
     /**
-     * For how many days usage is kept. 400 unless it was set.
+     * Usage is removed after this many days: 1 to 3,650. The default is 400.
      */
     usageRetentionDays: number;
     /**
-     * Whether the audit records who read traces, spans and the metadata of credentials. Reads of one caller, operation and record within a minute are one event with a count.
+     * Whether the audit records who read traces, spans and the metadata of credentials. Reads with the same caller, operation and record within one minute are one event with a count.
      */
     auditReads: boolean;
 };
 
+/**
+ * The answer to a registration.
+ */
 export type Registration = {
     user: RegisteredUser;
     registration: RegistrationProgress;
     /**
-     * Where to sign in. Null if no identity provider is configured.
+     * Where the user signs in. Null if no identity provider is configured.
      */
     signIn: SignIn | null;
 };
 
+/**
+ * The registered user.
+ */
 export type RegisteredUser = {
     id: string;
     email: string;
     displayName: string | null;
 };
 
+/**
+ * The state of a registration.
+ */
 export type RegistrationProgress = {
     /**
-     * `pending_terms`: the terms were not accepted here. `pending_identity`: they were. Either way the first sign-in comes next, and then the terms.
+     * `pending_terms`: the registration did not accept the terms. `pending_identity`: it did. In both cases the user signs in next, and then accepts the terms.
      */
     status: 'pending_terms' | 'pending_identity';
     receivedAt: Timestamp;
 };
 
+/**
+ * Where the user signs in.
+ */
 export type SignIn = {
+    /**
+     * The URL of the OpenID Connect issuer.
+     */
     issuer: string;
 };
 
@@ -1844,13 +2642,13 @@ export type SignIn = {
 export type OperatorTaskPage = {
     items: Array<OperatorTask>;
     /**
-     * Hand it in as `cursor` for the next page; null on the last. Filters look at many records: a page may be short, even empty, though there are more.
+     * Send it as `cursor` to get the next page. Null on the last page. A filtered list reads a limited number of records for each page, so a page may be short or empty although more follow.
      */
     nextCursor: string | null;
 };
 
 /**
- * Something that needs a person.
+ * Something that a person has to decide or do.
  */
 export type OperatorTask = {
     id: string;
@@ -1859,7 +2657,7 @@ export type OperatorTask = {
      */
     tenantId: string;
     /**
-     * The sub-tenant that the record belongs to; null where it belongs to the tenant as a whole.
+     * The sub-tenant that the record belongs to. Null if it belongs to the whole tenant.
      */
     subTenantId: string | null;
     kind: OperatorTaskKind;
@@ -1867,33 +2665,42 @@ export type OperatorTask = {
     title: string;
     subject: TaskSubject;
     /**
-     * Who has it, or ended it: `user:<id>` or `service_account:<tenant>/<id>`. Of a task that ended because its subject needed it no more, who had it.
+     * Who claimed or ended the task: `user:<id>` or `service_account:<tenant>/<id>`. If it ended because it was no longer needed, who had claimed it.
      */
     assignee: string | null;
     priority: 'low' | 'normal' | 'high';
     dueAt: Timestamp | null;
     /**
-     * Until when a claim, or a run, holds; then anybody may take it.
+     * When the lease of a claim or a run expires. Then others can take the task.
      */
     leaseExpiresAt: Timestamp | null;
+    /**
+     * How often a sync has asked the provider so far. 0 for other kinds of tasks.
+     */
     attempts: number;
+    /**
+     * Why the last attempt of a sync failed. Null for other kinds of tasks.
+     */
     lastError: string | null;
     /**
-     * How far a running task is.
+     * The progress of a running task. Null if there is none.
      */
     progress: TaskProgress | null;
     /**
-     * What completing it decided. Null where it ended otherwise: it was cancelled, or its subject needed it no more.
+     * What was decided when the task was completed. Null if it is not completed, was cancelled, or was no longer needed.
      */
     outcome: TaskOutcome | null;
     note: string | null;
+    /**
+     * When the task ended. Null while it is open, claimed or running.
+     */
     completedAt: Timestamp | null;
     createdAt: Timestamp;
     updatedAt: Timestamp;
 };
 
 /**
- * The record that a task is about. Each has one open task of each kind.
+ * The record that a task is about. A record has at most one open task of each kind.
  */
 export type TaskSubject = {
     type: 'runtime_observation' | 'provider' | 'credential' | 'tenant' | 'service_account';
@@ -1901,7 +2708,7 @@ export type TaskSubject = {
 };
 
 /**
- * How far a running task is.
+ * The progress of a running task.
  */
 export type TaskProgress = {
     phase: string;
@@ -1915,13 +2722,13 @@ export type TaskProgress = {
 export type ProviderPage = {
     items: Array<Provider>;
     /**
-     * Hand it in as `cursor` for the next page; null on the last. Filters look at many records: a page may be short, even empty, though there are more.
+     * Send it as `cursor` to get the next page. Null on the last page. A filtered list reads a limited number of records for each page, so a page may be short or empty although more follow.
      */
     nextCursor: string | null;
 };
 
 /**
- * Something that agents call: a model vendor, an MCP server, a runtime, a channel.
+ * Something that agents call: a model vendor, an MCP server, an agent runtime or a channel.
  */
 export type Provider = {
     id: string;
@@ -1930,15 +2737,15 @@ export type Provider = {
      */
     tenantId: string;
     /**
-     * The sub-tenant that the record belongs to; null where it belongs to the tenant as a whole.
+     * The sub-tenant that the record belongs to. Null if it belongs to the whole tenant.
      */
     subTenantId: string | null;
     /**
-     * Unique in its tenant and sub-tenant among names and aliases, without regard to case.
+     * The name. It is unique among the names and aliases of all providers in the tenant and sub-tenant, compared case-insensitively.
      */
     name: string;
     /**
-     * Other names that traffic and manifests use for this provider, at most 20. Each is unique in its tenant and sub-tenant among the names and aliases of all providers, without regard to case.
+     * Other names that telemetry and manifests use for this provider, at most 20. Each is unique among the names and aliases of all providers in the tenant and sub-tenant, compared case-insensitively.
      */
     aliases: Array<string>;
     displayName: string | null;
@@ -1947,9 +2754,12 @@ export type Provider = {
     baseUrl: string | null;
     status: ProviderStatus;
     /**
-     * How the last sync went; unknown before the first.
+     * The result of the last sync. `unknown` before the first sync.
      */
     health: 'unknown' | 'healthy' | 'failing';
+    /**
+     * When the inventory was last synced. Null: never.
+     */
     inventorySyncedAt: Timestamp | null;
     syncIntervalSeconds: number | null;
     metadata: Metadata;
@@ -1957,21 +2767,24 @@ export type Provider = {
     updatedAt: Timestamp;
 };
 
+/**
+ * One page of the inventory of a provider.
+ */
 export type Inventory = {
     providerId: string;
     /**
-     * When the inventory was last synced; null: never.
+     * When the inventory was last synced. Null: never.
      */
     syncedAt: Timestamp | null;
     items: Array<InventoryItem>;
     /**
-     * Hand it in as `cursor` for the next page; null on the last.
+     * Send it as `cursor` to get the next page. Null on the last page.
      */
     nextCursor: string | null;
 };
 
 /**
- * Something that a provider offers, and that agents are allowed to use or not.
+ * A model, tool, agent, prompt, resource or channel that a provider offers, as declared.
  */
 export type InventoryItem = {
     id: string;
@@ -1981,28 +2794,28 @@ export type InventoryItem = {
      */
     tenantId: string;
     /**
-     * The sub-tenant that the record belongs to; null where it belongs to the tenant as a whole.
+     * The sub-tenant that the record belongs to. Null if it belongs to the whole tenant.
      */
     subTenantId: string | null;
     kind: InventoryKind;
     /**
-     * Unique for its kind at the provider, as agents call it. Models are one in any case, and with or without the provider in front (`openai/gpt-5`).
+     * The name that agents use. It is unique for its kind at the provider. Model names are compared case-insensitively, with or without the provider as prefix (`openai/gpt-5`).
      */
     name: string;
     title: string | null;
     description: string | null;
-    /**
-     * available: may be used. missing: gone from the last sync. retired: no longer declared. blocked: must not be used.
-     */
     status: InventoryStatus;
+    /**
+     * What declared the item.
+     */
     source: 'sync' | 'manifest' | 'recommendation' | 'manual';
     /**
-     * `sha256:` and the digest of the item's definition, where it has one.
+     * `sha256:` and the SHA-256, in hex, of the item's definition. Null if it has none.
      */
     schemaDigest: string | null;
     attributes: Metadata;
     /**
-     * What the last sync found it changed to. Everything else here stays as it was accepted until somebody accepts the change.
+     * The new definition that the last sync found. The other fields keep the accepted definition until a person accepts the change. Null: there is no change.
      */
     drift: Drift | null;
     firstSeenAt: Timestamp;
@@ -2012,11 +2825,11 @@ export type InventoryItem = {
 };
 
 /**
- * What the provider changed an item to, and nobody accepted yet.
+ * The new definition of an item that the provider changed, until a person accepts the change.
  */
 export type Drift = {
     /**
-     * `sha256:` and the digest of the item's definition, where it has one.
+     * `sha256:` and the SHA-256, in hex, of the item's definition. Null if it has none.
      */
     schemaDigest: string | null;
     title: string | null;
@@ -2031,13 +2844,13 @@ export type Drift = {
 export type RuntimeObservationPage = {
     items: Array<RuntimeObservation>;
     /**
-     * Hand it in as `cursor` for the next page; null on the last. Filters look at many records: a page may be short, even empty, though there are more.
+     * Send it as `cursor` to get the next page. Null on the last page. A filtered list reads a limited number of records for each page, so a page may be short or empty although more follow.
      */
     nextCursor: string | null;
 };
 
 /**
- * A model, tool or agent that was seen in traffic at a provider.
+ * What was seen of one model, tool, agent, prompt or resource at a provider: counts, times, evidence and risk.
  */
 export type RuntimeObservation = {
     id: string;
@@ -2046,34 +2859,40 @@ export type RuntimeObservation = {
      */
     tenantId: string;
     /**
-     * The sub-tenant that the record belongs to; null where it belongs to the tenant as a whole.
+     * The sub-tenant that the record belongs to. Null if it belongs to the whole tenant.
      */
     subTenantId: string | null;
     providerId: string;
     kind: InventoryKind;
     name: string;
     /**
-     * Whether no inventory item and no active manifest declares it.
+     * Whether neither an inventory item nor an active manifest declares it.
      */
     unknown: boolean;
     status: RuntimeObservationStatus;
     /**
-     * In how many spans it was seen; 0: a sync alone reported it.
+     * How many calls were counted. 0 if only a sync reported it, or if its calls turned out to be of another subject.
      */
     occurrences: number;
+    /**
+     * The earliest time at which it was seen. Late spans can move it back.
+     */
     firstSeenAt: Timestamp;
+    /**
+     * The latest time at which it was seen.
+     */
     lastSeenAt: Timestamp;
     lastTraceId: string | null;
     lastSpanId: string | null;
     evidence: ObservationEvidence;
     risk: ObservationRisk;
     /**
-     * The inventory item that declares it.
+     * The id of the inventory item that covers it. Null if there is none.
      */
     inventoryItemId: string | null;
     review: ObservationReview | null;
     /**
-     * How the provider changed its definition. Null once the change is accepted or undone.
+     * How the provider changed the definition. Null if there is no change, or once it is accepted or the provider took it back.
      */
     drift: ObservationDrift | null;
     createdAt: Timestamp;
@@ -2081,65 +2900,55 @@ export type RuntimeObservation = {
 };
 
 /**
- * What the observation rests on.
+ * What was seen in the calls that the observation is based on.
  */
 export type ObservationEvidence = {
     /**
-     * Who used it: `service.name`, the first ten.
+     * The services that used it (`service.name`), the first 10.
      */
     serviceNames: Array<string>;
     /**
-     * Where the calls went: `server.address`, the first ten.
+     * The addresses that the calls went to (`server.address`), the first 10.
      */
     serverAddresses: Array<string>;
     /**
-     * What was done: `gen_ai.operation.name` or the MCP method.
+     * The operations: `gen_ai.operation.name` or the MCP method, the first 10.
      */
     operations: Array<string>;
     /**
-     * The service accounts and users that sent the spans, the last ten to come.
+     * The service accounts and users that reported the calls, the last 10.
      */
     accounts: Array<string>;
     /**
-     * How its name was written: variants of one model are one observation. The first ten.
+     * The spellings of its name, the first 10. Variants of one model are one observation.
      */
     names: Array<string>;
     /**
-     * The models that answered under another name than the requested one, the first 50.
+     * Names of models in responses that differ from the requested model, the first 50.
      */
     responseModels: Array<string>;
     /**
-     * How many of the spans ended in an error.
+     * How many calls ended in an error.
      */
     errors: number;
 };
 
 /**
- * How much it matters, and why.
+ * The last review of an observation.
  */
-export type ObservationRisk = {
-    level: 'low' | 'medium' | 'high';
-    factors: Array<ObservationRiskFactor>;
-};
-
-export type ObservationRiskFactor = {
-    /**
-     * `rejected_again`: high: somebody rejected it, and it was seen again since. `blocked_item`: high: the inventory blocks it, and it is used all the same. `drift`: high: the provider changed its definition since it was accepted. `unknown_provider`: high: nobody declared its provider. `foreign_address`: high: calls went to an address that is not the provider's. `unknown_item`: medium: no inventory item and no active manifest declares it. `first_use`: medium: an account used the provider for the first time within the last week, others did before. `call_errors`: low: calls ended in an error.
-     */
-    factor: 'rejected_again' | 'blocked_item' | 'drift' | 'unknown_provider' | 'foreign_address' | 'unknown_item' | 'first_use' | 'call_errors';
-    reason: string;
-};
-
 export type ObservationReview = {
     decision: ReviewDecision;
     note: string | null;
     /**
-     * `user:<id>` or `service_account:<tenant>/<id>`.
+     * Who reviewed it: `user:<id>` or `service_account:<tenant>/<id>`.
      */
     reviewedBy: string;
     reviewedAt: Timestamp;
 };
 
+/**
+ * A changed definition, before and after.
+ */
 export type ObservationDrift = {
     before: Definition;
     after: Definition;
@@ -2147,11 +2956,11 @@ export type ObservationDrift = {
 };
 
 /**
- * What an item is shown and called by.
+ * The definition of an item: what people and models are shown, and what it is called with.
  */
 export type Definition = {
     /**
-     * `sha256:` and the digest of the item's definition, where it has one.
+     * `sha256:` and the SHA-256, in hex, of the item's definition. Null if it has none.
      */
     schemaDigest: string | null;
     title: string | null;
@@ -2165,13 +2974,13 @@ export type Definition = {
 export type RecommendationPage = {
     items: Array<Recommendation>;
     /**
-     * Hand it in as `cursor` for the next page; null on the last. Filters look at many records: a page may be short, even empty, though there are more.
+     * Send it as `cursor` to get the next page. Null on the last page. A filtered list reads a limited number of records for each page, so a page may be short or empty although more follow.
      */
     nextCursor: string | null;
 };
 
 /**
- * A repair that a rule derived from what was observed.
+ * A change that a rule proposes. It can be applied, dismissed and undone.
  */
 export type Recommendation = {
     id: string;
@@ -2180,28 +2989,28 @@ export type Recommendation = {
      */
     tenantId: string;
     /**
-     * The sub-tenant that the record belongs to; null where it belongs to the tenant as a whole.
+     * The sub-tenant that the record belongs to. Null if it belongs to the whole tenant.
      */
     subTenantId: string | null;
     providerId: string;
     kind: RecommendationKind;
     status: RecommendationStatus;
     /**
-     * Why, in words.
+     * The reason, in words.
      */
     reason: string;
     /**
-     * The observations that it rests on, the first hundred.
+     * The ids of the observations that it is based on, the first 100.
      */
     observationIds: Array<string>;
     change: RecommendedChange;
     /**
-     * `user:<id>` or `service_account:<tenant>/<id>`.
+     * Who applied it: `user:<id>` or `service_account:<tenant>/<id>`. Null if it is not applied.
      */
     appliedBy: string | null;
     appliedAt: Timestamp | null;
     /**
-     * Who dismissed it, and why. Also null if a review dismissed it.
+     * Who dismissed it, when and why. Null if it is not dismissed, or if a review dismissed it.
      */
     dismissal: RecommendationDismissal | null;
     createdAt: Timestamp;
@@ -2209,16 +3018,16 @@ export type Recommendation = {
 };
 
 /**
- * What applying a recommendation changes.
+ * The change that a recommendation makes when it is applied.
  */
 export type RecommendedChange = {
     target: ChangeTarget;
     /**
-     * The fields as they are; null: nothing there yet.
+     * The fields before the change. Null if the record does not exist.
      */
     before: RecordFields | null;
     /**
-     * The fields as they will be; null: nothing left.
+     * The fields after the change. Null if the record will not exist.
      */
     after: RecordFields | null;
 };
@@ -2229,7 +3038,7 @@ export type RecommendedChange = {
 export type ChangeTarget = {
     type: 'inventory_item' | 'provider' | 'credential';
     /**
-     * Null for a record that does not exist yet.
+     * The id of the record. Null for a record that does not exist yet.
      */
     id: string | null;
 };
@@ -2241,37 +3050,49 @@ export type RecordFields = {
     [key: string]: unknown;
 };
 
+/**
+ * Who dismissed a recommendation, when and why.
+ */
 export type RecommendationDismissal = {
     reason: string;
     /**
-     * `user:<id>` or `service_account:<tenant>/<id>`.
+     * Who dismissed it: `user:<id>` or `service_account:<tenant>/<id>`.
      */
     dismissedBy: string;
     dismissedAt: Timestamp;
 };
 
+/**
+ * What applying recommendations changed.
+ */
 export type AppliedRecommendations = {
     providerId: string;
     dryRun: boolean;
     /**
-     * What was changed, or under `dryRun` would be.
+     * The recommendations that were applied, or that would be applied (`dryRun`).
      */
     applied: Array<Recommendation>;
     skipped: Array<SkippedRecommendation>;
     /**
-     * The running sessions that held what is blocked now: they are revoked, and stay so. The first thousand.
+     * The active sessions that were revoked because they granted an item that is blocked now, the first 1,000. Undoing the recommendation does not restore them.
      */
     revokedSessions: Array<RevokedSession>;
 };
 
+/**
+ * A recommendation that was not applied, and why.
+ */
 export type SkippedRecommendation = {
     id: string;
     /**
-     * needs_review: it would widen what agents may use, and nobody reviewed what it rests on; or it would block for a whole tenant what a reviewer of one sub-tenant rejected. needs_successor: no secret is stored that could follow (`PUT .../credential` with `standby`). undone: somebody applied and undid it; it is applied by name alone from then on. not_open: also where another one of this call settled it.
+     * `needs_review`: it would widen what agents may use, but nobody has approved an observation that it is based on; or it would block for the whole tenant what only a reviewer of a sub-tenant rejected. `needs_successor`: the provider has no standby credential (`PUT .../credential` with `standby`). `undone`: it was applied and undone before, so it is applied only by its id. `not_found`: the provider has no recommendation with this id. `not_open`: it is not open, or another recommendation of this call made it unnecessary. `not_of_kind`: it is not of one of the kinds.
      */
     reason: 'needs_review' | 'needs_successor' | 'undone' | 'not_found' | 'not_open' | 'not_of_kind';
 };
 
+/**
+ * A gateway session that was revoked.
+ */
 export type RevokedSession = {
     id: string;
     gatewayId: string;
@@ -2279,45 +3100,51 @@ export type RevokedSession = {
 };
 
 /**
- * What a sync of an inventory found.
+ * The result of an inventory sync.
  */
 export type InventorySync = {
     /**
-     * The operator task of kind `sync_inventory` that it ran as.
+     * The id of the operator task (`sync_inventory`) of this sync.
      */
     taskId: string;
     providerId: string;
     /**
-     * Items that were not known before.
+     * How many new items were added.
      */
     added: number;
     /**
-     * Known items that changed, came back, or are not what was accepted (drift).
+     * How many known items changed, are available again, or differ from the accepted definition (drift).
      */
     updated: number;
     /**
-     * Items that the provider lists no more: they are `missing` now, and not deleted.
+     * How many items the provider no longer lists. They are not deleted; their status is `missing`.
      */
     removed: number;
+    /**
+     * How many items did not change.
+     */
     unchanged: number;
     /**
-     * What was listed and could not be taken over: the first 100.
+     * The items that the provider listed, but that cannot be inventory items: the first 100.
      */
     errors: Array<InventorySyncError>;
     /**
-     * How many there were in all.
+     * How many such items there were in total.
      */
     errorCount: number;
+    /**
+     * How long the sync took, in milliseconds.
+     */
     durationMs: number;
     /**
-     * How often the provider was asked, until it answered.
+     * How many attempts were needed until the provider answered: 1 to 3.
      */
     attempts: number;
     syncedAt: Timestamp;
 };
 
 /**
- * An item that was listed and could not be taken over.
+ * An item that the provider listed, but that cannot be an inventory item.
  */
 export type InventorySyncError = {
     kind: InventoryKind;
@@ -2326,11 +3153,70 @@ export type InventorySyncError = {
 };
 
 /**
- * A service account, and what was created for it.
+ * What happened to each record.
+ */
+export type BulkResults = {
+    /**
+     * How many records were changed.
+     */
+    done: number;
+    skipped: number;
+    /**
+     * One for each record, in the order of the ids.
+     */
+    results: Array<BulkResult>;
+};
+
+/**
+ * What happened to one record.
+ */
+export type BulkResult = {
+    id: string;
+    outcome: 'done' | 'skipped';
+    /**
+     * Why it was skipped. `not_found`: no such record in your reach. `no_longer_matches`: it changed since, and the filter does not match it any more. `not_open`: a decision was made about it already. `failed`: the service could not do it, or did not get to it: send it again. Null if it was done.
+     */
+    reason: 'not_found' | 'no_longer_matches' | 'not_open' | 'failed' | null;
+};
+
+/**
+ * How many observations need a decision, for each view. An observation may count in several views.
+ */
+export type RuntimeObservationCounts = {
+    /**
+     * All that need a decision.
+     */
+    open: number;
+    /**
+     * Nobody has decided about them yet, and no definition changed.
+     */
+    new: number;
+    /**
+     * A person rejected them, and they were seen again after that.
+     */
+    seenAgain: number;
+    /**
+     * The provider changed their definition.
+     */
+    changedDefinition: number;
+    /**
+     * Those that need a decision, by their risk level.
+     */
+    byRisk: RiskCounts;
+};
+
+export type RiskCounts = {
+    low: number;
+    medium: number;
+    high: number;
+};
+
+/**
+ * A new service account, and what was created with it.
  */
 export type CreatedServiceAccount = {
     /**
-     * Unique in its tenant.
+     * The id. It is unique in the tenant.
      */
     id: string;
     /**
@@ -2338,45 +3224,45 @@ export type CreatedServiceAccount = {
      */
     tenantId: string;
     /**
-     * The sub-tenant that the record belongs to; null where it belongs to the tenant as a whole.
+     * The sub-tenant that the record belongs to. Null if it belongs to the whole tenant.
      */
     subTenantId: string | null;
     /**
-     * Names may repeat.
+     * The name. Several accounts may have the same name.
      */
     name: string;
     displayName: string | null;
     description: string | null;
     status: ServiceAccountStatus;
     /**
-     * Whether its keys count in every tenant.
+     * Whether the scopes of its API keys hold in every tenant.
      */
     platformAdministrator: boolean;
     metadata: Metadata;
     /**
-     * When one of its keys was last used, to the minute.
+     * When one of its API keys was last used, accurate to the minute. Null: never.
      */
     lastUsedAt: Timestamp | null;
     /**
-     * All its keys, ended ones included.
+     * How many API keys it has, including expired and revoked ones.
      */
     keyCount: number;
     /**
-     * Its keys that work now.
+     * How many of its API keys work now.
      */
     activeKeyCount: number;
     /**
-     * When the first of its working keys expires.
+     * When the first of its working API keys expires. Null if none of them expires.
      */
     soonestKeyExpiryAt: Timestamp | null;
     /**
-     * Null: it never sent any.
+     * The telemetry that the account sent. Null if it never sent any.
      */
     telemetry: AccountTelemetry | null;
     createdAt: Timestamp;
     updatedAt: Timestamp;
     /**
-     * What did not exist before, and was created for the account. Empty where the account joined what was there.
+     * Whether the tenant and sub-tenant were created with the account. Empty if they existed before.
      */
     alsoCreated: Array<'tenant' | 'sub_tenant'>;
 };
@@ -2387,7 +3273,7 @@ export type CreatedServiceAccount = {
 export type ServiceAccountPage = {
     items: Array<ServiceAccount>;
     /**
-     * Hand it in as `cursor` for the next page; null on the last. Filters look at many records: a page may be short, even empty, though there are more.
+     * Send it as `cursor` to get the next page. Null on the last page. A filtered list reads a limited number of records for each page, so a page may be short or empty although more follow.
      */
     nextCursor: string | null;
 };
@@ -2398,70 +3284,73 @@ export type ServiceAccountPage = {
 export type ServiceAccountKeyPage = {
     items: Array<Credential>;
     /**
-     * Hand it in as `cursor` for the next page; null on the last. Filters look at many records: a page may be short, even empty, though there are more.
+     * Send it as `cursor` to get the next page. Null on the last page. A filtered list reads a limited number of records for each page, so a page may be short or empty although more follow.
      */
     nextCursor: string | null;
 };
 
 /**
- * A new API key. The key itself is in this answer alone.
+ * A new API key. Only this answer has the key itself.
  */
 export type CreatedKey = {
     id: string;
     /**
-     * The tenant that it belongs to; null for the platform's own.
+     * The tenant that the credential belongs to. Null for credentials of the platform.
      */
     tenantId: string | null;
     /**
-     * The sub-tenant that the record belongs to; null where it belongs to the tenant as a whole.
+     * The sub-tenant that the record belongs to. Null if it belongs to the whole tenant.
      */
     subTenantId: string | null;
     kind: CredentialKind;
     name: string | null;
     ownerType: 'service_account' | 'provider' | 'platform';
     /**
-     * The service account or provider; null for the platform's own.
+     * The id of the service account or provider. Null for credentials of the platform.
      */
     ownerId: string | null;
     /**
-     * The start of an API key, to recognise it by; never enough to use it.
+     * The first characters of an API key, so that people can recognise it. They are not enough to use it.
      */
     prefix: string | null;
     /**
-     * What an API key may do. Empty for other kinds.
+     * The scopes of an API key. Empty for other kinds.
      */
     scopes: Array<Scope>;
     status: CredentialStatus;
+    /**
+     * When the credential stops working. Null: never.
+     */
     expiresAt: Timestamp | null;
     /**
-     * To the minute.
+     * When the credential was last used, accurate to the minute. Null: never.
      */
     lastUsedAt: Timestamp | null;
     /**
-     * `user:<id>` or `service_account:<tenant>/<id>`; null where the service made it.
+     * Who created it: `user:<id>` or `service_account:<tenant>/<id>`. Null if the service created it.
      */
     createdBy: string | null;
     /**
-     * The id of the API key that made this key. Null where a user or the service made it.
+     * The id of the API key that created this one. Null if a user or the service created it.
      */
     createdByKey: string | null;
     revokedAt: Timestamp | null;
     /**
-     * How many keys this one followed.
+     * How many earlier keys or secrets this one replaced, one after the other. 0 for the first.
      */
     rotationCount: number;
     /**
-     * Of a provider's secret: in use, waiting to be, or in use before. null for other kinds.
+     * For the secret of a provider. `current`: syncs use it. `standby`: it waits to replace the current one. `former`: it was replaced. Null for other kinds.
      */
     slot: 'current' | 'standby' | 'former' | null;
     /**
-     * The request header that a provider's secret goes in. null for other kinds.
+     * The request header in which a provider's secret is sent. Null for other kinds.
      */
     header: string | null;
     createdAt: Timestamp;
     updatedAt: Timestamp;
     /**
-     * The API key: `qm_<key id>_<secret><checksum>`. Shown this once; only its digest is kept.
+     * The API key: `qm_<key id>_<secret><checksum>`. Only this answer has it; the service stores only a digest.
      */
     key: string;
 };
@@ -2472,22 +3361,22 @@ export type CreatedKey = {
 export type TenantPage = {
     items: Array<Tenant>;
     /**
-     * Hand it in as `cursor` for the next page; null on the last. Filters look at many records: a page may be short, even empty, though there are more.
+     * Send it as `cursor` to get the next page. Null on the last page. A filtered list reads a limited number of records for each page, so a page may be short or empty although more follow.
      */
     nextCursor: string | null;
 };
 
 /**
- * The limits of a tenant with their use.
+ * The limits of a tenant, and how much of each is used.
  */
 export type TenantUsage = {
     tenantId: string;
     /**
-     * Requests with the API keys of the tenant in the current minute. Several processes on one database count together.
+     * Requests with API keys of the tenant in the current minute. All processes on one database count together.
      */
     requestsPerMinute: TenantQuota;
     /**
-     * Bytes of spans, manifests, answers kept for an `Idempotency-Key` and sets of items that sessions grant, as they are stored. At the limit what would add to them is refused, every write with an `Idempotency-Key` included; removing traces makes room.
+     * Stored bytes of spans, manifests, answers that are kept for an `Idempotency-Key`, and grants of sessions. At the limit, requests that would store more are refused. This includes every write with an `Idempotency-Key`. Removing traces makes room.
      */
     storedBytes: TenantQuota;
     /**
@@ -2499,7 +3388,7 @@ export type TenantUsage = {
      */
     apiKeys: TenantQuota;
     /**
-     * Providers that are not deleted, discovered ones included. Beyond the limit none is discovered; spans are still stored.
+     * Providers that are not deleted, including discovered ones. At the limit no further providers are discovered, but spans are still stored.
      */
     providers: TenantQuota;
     /**
@@ -2511,7 +3400,7 @@ export type TenantUsage = {
      */
     gateways: TenantQuota;
     /**
-     * Gateway sessions that are active.
+     * Active gateway sessions.
      */
     openSessions: TenantQuota;
 };
@@ -2521,15 +3410,15 @@ export type TenantUsage = {
  */
 export type TenantQuota = {
     /**
-     * What is used now. A value far beyond the limit may be shown as less than it is.
+     * The current use. A value far above the limit may be shown too low.
      */
     used: number;
     /**
-     * The most that is allowed.
+     * The maximum that is allowed.
      */
     limit: number;
     /**
-     * Whether the limit is the default, and not one that was set for this tenant.
+     * Whether the limit is the default. False if it was set for this tenant.
      */
     isDefault: boolean;
 };
@@ -2540,7 +3429,7 @@ export type TenantQuota = {
 export type MembershipPage = {
     items: Array<Membership>;
     /**
-     * Hand it in as `cursor` for the next page; null on the last. Filters look at many records: a page may be short, even empty, though there are more.
+     * Send it as `cursor` to get the next page. Null on the last page. A filtered list reads a limited number of records for each page, so a page may be short or empty although more follow.
      */
     nextCursor: string | null;
 };
@@ -2551,11 +3440,14 @@ export type MembershipPage = {
 export type TracePage = {
     items: Array<Trace>;
     /**
-     * Hand it in as `cursor` for the next page; null on the last. Filters look at many records: a page may be short, even empty, though there are more.
+     * Send it as `cursor` to get the next page. Null on the last page. A filtered list reads a limited number of records for each page, so a page may be short or empty although more follow.
      */
     nextCursor: string | null;
 };
 
+/**
+ * The spans with one trace id in one tenant or sub-tenant, summarized.
+ */
 export type Trace = {
     traceId: string;
     /**
@@ -2563,66 +3455,75 @@ export type Trace = {
      */
     tenantId: string;
     /**
-     * The sub-tenant that the record belongs to; null where it belongs to the tenant as a whole.
+     * The sub-tenant that the record belongs to. Null if it belongs to the whole tenant.
      */
     subTenantId: string | null;
     /**
-     * The name of the span without a parent, once it came in.
+     * The name of the root span. Null until it is received.
      */
     rootName: string | null;
     serviceName: string | null;
     startTime: NanoTimestamp;
     endTime: NanoTimestamp;
     /**
-     * From its first start to its last end, in whole milliseconds.
+     * The time from the first start to the last end of its spans, in whole milliseconds.
      */
     durationMs: number;
+    /**
+     * How many spans the trace has.
+     */
     spanCount: number;
     /**
-     * Spans with the status `error`.
+     * How many of its spans have the status `error`.
      */
     errorCount: number;
     /**
-     * Services that its spans came from: the first 20, each cut at 200 characters.
+     * The services that its spans came from: the first 20, each cut to 200 characters.
      */
     services: Array<string>;
     /**
-     * Models that its spans name: the first 20.
+     * The models that its spans name: the first 20.
      */
     models: Array<string>;
     /**
-     * Tools that its spans name: the first 20.
+     * The tools that its spans name: the first 20.
      */
     tools: Array<string>;
     /**
-     * Agents that its spans name: the first 20.
+     * The agents that its spans name: the first 20.
      */
     agents: Array<string>;
     /**
-     * When its first span came in.
+     * When its first span was received.
      */
     createdAt: Timestamp;
     /**
-     * When its last span came in.
+     * When its last span was received.
      */
     updatedAt: Timestamp;
 };
 
 /**
- * RFC 3339, UTC, nanoseconds.
+ * An RFC 3339 time in UTC with nanoseconds.
  */
 export type NanoTimestamp = string;
 
+/**
+ * An OTLP ExportTraceServiceResponse.
+ */
 export type ExportTraceServiceResponse = {
     /**
-     * Only if spans were refused; the others are stored.
+     * Present only if spans were refused. The others were stored.
      */
     partialSuccess?: ExportTracePartialSuccess;
 };
 
+/**
+ * How many spans were refused, and why.
+ */
 export type ExportTracePartialSuccess = {
     /**
-     * How many spans were refused: an int64, in JSON a string.
+     * How many spans were refused: an int64 as a JSON string.
      */
     rejectedSpans: string;
     errorMessage: string;
@@ -2634,13 +3535,13 @@ export type ExportTracePartialSuccess = {
 export type SpanPage = {
     items: Array<Span>;
     /**
-     * Hand it in as `cursor` for the next page; null on the last. Filters look at many records: a page may be short, even empty, though there are more.
+     * Send it as `cursor` to get the next page. Null on the last page. A filtered list reads a limited number of records for each page, so a page may be short or empty although more follow.
      */
     nextCursor: string | null;
 };
 
 /**
- * One span of a trace, without message bodies and tool arguments unless the tenant keeps them.
+ * One span of a trace. Message bodies and tool arguments are left out unless the tenant captures content.
  */
 export type Span = {
     /**
@@ -2651,21 +3552,30 @@ export type Span = {
      * 16 hex digits, lower case.
      */
     spanId: string;
+    /**
+     * The id of the parent span. Null for a root span.
+     */
     parentSpanId: string | null;
     /**
      * The tenant that the record belongs to.
      */
     tenantId: string;
     /**
-     * The sub-tenant that the record belongs to; null where it belongs to the tenant as a whole.
+     * The sub-tenant that the record belongs to. Null if it belongs to the whole tenant.
      */
     subTenantId: string | null;
     name: string;
     kind: 'unspecified' | 'internal' | 'server' | 'client' | 'producer' | 'consumer';
     startTime: NanoTimestamp;
     endTime: NanoTimestamp;
+    /**
+     * The duration in milliseconds.
+     */
     durationMs: number;
     status: SpanStatus;
+    /**
+     * The resource attribute `service.name`.
+     */
     serviceName: string | null;
     scope: InstrumentationScope;
     resource: Attributes;
@@ -2673,34 +3583,37 @@ export type Span = {
     events: Array<SpanEvent>;
     links: Array<SpanLink>;
     /**
-     * What the span says in OpenTelemetry's GenAI conventions. Null if it says nothing.
+     * What the span reports in OpenTelemetry's GenAI conventions. Null if it reports nothing.
      */
     genAi: SpanGenAi | null;
     /**
-     * When it came in.
+     * When the span was received.
      */
     createdAt: Timestamp;
     /**
-     * The same: spans do not change.
+     * The same as `createdAt`, because spans do not change.
      */
     updatedAt: Timestamp;
     /**
-     * The account that sent it: `user:<id>` or `service_account:<tenant>/<id>`.
+     * The account that sent the span: `user:<id>` or `service_account:<tenant>/<id>`.
      */
     receivedFrom: string;
     /**
-     * Whether the trace has another span with this id: another account sent it, or the same one with different content.
+     * Whether the trace has another span with this id, either from another account, or from the same account with different content.
      */
     conflicting: boolean;
 };
 
+/**
+ * The status of a span.
+ */
 export type SpanStatus = {
     code: 'unset' | 'ok' | 'error';
     message: string | null;
 };
 
 /**
- * The library that made the span.
+ * The instrumentation library that created the span.
  */
 export type InstrumentationScope = {
     name: string;
@@ -2709,12 +3622,15 @@ export type InstrumentationScope = {
 };
 
 /**
- * Attributes in the sense of OpenTelemetry: values by name. `quartermaster.omitted` lists the names of texts that were not stored because they may hold content, at most 64; `quartermaster.omitted.count` counts them.
+ * OpenTelemetry attributes: values by name. `quartermaster.omitted` lists the names of attributes that were not stored because they may hold content, at most 64. `quartermaster.omitted.count` is their number.
  */
 export type Attributes = {
     [key: string]: unknown;
 };
 
+/**
+ * An event within a span.
+ */
 export type SpanEvent = {
     name: string;
     time: NanoTimestamp;
@@ -2731,7 +3647,7 @@ export type SpanLink = {
 };
 
 /**
- * What a span says in OpenTelemetry's GenAI conventions.
+ * What a span reports in OpenTelemetry's GenAI conventions.
  */
 export type SpanGenAi = {
     operation: string | null;
@@ -2747,16 +3663,62 @@ export type SpanGenAi = {
 /**
  * One page of a list.
  */
-export type UsagePage = {
-    items: Array<Usage>;
+export type SpanOutlinePage = {
+    items: Array<SpanOutline>;
     /**
-     * Hand it in as `cursor` for the next page; null on the last. Filters look at many records: a page may be short, even empty, though there are more.
+     * Send it as `cursor` to get the next page. Null on the last page. A filtered list reads a limited number of records for each page, so a page may be short or empty although more follow.
      */
     nextCursor: string | null;
 };
 
 /**
- * The sums of some calls of one tenant.
+ * What a waterfall shows of a span: no attributes, no events, no links.
+ */
+export type SpanOutline = {
+    spanId: string;
+    parentSpanId: string | null;
+    /**
+     * Cut at 200 characters.
+     */
+    name: string;
+    kind: 'unspecified' | 'internal' | 'server' | 'client' | 'producer' | 'consumer';
+    startTime: NanoTimestamp;
+    durationMs: number;
+    /**
+     * Whether its status is `error`.
+     */
+    error: boolean;
+    serviceName: string | null;
+    genAi: SpanOutlineGenAi | null;
+    /**
+     * Whether the trace has another span with this id.
+     */
+    conflicting: boolean;
+};
+
+/**
+ * What a span says in OpenTelemetry's GenAI conventions, without tokens.
+ */
+export type SpanOutlineGenAi = {
+    operation: string | null;
+    model: string | null;
+    agent: string | null;
+    tool: string | null;
+};
+
+/**
+ * One page of a list.
+ */
+export type UsagePage = {
+    items: Array<Usage>;
+    /**
+     * Send it as `cursor` to get the next page. Null on the last page. A filtered list reads a limited number of records for each page, so a page may be short or empty although more follow.
+     */
+    nextCursor: string | null;
+};
+
+/**
+ * The calls of one combination of place, time and dimensions, added up.
  */
 export type Usage = {
     /**
@@ -2764,51 +3726,51 @@ export type Usage = {
      */
     tenantId: string;
     /**
-     * The sub-tenant that the record belongs to; null where it belongs to the tenant as a whole.
+     * The sub-tenant that the record belongs to. Null if it belongs to the whole tenant.
      */
     subTenantId: string | null;
     /**
-     * When the hour or the day begins, in UTC. Null for the interval `all`.
+     * The start of the hour or day, in UTC. Null for the interval `all`.
      */
     start: Timestamp | null;
     /**
-     * The id of the provider; empty for providers that were not stored because the tenant has as many as it may. Null where the query does not group by it.
+     * The id of the provider. Empty for providers that were not stored because of the limits of the tenant. Null if the query does not group by it.
      */
     providerId: string | null;
     /**
-     * The kind of what was called. Null where the query does not group by it.
+     * The kind of the called items. Null if the query does not group by it.
      */
     kind: InventoryKind | null;
     /**
-     * The name of what was called; `other` for names beyond the limit of the tenant. Null where the query does not group by it.
+     * The name of the called item, or `other` for names beyond the limit of the tenant. Null if the query does not group by it.
      */
     name: string | null;
     /**
-     * The nearest agent around the calls, else the name of their service; `other` for agents beyond the limit of the tenant. Null where the query does not group by it.
+     * The agent that made the calls, or their service if no agent is known, or `other` for agents beyond the limit of the tenant. Null if the query does not group by it.
      */
     agent: string | null;
     /**
-     * The account that reported the calls: `user:<id>` or `service_account:<tenant>/<id>`. Null where the query does not group by it.
+     * The account that reported the calls: `user:<id>` or `service_account:<tenant>/<id>`. Null if the query does not group by it.
      */
     account: string | null;
     /**
-     * How many calls there were. A call that several spans tell of counts once.
+     * The number of calls. A call that several spans or log records report counts once.
      */
     calls: number;
     /**
-     * How many of them failed.
+     * How many of the calls failed.
      */
     errors: number;
     /**
-     * Of the calls of models that say it.
+     * The input tokens of the model calls that report them.
      */
     inputTokens: number;
     /**
-     * Of the calls of models that say it.
+     * The output tokens of the model calls that report them.
      */
     outputTokens: number;
     /**
-     * How long the calls took in all, in milliseconds.
+     * The total duration of the calls, in milliseconds.
      */
     durationMs: number;
 };
@@ -2819,33 +3781,43 @@ export type Usage = {
 export type UserPage = {
     items: Array<User>;
     /**
-     * Hand it in as `cursor` for the next page; null on the last. Filters look at many records: a page may be short, even empty, though there are more.
+     * Send it as `cursor` to get the next page. Null on the last page. A filtered list reads a limited number of records for each page, so a page may be short or empty although more follow.
      */
     nextCursor: string | null;
 };
 
 /**
- * Only records of this tenant. Left out or empty: of everything in reach.
+ * Only records of this tenant. If it is left out or empty: records of all tenants in reach.
  */
 export type TenantFilter = string | null;
 
 /**
- * Only records of this sub-tenant. Left out or empty: of everything in reach.
+ * Only records of this sub-tenant. If it is left out or empty: records of the tenants and of all sub-tenants in reach.
  */
 export type SubTenantFilter = string | null;
 
 /**
- * The largest number of records to answer: 1 to 100.
+ * Only calls from this time on count for the usage. It is rounded down to the hour. If it is left out: 30 days before `to`.
+ */
+export type AgentUsageFrom = string | null;
+
+/**
+ * Only calls before this time count for the usage. It is rounded up to the hour. If it is left out: now.
+ */
+export type AgentUsageTo = string | null;
+
+/**
+ * The maximum number of records on a page: 1 to 100.
  */
 export type Limit = number;
 
 /**
- * The `nextCursor` of the page before. Send the same filters with it. Opaque.
+ * The `nextCursor` of the previous page, an opaque text. Send it with the same filters.
  */
 export type Cursor = string | null;
 
 /**
- * Names this very request: sent again with the same key by the same caller within 24 hours, it is answered as it was the first time, and done once. 422 for a key that was used for another request, 409 while the first one is in flight. Refusals are not kept. 1 to 255 characters of printable ASCII; a UUID will do.
+ * Makes the request safe to repeat. If the same caller repeats the same request with the same key within 24 hours, it is carried out only once, and the first answer is returned again. 422 if the key was used for another request. 409 while the first request is still running. Refusals are not stored. 1 to 255 printable ASCII characters, such as a UUID.
  */
 export type IdempotencyKey = string;
 
@@ -2855,12 +3827,12 @@ export type IdempotencyKey = string;
 export type GatewayId = string;
 
 /**
- * The answer is 304 if the record has one of these entity tags.
+ * If the record has one of these entity tags, the answer is 304 without a body.
  */
 export type IfNoneMatch = string;
 
 /**
- * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
+ * The request succeeds only if the record has one of these entity tags (strong comparison), or if the value is `*`. Otherwise the answer is 412 and nothing changes.
  */
 export type IfMatch = string;
 
@@ -2895,12 +3867,22 @@ export type ProviderId = string;
 export type ItemId = string;
 
 /**
- * true: only observations that no inventory item and no active manifest declares. false: only declared ones.
+ * true: only observations of what neither an inventory item nor an active manifest declares. false: only observations of what is declared.
  */
 export type UnknownFilter = boolean | null;
 
 /**
- * Names this very request: sent again with the same key by the same caller within 24 hours, it is answered as it was the first time. Where the service ended between the effect and the answer, it is done again, a minute later at the earliest. 422 for a key that was used for another request, 409 while the first one is in flight. 1 to 255 characters of printable ASCII; a UUID will do.
+ * Only recommendations with this status.
+ */
+export type RecommendationStatusFilter = RecommendationStatus | null;
+
+/**
+ * Only recommendations of this kind.
+ */
+export type RecommendationKindFilter = RecommendationKind | null;
+
+/**
+ * Makes the request safe to repeat. If the same caller repeats the same request with the same key within 24 hours, the first answer is returned again. If the service stops after the effect and before it has stored the answer, a repeated request is carried out again, one minute later at the earliest. 422 if the key was used for another request. 409 while the first request is still running. 1 to 255 printable ASCII characters, such as a UUID.
  */
 export type IdempotencyKeyOfSync = string;
 
@@ -2910,17 +3892,82 @@ export type IdempotencyKeyOfSync = string;
 export type RecommendationId = string;
 
 /**
+ * Only observations with this status.
+ */
+export type ObservationStatusFilter = RuntimeObservationStatus | null;
+
+/**
+ * Only observations of this view.
+ */
+export type ObservationViewFilter = ObservationView | null;
+
+/**
+ * Only observations with at least this risk level. `low` gives all of them.
+ */
+export type MinRiskFilter = 'low' | 'medium' | 'high' | null;
+
+/**
+ * Only observations at this provider.
+ */
+export type ObservationProviderFilter = string | null;
+
+/**
+ * Only observations of this kind.
+ */
+export type ObservationKindFilter = InventoryKind | null;
+
+/**
+ * Only observations with exactly this name.
+ */
+export type ObservationNameFilter = string | null;
+
+/**
+ * Only observations whose name contains this text. ASCII letters are compared case-insensitively.
+ */
+export type ObservationTextFilter = string | null;
+
+/**
+ * Only observations of what this agent or service called, by its usage.
+ */
+export type ObservationAgentFilter = string | null;
+
+/**
+ * Only observations of calls that this account reported, by its usage: `user:<id>` or `service_account:<tenant>/<id>`.
+ */
+export type ObservationAccountFilter = string | null;
+
+/**
+ * Only observations that were first seen after this time.
+ */
+export type FirstSeenAfter = string | null;
+
+/**
+ * Only observations that were first seen before this time.
+ */
+export type FirstSeenBefore = string | null;
+
+/**
+ * Only observations that were last seen after this time.
+ */
+export type LastSeenAfter = string | null;
+
+/**
+ * Only observations that were last seen before this time.
+ */
+export type LastSeenBefore = string | null;
+
+/**
  * The observation's id.
  */
 export type ObservationId = string;
 
 /**
- * The account's id.
+ * The id of the service account.
  */
 export type ServiceAccountId = string;
 
 /**
- * The tenant of the account. Needed if accounts in several tenants have this id.
+ * The tenant of the account. Required if accounts in several tenants in reach have this id.
  */
 export type AccountTenant = string | null;
 
@@ -2930,7 +3977,7 @@ export type AccountTenant = string | null;
 export type AccountSubTenant = string | null;
 
 /**
- * The key's id.
+ * The id of the API key.
  */
 export type KeyId = string;
 
@@ -2940,32 +3987,186 @@ export type KeyId = string;
 export type UserId = string;
 
 /**
- * The membership in this sub-tenant. Left out or empty: the one in the whole tenant, or in the one sub-tenant that the caller is bound to.
+ * The sub-tenant of the membership. If it is left out or empty: the membership in the whole tenant, or in the sub-tenant that the caller is limited to.
  */
 export type MembershipSubTenant = string | null;
+
+/**
+ * The id of the trace: 32 hex digits, upper or lower case.
+ */
+export type TraceId = string;
+
+export type ListAgentsData = {
+    body?: never;
+    path?: never;
+    query?: {
+        /**
+         * Only records of this tenant. If it is left out or empty: records of all tenants in reach.
+         */
+        tenant_id?: string | null;
+        /**
+         * Only records of this sub-tenant. If it is left out or empty: records of the tenants and of all sub-tenants in reach.
+         */
+        sub_tenant_id?: string | null;
+        /**
+         * true: only declared agents. false: only agents that nothing declares.
+         */
+        declared?: boolean | null;
+        /**
+         * Only agents whose name contains this text, compared case-insensitively.
+         */
+        text?: string | null;
+        /**
+         * Only calls from this time on count for the usage. It is rounded down to the hour. If it is left out: 30 days before `to`.
+         */
+        from?: string | null;
+        /**
+         * Only calls before this time count for the usage. It is rounded up to the hour. If it is left out: now.
+         */
+        to?: string | null;
+        /**
+         * The maximum number of records on a page: 1 to 100.
+         */
+        limit?: number;
+        /**
+         * The `nextCursor` of the previous page, an opaque text. Send it with the same filters.
+         */
+        cursor?: string | null;
+    };
+    url: '/v1/agents';
+};
+
+export type ListAgentsErrors = {
+    /**
+     * `credentials_ambiguous` (More than one credential).
+     */
+    400: Problem;
+    /**
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_ended` (Console session ended).
+     */
+    401: Problem;
+    /**
+     * `cross_site_refused` (Request from another site), `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant outside your reach).
+     */
+    403: Problem;
+    /**
+     * A value of the request is invalid.
+     */
+    422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
+    /**
+     * `internal_error` (Internal error).
+     */
+    500: Problem;
+    /**
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
+     */
+    503: Problem;
+};
+
+export type ListAgentsError = ListAgentsErrors[keyof ListAgentsErrors];
+
+export type ListAgentsResponses = {
+    /**
+     * One page of a list.
+     */
+    200: AgentPage;
+};
+
+export type ListAgentsResponse = ListAgentsResponses[keyof ListAgentsResponses];
+
+export type GetAgentData = {
+    body?: never;
+    path: {
+        /**
+         * The agent's id.
+         */
+        agent_id: string;
+    };
+    query?: {
+        /**
+         * Only calls from this time on count for the usage. It is rounded down to the hour. If it is left out: 30 days before `to`.
+         */
+        from?: string | null;
+        /**
+         * Only calls before this time count for the usage. It is rounded up to the hour. If it is left out: now.
+         */
+        to?: string | null;
+    };
+    url: '/v1/agents/{agent_id}';
+};
+
+export type GetAgentErrors = {
+    /**
+     * `credentials_ambiguous` (More than one credential).
+     */
+    400: Problem;
+    /**
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_ended` (Console session ended).
+     */
+    401: Problem;
+    /**
+     * `cross_site_refused` (Request from another site), `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant outside your reach).
+     */
+    403: Problem;
+    /**
+     * `route_not_found` (Path not found), `agent_not_found` (Agent not found).
+     */
+    404: Problem;
+    /**
+     * A value of the request is invalid.
+     */
+    422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
+    /**
+     * `internal_error` (Internal error).
+     */
+    500: Problem;
+    /**
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
+     */
+    503: Problem;
+};
+
+export type GetAgentError = GetAgentErrors[keyof GetAgentErrors];
+
+export type GetAgentResponses = {
+    /**
+     * An agent, with what it uses.
+     */
+    200: AgentDetail;
+};
+
+export type GetAgentResponse = GetAgentResponses[keyof GetAgentResponses];
 
 export type ListAuditEventsData = {
     body?: never;
     path?: never;
     query?: {
         /**
-         * Only records of this tenant. Left out or empty: of everything in reach.
+         * Only records of this tenant. If it is left out or empty: records of all tenants in reach.
          */
         tenant_id?: string | null;
         /**
-         * Only records of this sub-tenant. Left out or empty: of everything in reach.
+         * Only records of this sub-tenant. If it is left out or empty: records of the tenants and of all sub-tenants in reach.
          */
         sub_tenant_id?: string | null;
         /**
-         * Only what this service account or user did.
+         * Only events of the service account or user with this id.
          */
         actor_id?: string | null;
         /**
-         * Only events of this operationId.
+         * Only events of the operation with this operationId.
          */
         operation?: string | null;
         /**
-         * Only what was done to this record.
+         * Only events about the record with this id.
          */
         target_id?: string | null;
         /**
@@ -2981,11 +4182,11 @@ export type ListAuditEventsData = {
          */
         created_before?: string | null;
         /**
-         * The largest number of records to answer: 1 to 100.
+         * The maximum number of records on a page: 1 to 100.
          */
         limit?: number;
         /**
-         * The `nextCursor` of the page before. Send the same filters with it. Opaque.
+         * The `nextCursor` of the previous page, an opaque text. Send it with the same filters.
          */
         cursor?: string | null;
     };
@@ -2998,15 +4199,15 @@ export type ListAuditEventsErrors = {
      */
     400: Problem;
     /**
-     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid).
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_ended` (Console session ended).
      */
     401: Problem;
     /**
-     * `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant out of reach).
+     * `cross_site_refused` (Request from another site), `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant outside your reach).
      */
     403: Problem;
     /**
-     * A value breaks the contract.
+     * A value of the request is invalid.
      */
     422: HttpValidationError;
     /**
@@ -3039,19 +4240,19 @@ export type VerifyAuditEventsData = {
     path?: never;
     query?: {
         /**
-         * Whose events. Left out or empty: the caller's one tenant; for platform administrators the platform's own chain.
+         * The tenant whose chain is checked. If it is left out or empty: the caller's tenant, or the chain of the platform for platform administrators.
          */
         tenant_id?: string | null;
         /**
-         * A head that was kept elsewhere. The chain has to hold it: so a removed end is found with its heads.
+         * A head that was stored elsewhere. The chain must contain it. So a verification finds out if the end of the chain was removed together with its heads.
          */
         head?: string | null;
         /**
-         * How many events are checked by this call, at the most: 1 to 100,000.
+         * The maximum number of events that this call checks: 1 to 100,000.
          */
         limit?: number;
         /**
-         * The `nextCursor` of the page before. Send the same filters with it. Opaque.
+         * The `nextCursor` of the previous page, an opaque text. Send it with the same filters.
          */
         cursor?: string | null;
     };
@@ -3064,11 +4265,11 @@ export type VerifyAuditEventsErrors = {
      */
     400: Problem;
     /**
-     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid).
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_ended` (Console session ended).
      */
     401: Problem;
     /**
-     * `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant out of reach).
+     * `cross_site_refused` (Request from another site), `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant outside your reach).
      */
     403: Problem;
     /**
@@ -3076,7 +4277,7 @@ export type VerifyAuditEventsErrors = {
      */
     404: Problem;
     /**
-     * A value breaks the contract.
+     * A value of the request is invalid.
      */
     422: HttpValidationError;
     /**
@@ -3097,7 +4298,7 @@ export type VerifyAuditEventsError = VerifyAuditEventsErrors[keyof VerifyAuditEv
 
 export type VerifyAuditEventsResponses = {
     /**
-     * Whether the audit events of a tenant are as they were sealed.
+     * Whether the audit events of a tenant are unchanged since they were sealed.
      */
     200: AuditVerification;
 };
@@ -3117,11 +4318,11 @@ export type SearchCredentialsErrors = {
      */
     400: Problem;
     /**
-     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid).
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_ended` (Console session ended).
      */
     401: Problem;
     /**
-     * `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant out of reach).
+     * `cross_site_refused` (Request from another site), `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant outside your reach).
      */
     403: Problem;
     /**
@@ -3133,7 +4334,7 @@ export type SearchCredentialsErrors = {
      */
     415: Problem;
     /**
-     * A value breaks the contract.
+     * A value of the request is invalid.
      */
     422: HttpValidationError;
     /**
@@ -3166,15 +4367,15 @@ export type ListDerivedAccessData = {
     path?: never;
     query: {
         /**
-         * `user:<id>`, `service_account:<tenant>/<id>` or `api_key:<id>`. It may be deleted, revoked or out of reach: the answer depends on the derived records alone.
+         * The account or key that gave the access: `user:<id>`, `service_account:<tenant>/<id>` or `api_key:<id>`. It may be deleted, revoked or outside the caller's reach, because only the reach of the derived records counts.
          */
         source: string;
         /**
-         * The largest number of records to answer: 1 to 100.
+         * The maximum number of records on a page: 1 to 100.
          */
         limit?: number;
         /**
-         * The `nextCursor` of the page before. Send the same filters with it. Opaque.
+         * The `nextCursor` of the previous page, an opaque text. Send it with the same filters.
          */
         cursor?: string | null;
     };
@@ -3187,15 +4388,15 @@ export type ListDerivedAccessErrors = {
      */
     400: Problem;
     /**
-     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid).
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_ended` (Console session ended).
      */
     401: Problem;
     /**
-     * `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant out of reach).
+     * `cross_site_refused` (Request from another site), `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant outside your reach).
      */
     403: Problem;
     /**
-     * A value breaks the contract.
+     * A value of the request is invalid.
      */
     422: HttpValidationError;
     /**
@@ -3227,7 +4428,7 @@ export type RevokeDerivedAccessData = {
     body: RevokeDerivedAccessInput;
     headers?: {
         /**
-         * Names this very request: sent again with the same key by the same caller within 24 hours, it is answered as it was the first time, and done once. 422 for a key that was used for another request, 409 while the first one is in flight. Refusals are not kept. 1 to 255 characters of printable ASCII; a UUID will do.
+         * Makes the request safe to repeat. If the same caller repeats the same request with the same key within 24 hours, it is carried out only once, and the first answer is returned again. 422 if the key was used for another request. 409 while the first request is still running. Refusals are not stored. 1 to 255 printable ASCII characters, such as a UUID.
          */
         'Idempotency-Key'?: string;
     };
@@ -3242,11 +4443,11 @@ export type RevokeDerivedAccessErrors = {
      */
     400: Problem;
     /**
-     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid).
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_ended` (Console session ended).
      */
     401: Problem;
     /**
-     * `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant out of reach), `platform_administrator_required` (Platform administrator required).
+     * `cross_site_refused` (Request from another site), `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant outside your reach), `platform_administrator_required` (Platform administrator required).
      */
     403: Problem;
     /**
@@ -3254,7 +4455,7 @@ export type RevokeDerivedAccessErrors = {
      */
     404: Problem;
     /**
-     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `tenant_limit_reached` (Limit of the tenant reached).
+     * `idempotency_key_in_use` (A request with this Idempotency-Key is still running), `idempotency_answer_unreadable` (The stored answer cannot be decrypted), `tenant_limit_reached` (Limit of the tenant reached).
      */
     409: Problem;
     /**
@@ -3266,7 +4467,7 @@ export type RevokeDerivedAccessErrors = {
      */
     415: Problem;
     /**
-     * A value breaks the contract.
+     * A value of the request is invalid.
      */
     422: HttpValidationError;
     /**
@@ -3287,7 +4488,7 @@ export type RevokeDerivedAccessError = RevokeDerivedAccessErrors[keyof RevokeDer
 
 export type RevokeDerivedAccessResponses = {
     /**
-     * How many records of each kind were revoked.
+     * The result of revoking derived access.
      */
     200: RevokedDerivedAccess;
 };
@@ -3299,23 +4500,23 @@ export type ListGatewaysData = {
     path?: never;
     query?: {
         /**
-         * Only records of this tenant. Left out or empty: of everything in reach.
+         * Only records of this tenant. If it is left out or empty: records of all tenants in reach.
          */
         tenant_id?: string | null;
         /**
-         * Only records of this sub-tenant. Left out or empty: of everything in reach.
+         * Only records of this sub-tenant. If it is left out or empty: records of the tenants and of all sub-tenants in reach.
          */
         sub_tenant_id?: string | null;
         /**
-         * Only gateways with this status. Deleted gateways are listed with `deleted` only.
+         * Only gateways with this status. Deleted gateways are listed only with `deleted`.
          */
         status?: GatewayStatus | null;
         /**
-         * The largest number of records to answer: 1 to 100.
+         * The maximum number of records on a page: 1 to 100.
          */
         limit?: number;
         /**
-         * The `nextCursor` of the page before. Send the same filters with it. Opaque.
+         * The `nextCursor` of the previous page, an opaque text. Send it with the same filters.
          */
         cursor?: string | null;
     };
@@ -3328,15 +4529,15 @@ export type ListGatewaysErrors = {
      */
     400: Problem;
     /**
-     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid).
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_ended` (Console session ended).
      */
     401: Problem;
     /**
-     * `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant out of reach).
+     * `cross_site_refused` (Request from another site), `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant outside your reach).
      */
     403: Problem;
     /**
-     * A value breaks the contract.
+     * A value of the request is invalid.
      */
     422: HttpValidationError;
     /**
@@ -3368,7 +4569,7 @@ export type CreateGatewayData = {
     body: CreateGatewayInput;
     headers?: {
         /**
-         * Names this very request: sent again with the same key by the same caller within 24 hours, it is answered as it was the first time, and done once. 422 for a key that was used for another request, 409 while the first one is in flight. Refusals are not kept. 1 to 255 characters of printable ASCII; a UUID will do.
+         * Makes the request safe to repeat. If the same caller repeats the same request with the same key within 24 hours, it is carried out only once, and the first answer is returned again. 422 if the key was used for another request. 409 while the first request is still running. Refusals are not stored. 1 to 255 printable ASCII characters, such as a UUID.
          */
         'Idempotency-Key'?: string;
     };
@@ -3383,15 +4584,15 @@ export type CreateGatewayErrors = {
      */
     400: Problem;
     /**
-     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid).
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_ended` (Console session ended).
      */
     401: Problem;
     /**
-     * `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant out of reach).
+     * `cross_site_refused` (Request from another site), `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant outside your reach).
      */
     403: Problem;
     /**
-     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `tenant_limit_reached` (Limit of the tenant reached), `name_taken` (Name taken).
+     * `idempotency_key_in_use` (A request with this Idempotency-Key is still running), `idempotency_answer_unreadable` (The stored answer cannot be decrypted), `tenant_limit_reached` (Limit of the tenant reached), `name_taken` (Name already in use).
      */
     409: Problem;
     /**
@@ -3403,7 +4604,7 @@ export type CreateGatewayErrors = {
      */
     415: Problem;
     /**
-     * A value breaks the contract.
+     * A value of the request is invalid.
      */
     422: HttpValidationError;
     /**
@@ -3424,7 +4625,7 @@ export type CreateGatewayError = CreateGatewayErrors[keyof CreateGatewayErrors];
 
 export type CreateGatewayResponses = {
     /**
-     * Where agents pass through; it enforces the policy that sessions carry.
+     * A point where agents connect. It lists providers and a manifest, and enforces what sessions grant.
      */
     200: Gateway;
 };
@@ -3435,11 +4636,11 @@ export type DeleteGatewayData = {
     body?: never;
     headers?: {
         /**
-         * Names this very request: sent again with the same key by the same caller within 24 hours, it is answered as it was the first time, and done once. 422 for a key that was used for another request, 409 while the first one is in flight. Refusals are not kept. 1 to 255 characters of printable ASCII; a UUID will do.
+         * Makes the request safe to repeat. If the same caller repeats the same request with the same key within 24 hours, it is carried out only once, and the first answer is returned again. 422 if the key was used for another request. 409 while the first request is still running. Refusals are not stored. 1 to 255 printable ASCII characters, such as a UUID.
          */
         'Idempotency-Key'?: string;
         /**
-         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
+         * The request succeeds only if the record has one of these entity tags (strong comparison), or if the value is `*`. Otherwise the answer is 412 and nothing changes.
          */
         'If-Match'?: string;
     };
@@ -3459,27 +4660,27 @@ export type DeleteGatewayErrors = {
      */
     400: Problem;
     /**
-     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid).
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_ended` (Console session ended).
      */
     401: Problem;
     /**
-     * `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant out of reach).
+     * `cross_site_refused` (Request from another site), `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant outside your reach).
      */
     403: Problem;
     /**
-     * `route_not_found` (No such path), `gateway_not_found` (Gateway not found).
+     * `route_not_found` (Path not found), `gateway_not_found` (Gateway not found).
      */
     404: Problem;
     /**
-     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `tenant_limit_reached` (Limit of the tenant reached).
+     * `idempotency_key_in_use` (A request with this Idempotency-Key is still running), `idempotency_answer_unreadable` (The stored answer cannot be decrypted), `tenant_limit_reached` (Limit of the tenant reached).
      */
     409: Problem;
     /**
-     * `precondition_failed` (The record is not as it was).
+     * `precondition_failed` (The record has changed).
      */
     412: Problem;
     /**
-     * A value breaks the contract.
+     * A value of the request is invalid.
      */
     422: HttpValidationError;
     /**
@@ -3500,7 +4701,7 @@ export type DeleteGatewayError = DeleteGatewayErrors[keyof DeleteGatewayErrors];
 
 export type DeleteGatewayResponses = {
     /**
-     * Where agents pass through; it enforces the policy that sessions carry.
+     * A point where agents connect. It lists providers and a manifest, and enforces what sessions grant.
      */
     200: Gateway;
 };
@@ -3511,7 +4712,7 @@ export type GetGatewayData = {
     body?: never;
     headers?: {
         /**
-         * The answer is 304 if the record has one of these entity tags.
+         * If the record has one of these entity tags, the answer is 304 without a body.
          */
         'If-None-Match'?: string;
     };
@@ -3531,19 +4732,19 @@ export type GetGatewayErrors = {
      */
     400: Problem;
     /**
-     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid).
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_ended` (Console session ended).
      */
     401: Problem;
     /**
-     * `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant out of reach).
+     * `cross_site_refused` (Request from another site), `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant outside your reach).
      */
     403: Problem;
     /**
-     * `route_not_found` (No such path), `gateway_not_found` (Gateway not found).
+     * `route_not_found` (Path not found), `gateway_not_found` (Gateway not found).
      */
     404: Problem;
     /**
-     * A value breaks the contract.
+     * A value of the request is invalid.
      */
     422: HttpValidationError;
     /**
@@ -3564,7 +4765,7 @@ export type GetGatewayError = GetGatewayErrors[keyof GetGatewayErrors];
 
 export type GetGatewayResponses = {
     /**
-     * Where agents pass through; it enforces the policy that sessions carry.
+     * A point where agents connect. It lists providers and a manifest, and enforces what sessions grant.
      */
     200: Gateway;
 };
@@ -3575,11 +4776,11 @@ export type UpdateGatewayData = {
     body: UpdateGatewayInput;
     headers?: {
         /**
-         * Names this very request: sent again with the same key by the same caller within 24 hours, it is answered as it was the first time, and done once. 422 for a key that was used for another request, 409 while the first one is in flight. Refusals are not kept. 1 to 255 characters of printable ASCII; a UUID will do.
+         * Makes the request safe to repeat. If the same caller repeats the same request with the same key within 24 hours, it is carried out only once, and the first answer is returned again. 422 if the key was used for another request. 409 while the first request is still running. Refusals are not stored. 1 to 255 printable ASCII characters, such as a UUID.
          */
         'Idempotency-Key'?: string;
         /**
-         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
+         * The request succeeds only if the record has one of these entity tags (strong comparison), or if the value is `*`. Otherwise the answer is 412 and nothing changes.
          */
         'If-Match'?: string;
     };
@@ -3599,23 +4800,23 @@ export type UpdateGatewayErrors = {
      */
     400: Problem;
     /**
-     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid).
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_ended` (Console session ended).
      */
     401: Problem;
     /**
-     * `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant out of reach).
+     * `cross_site_refused` (Request from another site), `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant outside your reach).
      */
     403: Problem;
     /**
-     * `route_not_found` (No such path), `gateway_not_found` (Gateway not found).
+     * `route_not_found` (Path not found), `gateway_not_found` (Gateway not found).
      */
     404: Problem;
     /**
-     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `tenant_limit_reached` (Limit of the tenant reached), `name_taken` (Name taken).
+     * `idempotency_key_in_use` (A request with this Idempotency-Key is still running), `idempotency_answer_unreadable` (The stored answer cannot be decrypted), `tenant_limit_reached` (Limit of the tenant reached), `name_taken` (Name already in use).
      */
     409: Problem;
     /**
-     * `precondition_failed` (The record is not as it was).
+     * `precondition_failed` (The record has changed).
      */
     412: Problem;
     /**
@@ -3627,7 +4828,7 @@ export type UpdateGatewayErrors = {
      */
     415: Problem;
     /**
-     * A value breaks the contract.
+     * A value of the request is invalid.
      */
     422: HttpValidationError;
     /**
@@ -3648,7 +4849,7 @@ export type UpdateGatewayError = UpdateGatewayErrors[keyof UpdateGatewayErrors];
 
 export type UpdateGatewayResponses = {
     /**
-     * Where agents pass through; it enforces the policy that sessions carry.
+     * A point where agents connect. It lists providers and a manifest, and enforces what sessions grant.
      */
     200: Gateway;
 };
@@ -3673,11 +4874,11 @@ export type ListGatewaySessionsData = {
          */
         subject?: string | null;
         /**
-         * The largest number of records to answer: 1 to 100.
+         * The maximum number of records on a page: 1 to 100.
          */
         limit?: number;
         /**
-         * The `nextCursor` of the page before. Send the same filters with it. Opaque.
+         * The `nextCursor` of the previous page, an opaque text. Send it with the same filters.
          */
         cursor?: string | null;
     };
@@ -3690,19 +4891,19 @@ export type ListGatewaySessionsErrors = {
      */
     400: Problem;
     /**
-     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid).
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_ended` (Console session ended).
      */
     401: Problem;
     /**
-     * `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant out of reach).
+     * `cross_site_refused` (Request from another site), `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant outside your reach).
      */
     403: Problem;
     /**
-     * `route_not_found` (No such path), `gateway_not_found` (Gateway not found).
+     * `route_not_found` (Path not found), `gateway_not_found` (Gateway not found).
      */
     404: Problem;
     /**
-     * A value breaks the contract.
+     * A value of the request is invalid.
      */
     422: HttpValidationError;
     /**
@@ -3734,7 +4935,7 @@ export type CreateGatewaySessionData = {
     body?: CreateGatewaySessionInput | null;
     headers?: {
         /**
-         * Names this very request: sent again with the same key by the same caller within 24 hours, it is answered as it was the first time, and done once. 422 for a key that was used for another request, 409 while the first one is in flight. Refusals are not kept. 1 to 255 characters of printable ASCII; a UUID will do.
+         * Makes the request safe to repeat. If the same caller repeats the same request with the same key within 24 hours, it is carried out only once, and the first answer is returned again. 422 if the key was used for another request. 409 while the first request is still running. Refusals are not stored. 1 to 255 printable ASCII characters, such as a UUID.
          */
         'Idempotency-Key'?: string;
     };
@@ -3754,19 +4955,19 @@ export type CreateGatewaySessionErrors = {
      */
     400: Problem;
     /**
-     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid).
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_ended` (Console session ended).
      */
     401: Problem;
     /**
-     * `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant out of reach).
+     * `cross_site_refused` (Request from another site), `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant outside your reach).
      */
     403: Problem;
     /**
-     * `route_not_found` (No such path), `gateway_not_found` (Gateway not found).
+     * `route_not_found` (Path not found), `gateway_not_found` (Gateway not found).
      */
     404: Problem;
     /**
-     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `tenant_limit_reached` (Limit of the tenant reached), `gateway_not_active` (Gateway not active), `session_limit_reached` (Too many open sessions).
+     * `idempotency_key_in_use` (A request with this Idempotency-Key is still running), `idempotency_answer_unreadable` (The stored answer cannot be decrypted), `tenant_limit_reached` (Limit of the tenant reached), `gateway_not_active` (Gateway not active), `session_limit_reached` (Too many open sessions).
      */
     409: Problem;
     /**
@@ -3778,7 +4979,7 @@ export type CreateGatewaySessionErrors = {
      */
     415: Problem;
     /**
-     * A value breaks the contract.
+     * A value of the request is invalid.
      */
     422: HttpValidationError;
     /**
@@ -3824,15 +5025,15 @@ export type IntrospectGatewaySessionErrors = {
      */
     400: Problem;
     /**
-     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid).
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_ended` (Console session ended).
      */
     401: Problem;
     /**
-     * `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant out of reach).
+     * `cross_site_refused` (Request from another site), `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant outside your reach).
      */
     403: Problem;
     /**
-     * `route_not_found` (No such path), `gateway_not_found` (Gateway not found).
+     * `route_not_found` (Path not found), `gateway_not_found` (Gateway not found).
      */
     404: Problem;
     /**
@@ -3844,7 +5045,7 @@ export type IntrospectGatewaySessionErrors = {
      */
     415: Problem;
     /**
-     * A value breaks the contract.
+     * A value of the request is invalid.
      */
     422: HttpValidationError;
     /**
@@ -3865,7 +5066,7 @@ export type IntrospectGatewaySessionError = IntrospectGatewaySessionErrors[keyof
 
 export type IntrospectGatewaySessionResponses = {
     /**
-     * What RFC 7662 calls an introspection response.
+     * An introspection response (RFC 7662).
      */
     200: GatewaySessionIntrospection;
 };
@@ -3876,11 +5077,11 @@ export type RevokeGatewaySessionData = {
     body?: never;
     headers?: {
         /**
-         * Names this very request: sent again with the same key by the same caller within 24 hours, it is answered as it was the first time, and done once. 422 for a key that was used for another request, 409 while the first one is in flight. Refusals are not kept. 1 to 255 characters of printable ASCII; a UUID will do.
+         * Makes the request safe to repeat. If the same caller repeats the same request with the same key within 24 hours, it is carried out only once, and the first answer is returned again. 422 if the key was used for another request. 409 while the first request is still running. Refusals are not stored. 1 to 255 printable ASCII characters, such as a UUID.
          */
         'Idempotency-Key'?: string;
         /**
-         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
+         * The request succeeds only if the record has one of these entity tags (strong comparison), or if the value is `*`. Otherwise the answer is 412 and nothing changes.
          */
         'If-Match'?: string;
     };
@@ -3904,27 +5105,27 @@ export type RevokeGatewaySessionErrors = {
      */
     400: Problem;
     /**
-     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid).
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_ended` (Console session ended).
      */
     401: Problem;
     /**
-     * `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant out of reach).
+     * `cross_site_refused` (Request from another site), `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant outside your reach).
      */
     403: Problem;
     /**
-     * `route_not_found` (No such path), `gateway_not_found` (Gateway not found), `gateway_session_not_found` (Gateway session not found).
+     * `route_not_found` (Path not found), `gateway_not_found` (Gateway not found), `gateway_session_not_found` (Gateway session not found).
      */
     404: Problem;
     /**
-     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `tenant_limit_reached` (Limit of the tenant reached).
+     * `idempotency_key_in_use` (A request with this Idempotency-Key is still running), `idempotency_answer_unreadable` (The stored answer cannot be decrypted), `tenant_limit_reached` (Limit of the tenant reached).
      */
     409: Problem;
     /**
-     * `precondition_failed` (The record is not as it was).
+     * `precondition_failed` (The record has changed).
      */
     412: Problem;
     /**
-     * A value breaks the contract.
+     * A value of the request is invalid.
      */
     422: HttpValidationError;
     /**
@@ -3945,7 +5146,7 @@ export type RevokeGatewaySessionError = RevokeGatewaySessionErrors[keyof RevokeG
 
 export type RevokeGatewaySessionResponses = {
     /**
-     * Leave to pass through a gateway for a while.
+     * A time-limited permission of a subject to use a gateway.
      */
     200: GatewaySession;
 };
@@ -3956,7 +5157,7 @@ export type GetGatewaySessionData = {
     body?: never;
     headers?: {
         /**
-         * The answer is 304 if the record has one of these entity tags.
+         * If the record has one of these entity tags, the answer is 304 without a body.
          */
         'If-None-Match'?: string;
     };
@@ -3980,19 +5181,19 @@ export type GetGatewaySessionErrors = {
      */
     400: Problem;
     /**
-     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid).
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_ended` (Console session ended).
      */
     401: Problem;
     /**
-     * `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant out of reach).
+     * `cross_site_refused` (Request from another site), `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant outside your reach).
      */
     403: Problem;
     /**
-     * `route_not_found` (No such path), `gateway_not_found` (Gateway not found), `gateway_session_not_found` (Gateway session not found).
+     * `route_not_found` (Path not found), `gateway_not_found` (Gateway not found), `gateway_session_not_found` (Gateway session not found).
      */
     404: Problem;
     /**
-     * A value breaks the contract.
+     * A value of the request is invalid.
      */
     422: HttpValidationError;
     /**
@@ -4013,7 +5214,7 @@ export type GetGatewaySessionError = GetGatewaySessionErrors[keyof GetGatewaySes
 
 export type GetGatewaySessionResponses = {
     /**
-     * Leave to pass through a gateway for a while.
+     * A time-limited permission of a subject to use a gateway.
      */
     200: GatewaySession;
 };
@@ -4034,11 +5235,11 @@ export type ListGatewaySessionGrantsData = {
     };
     query?: {
         /**
-         * The largest number of records to answer: 1 to 100.
+         * The maximum number of records on a page: 1 to 100.
          */
         limit?: number;
         /**
-         * The `nextCursor` of the page before. Send the same filters with it. Opaque.
+         * The `nextCursor` of the previous page, an opaque text. Send it with the same filters.
          */
         cursor?: string | null;
     };
@@ -4051,19 +5252,19 @@ export type ListGatewaySessionGrantsErrors = {
      */
     400: Problem;
     /**
-     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid).
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_ended` (Console session ended).
      */
     401: Problem;
     /**
-     * `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant out of reach).
+     * `cross_site_refused` (Request from another site), `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant outside your reach).
      */
     403: Problem;
     /**
-     * `route_not_found` (No such path), `gateway_not_found` (Gateway not found), `gateway_session_not_found` (Gateway session not found).
+     * `route_not_found` (Path not found), `gateway_not_found` (Gateway not found), `gateway_session_not_found` (Gateway session not found).
      */
     404: Problem;
     /**
-     * A value breaks the contract.
+     * A value of the request is invalid.
      */
     422: HttpValidationError;
     /**
@@ -4091,9 +5292,91 @@ export type ListGatewaySessionGrantsResponses = {
 
 export type ListGatewaySessionGrantsResponse = ListGatewaySessionGrantsResponses[keyof ListGatewaySessionGrantsResponses];
 
+export type GetGraphData = {
+    body?: never;
+    path?: never;
+    query?: {
+        /**
+         * Only records of this tenant. If it is left out or empty: records of all tenants in reach.
+         */
+        tenant_id?: string | null;
+        /**
+         * Only records of this sub-tenant. If it is left out or empty: records of the tenants and of all sub-tenants in reach.
+         */
+        sub_tenant_id?: string | null;
+        /**
+         * Only calls from this time on. It is rounded down to the hour. If it is left out: 30 days before `to`.
+         */
+        from?: string | null;
+        /**
+         * Only calls before this time. It is rounded up to the hour. If it is left out: now.
+         */
+        to?: string | null;
+        /**
+         * Only edges from this agent or service.
+         */
+        agent?: string | null;
+        /**
+         * Only edges to items of this provider.
+         */
+        provider_id?: string | null;
+        /**
+         * Only edges to items of this kind.
+         */
+        kind?: InventoryKind | null;
+        /**
+         * The maximum number of edges: 1 to 2,000.
+         */
+        max_edges?: number;
+    };
+    url: '/v1/graph';
+};
+
+export type GetGraphErrors = {
+    /**
+     * `credentials_ambiguous` (More than one credential).
+     */
+    400: Problem;
+    /**
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_ended` (Console session ended).
+     */
+    401: Problem;
+    /**
+     * `cross_site_refused` (Request from another site), `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant outside your reach).
+     */
+    403: Problem;
+    /**
+     * A value of the request is invalid.
+     */
+    422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
+    /**
+     * `internal_error` (Internal error).
+     */
+    500: Problem;
+    /**
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
+     */
+    503: Problem;
+};
+
+export type GetGraphError = GetGraphErrors[keyof GetGraphErrors];
+
+export type GetGraphResponses = {
+    /**
+     * Which agents use which items of which providers, and how often.
+     */
+    200: Graph;
+};
+
+export type GetGraphResponse = GetGraphResponses[keyof GetGraphResponses];
+
 export type IngestLogsData = {
     /**
-     * An ExportLogsServiceRequest, gzip or not.
+     * An ExportLogsServiceRequest, with gzip or without compression.
      */
     body: {
         [key: string]: unknown;
@@ -4109,11 +5392,11 @@ export type IngestLogsErrors = {
      */
     400: Status;
     /**
-     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid).
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_ended` (Console session ended).
      */
     401: Status;
     /**
-     * `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant out of reach), `ingest_tenant_ambiguous` (Credential has several tenants).
+     * `cross_site_refused` (Request from another site), `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant outside your reach), `ingest_tenant_ambiguous` (Credential belongs to several tenants).
      */
     403: Status;
     /**
@@ -4142,7 +5425,7 @@ export type IngestLogsError = IngestLogsErrors[keyof IngestLogsErrors];
 
 export type IngestLogsResponses = {
     /**
-     * Receive log records (OTLP/HTTP)
+     * An OTLP ExportLogsServiceResponse.
      */
     200: ExportLogsServiceResponse;
 };
@@ -4154,15 +5437,15 @@ export type ListManifestsData = {
     path?: never;
     query?: {
         /**
-         * Only records of this tenant. Left out or empty: of everything in reach.
+         * Only records of this tenant. If it is left out or empty: records of all tenants in reach.
          */
         tenant_id?: string | null;
         /**
-         * Only records of this sub-tenant. Left out or empty: of everything in reach.
+         * Only records of this sub-tenant. If it is left out or empty: records of the tenants and of all sub-tenants in reach.
          */
         sub_tenant_id?: string | null;
         /**
-         * Only manifests of exactly this name.
+         * Only manifests with exactly this name.
          */
         name?: string | null;
         /**
@@ -4170,15 +5453,15 @@ export type ListManifestsData = {
          */
         kind?: ManifestKind | null;
         /**
-         * Only manifests with this status. Deleted manifests are listed with `deleted` only.
+         * Only manifests with this status. Deleted manifests are listed only with `deleted`.
          */
         status?: ManifestStatus | null;
         /**
-         * The largest number of records to answer: 1 to 100.
+         * The maximum number of records on a page: 1 to 100.
          */
         limit?: number;
         /**
-         * The `nextCursor` of the page before. Send the same filters with it. Opaque.
+         * The `nextCursor` of the previous page, an opaque text. Send it with the same filters.
          */
         cursor?: string | null;
     };
@@ -4191,15 +5474,15 @@ export type ListManifestsErrors = {
      */
     400: Problem;
     /**
-     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid).
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_ended` (Console session ended).
      */
     401: Problem;
     /**
-     * `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant out of reach).
+     * `cross_site_refused` (Request from another site), `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant outside your reach).
      */
     403: Problem;
     /**
-     * A value breaks the contract.
+     * A value of the request is invalid.
      */
     422: HttpValidationError;
     /**
@@ -4231,7 +5514,7 @@ export type CreateManifestData = {
     body: CreateManifestInput;
     headers?: {
         /**
-         * Names this very request: sent again with the same key by the same caller within 24 hours, it is answered as it was the first time, and done once. 422 for a key that was used for another request, 409 while the first one is in flight. Refusals are not kept. 1 to 255 characters of printable ASCII; a UUID will do.
+         * Makes the request safe to repeat. If the same caller repeats the same request with the same key within 24 hours, it is carried out only once, and the first answer is returned again. 422 if the key was used for another request. 409 while the first request is still running. Refusals are not stored. 1 to 255 printable ASCII characters, such as a UUID.
          */
         'Idempotency-Key'?: string;
     };
@@ -4246,15 +5529,15 @@ export type CreateManifestErrors = {
      */
     400: Problem;
     /**
-     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid).
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_ended` (Console session ended).
      */
     401: Problem;
     /**
-     * `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant out of reach).
+     * `cross_site_refused` (Request from another site), `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant outside your reach).
      */
     403: Problem;
     /**
-     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `tenant_limit_reached` (Limit of the tenant reached).
+     * `idempotency_key_in_use` (A request with this Idempotency-Key is still running), `idempotency_answer_unreadable` (The stored answer cannot be decrypted), `tenant_limit_reached` (Limit of the tenant reached).
      */
     409: Problem;
     /**
@@ -4266,7 +5549,7 @@ export type CreateManifestErrors = {
      */
     415: Problem;
     /**
-     * A value breaks the contract.
+     * A value of the request is invalid.
      */
     422: HttpValidationError;
     /**
@@ -4287,7 +5570,7 @@ export type CreateManifestError = CreateManifestErrors[keyof CreateManifestError
 
 export type CreateManifestResponses = {
     /**
-     * What an agent, gateway or channel declares to use.
+     * A document that declares what an agent, gateway or channel uses.
      */
     200: Manifest;
 };
@@ -4298,7 +5581,7 @@ export type GetManifestSchemaData = {
     body?: never;
     headers?: {
         /**
-         * The answer is 304 if the record has one of these entity tags.
+         * If the record has one of these entity tags, the answer is 304 without a body.
          */
         'If-None-Match'?: string;
     };
@@ -4318,19 +5601,19 @@ export type GetManifestSchemaErrors = {
      */
     400: Problem;
     /**
-     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid).
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_ended` (Console session ended).
      */
     401: Problem;
     /**
-     * `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted).
+     * `cross_site_refused` (Request from another site), `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted).
      */
     403: Problem;
     /**
-     * `route_not_found` (No such path).
+     * `route_not_found` (Path not found).
      */
     404: Problem;
     /**
-     * A value breaks the contract.
+     * A value of the request is invalid.
      */
     422: HttpValidationError;
     /**
@@ -4351,7 +5634,7 @@ export type GetManifestSchemaError = GetManifestSchemaErrors[keyof GetManifestSc
 
 export type GetManifestSchemaResponses = {
     /**
-     * A JSON Schema of the draft 2020-12.
+     * A JSON Schema (draft 2020-12).
      */
     200: ManifestJsonSchema;
 };
@@ -4362,11 +5645,11 @@ export type DeleteManifestData = {
     body?: never;
     headers?: {
         /**
-         * Names this very request: sent again with the same key by the same caller within 24 hours, it is answered as it was the first time, and done once. 422 for a key that was used for another request, 409 while the first one is in flight. Refusals are not kept. 1 to 255 characters of printable ASCII; a UUID will do.
+         * Makes the request safe to repeat. If the same caller repeats the same request with the same key within 24 hours, it is carried out only once, and the first answer is returned again. 422 if the key was used for another request. 409 while the first request is still running. Refusals are not stored. 1 to 255 printable ASCII characters, such as a UUID.
          */
         'Idempotency-Key'?: string;
         /**
-         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
+         * The request succeeds only if the record has one of these entity tags (strong comparison), or if the value is `*`. Otherwise the answer is 412 and nothing changes.
          */
         'If-Match'?: string;
     };
@@ -4386,27 +5669,27 @@ export type DeleteManifestErrors = {
      */
     400: Problem;
     /**
-     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid).
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_ended` (Console session ended).
      */
     401: Problem;
     /**
-     * `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant out of reach).
+     * `cross_site_refused` (Request from another site), `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant outside your reach).
      */
     403: Problem;
     /**
-     * `route_not_found` (No such path), `manifest_not_found` (Manifest not found).
+     * `route_not_found` (Path not found), `manifest_not_found` (Manifest not found).
      */
     404: Problem;
     /**
-     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `tenant_limit_reached` (Limit of the tenant reached), `manifest_in_use` (Manifest in use).
+     * `idempotency_key_in_use` (A request with this Idempotency-Key is still running), `idempotency_answer_unreadable` (The stored answer cannot be decrypted), `tenant_limit_reached` (Limit of the tenant reached), `manifest_in_use` (Manifest in use).
      */
     409: Problem;
     /**
-     * `precondition_failed` (The record is not as it was).
+     * `precondition_failed` (The record has changed).
      */
     412: Problem;
     /**
-     * A value breaks the contract.
+     * A value of the request is invalid.
      */
     422: HttpValidationError;
     /**
@@ -4427,7 +5710,7 @@ export type DeleteManifestError = DeleteManifestErrors[keyof DeleteManifestError
 
 export type DeleteManifestResponses = {
     /**
-     * What an agent, gateway or channel declares to use.
+     * A document that declares what an agent, gateway or channel uses.
      */
     200: Manifest;
 };
@@ -4438,7 +5721,7 @@ export type GetManifestData = {
     body?: never;
     headers?: {
         /**
-         * The answer is 304 if the record has one of these entity tags.
+         * If the record has one of these entity tags, the answer is 304 without a body.
          */
         'If-None-Match'?: string;
     };
@@ -4458,19 +5741,19 @@ export type GetManifestErrors = {
      */
     400: Problem;
     /**
-     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid).
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_ended` (Console session ended).
      */
     401: Problem;
     /**
-     * `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant out of reach).
+     * `cross_site_refused` (Request from another site), `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant outside your reach).
      */
     403: Problem;
     /**
-     * `route_not_found` (No such path), `manifest_not_found` (Manifest not found).
+     * `route_not_found` (Path not found), `manifest_not_found` (Manifest not found).
      */
     404: Problem;
     /**
-     * A value breaks the contract.
+     * A value of the request is invalid.
      */
     422: HttpValidationError;
     /**
@@ -4491,22 +5774,71 @@ export type GetManifestError = GetManifestErrors[keyof GetManifestErrors];
 
 export type GetManifestResponses = {
     /**
-     * What an agent, gateway or channel declares to use.
+     * A document that declares what an agent, gateway or channel uses.
      */
     200: Manifest;
 };
 
 export type GetManifestResponse = GetManifestResponses[keyof GetManifestResponses];
 
+export type GetMeData = {
+    body?: never;
+    path?: never;
+    query?: never;
+    url: '/v1/me';
+};
+
+export type GetMeErrors = {
+    /**
+     * `credentials_ambiguous` (More than one credential).
+     */
+    400: Problem;
+    /**
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_ended` (Console session ended).
+     */
+    401: Problem;
+    /**
+     * `cross_site_refused` (Request from another site), `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled).
+     */
+    403: Problem;
+    /**
+     * A value of the request is invalid.
+     */
+    422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
+    /**
+     * `internal_error` (Internal error).
+     */
+    500: Problem;
+    /**
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
+     */
+    503: Problem;
+};
+
+export type GetMeError = GetMeErrors[keyof GetMeErrors];
+
+export type GetMeResponses = {
+    /**
+     * Who is calling, and what the caller may do.
+     */
+    200: Me;
+};
+
+export type GetMeResponse = GetMeResponses[keyof GetMeResponses];
+
 export type AcceptMembershipData = {
     body?: never;
     headers?: {
         /**
-         * Names this very request: sent again with the same key by the same caller within 24 hours, it is answered as it was the first time, and done once. 422 for a key that was used for another request, 409 while the first one is in flight. Refusals are not kept. 1 to 255 characters of printable ASCII; a UUID will do.
+         * Makes the request safe to repeat. If the same caller repeats the same request with the same key within 24 hours, it is carried out only once, and the first answer is returned again. 422 if the key was used for another request. 409 while the first request is still running. Refusals are not stored. 1 to 255 printable ASCII characters, such as a UUID.
          */
         'Idempotency-Key'?: string;
         /**
-         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
+         * The request succeeds only if the record has one of these entity tags (strong comparison), or if the value is `*`. Otherwise the answer is 412 and nothing changes.
          */
         'If-Match'?: string;
     };
@@ -4518,7 +5850,7 @@ export type AcceptMembershipData = {
     };
     query?: {
         /**
-         * The membership in this sub-tenant. Left out or empty: the one in the whole tenant, or else your only one in the tenant.
+         * The sub-tenant of the membership. If it is left out or empty: the membership in the whole tenant, or else your only membership in the tenant.
          */
         sub_tenant_id?: string | null;
     };
@@ -4531,27 +5863,27 @@ export type AcceptMembershipErrors = {
      */
     400: Problem;
     /**
-     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid).
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_ended` (Console session ended).
      */
     401: Problem;
     /**
-     * `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `user_required` (For users only).
+     * `cross_site_refused` (Request from another site), `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `user_required` (Only users may do this).
      */
     403: Problem;
     /**
-     * `route_not_found` (No such path), `membership_not_found` (Membership not found).
+     * `route_not_found` (Path not found), `membership_not_found` (Membership not found).
      */
     404: Problem;
     /**
-     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `tenant_limit_reached` (Limit of the tenant reached), `membership_accepted` (Membership accepted already), `invitation_expired` (Invitation expired), `invitation_void` (Inviter may not invite any more).
+     * `idempotency_key_in_use` (A request with this Idempotency-Key is still running), `idempotency_answer_unreadable` (The stored answer cannot be decrypted), `tenant_limit_reached` (Limit of the tenant reached), `membership_accepted` (Membership already accepted), `invitation_expired` (Invitation expired), `invitation_void` (Inviter may no longer invite).
      */
     409: Problem;
     /**
-     * `precondition_failed` (The record is not as it was).
+     * `precondition_failed` (The record has changed).
      */
     412: Problem;
     /**
-     * A value breaks the contract.
+     * A value of the request is invalid.
      */
     422: HttpValidationError;
     /**
@@ -4572,7 +5904,7 @@ export type AcceptMembershipError = AcceptMembershipErrors[keyof AcceptMembershi
 
 export type AcceptMembershipResponses = {
     /**
-     * What a user is in a tenant, or in one of its sub-tenants.
+     * The role of a user in a tenant or in one of its sub-tenants.
      */
     200: Membership;
 };
@@ -4583,11 +5915,11 @@ export type UpdateMyProfileData = {
     body: UpdateProfileInput;
     headers?: {
         /**
-         * Names this very request: sent again with the same key by the same caller within 24 hours, it is answered as it was the first time, and done once. 422 for a key that was used for another request, 409 while the first one is in flight. Refusals are not kept. 1 to 255 characters of printable ASCII; a UUID will do.
+         * Makes the request safe to repeat. If the same caller repeats the same request with the same key within 24 hours, it is carried out only once, and the first answer is returned again. 422 if the key was used for another request. 409 while the first request is still running. Refusals are not stored. 1 to 255 printable ASCII characters, such as a UUID.
          */
         'Idempotency-Key'?: string;
         /**
-         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
+         * The request succeeds only if the record has one of these entity tags (strong comparison), or if the value is `*`. Otherwise the answer is 412 and nothing changes.
          */
         'If-Match'?: string;
     };
@@ -4602,19 +5934,19 @@ export type UpdateMyProfileErrors = {
      */
     400: Problem;
     /**
-     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid).
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_ended` (Console session ended).
      */
     401: Problem;
     /**
-     * `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled).
+     * `cross_site_refused` (Request from another site), `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled).
      */
     403: Problem;
     /**
-     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `tenant_limit_reached` (Limit of the tenant reached).
+     * `idempotency_key_in_use` (A request with this Idempotency-Key is still running), `idempotency_answer_unreadable` (The stored answer cannot be decrypted), `tenant_limit_reached` (Limit of the tenant reached).
      */
     409: Problem;
     /**
-     * `precondition_failed` (The record is not as it was).
+     * `precondition_failed` (The record has changed).
      */
     412: Problem;
     /**
@@ -4626,7 +5958,7 @@ export type UpdateMyProfileErrors = {
      */
     415: Problem;
     /**
-     * A value breaks the contract.
+     * A value of the request is invalid.
      */
     422: HttpValidationError;
     /**
@@ -4654,9 +5986,135 @@ export type UpdateMyProfileResponses = {
 
 export type UpdateMyProfileResponse = UpdateMyProfileResponses[keyof UpdateMyProfileResponses];
 
+export type ListMySessionsData = {
+    body?: never;
+    path?: never;
+    query?: {
+        /**
+         * The maximum number of records on a page: 1 to 100.
+         */
+        limit?: number;
+        /**
+         * The `nextCursor` of the previous page, an opaque text. Send it with the same filters.
+         */
+        cursor?: string | null;
+    };
+    url: '/v1/me/sessions';
+};
+
+export type ListMySessionsErrors = {
+    /**
+     * `credentials_ambiguous` (More than one credential).
+     */
+    400: Problem;
+    /**
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_ended` (Console session ended).
+     */
+    401: Problem;
+    /**
+     * `cross_site_refused` (Request from another site), `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled).
+     */
+    403: Problem;
+    /**
+     * A value of the request is invalid.
+     */
+    422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
+    /**
+     * `internal_error` (Internal error).
+     */
+    500: Problem;
+    /**
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
+     */
+    503: Problem;
+};
+
+export type ListMySessionsError = ListMySessionsErrors[keyof ListMySessionsErrors];
+
+export type ListMySessionsResponses = {
+    /**
+     * One page of a list.
+     */
+    200: ConsoleSessionPage;
+};
+
+export type ListMySessionsResponse = ListMySessionsResponses[keyof ListMySessionsResponses];
+
+export type RevokeMySessionData = {
+    body?: never;
+    headers?: {
+        /**
+         * Makes the request safe to repeat. If the same caller repeats the same request with the same key within 24 hours, it is carried out only once, and the first answer is returned again. 422 if the key was used for another request. 409 while the first request is still running. Refusals are not stored. 1 to 255 printable ASCII characters, such as a UUID.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path: {
+        /**
+         * The session's id.
+         */
+        session_id: string;
+    };
+    query?: never;
+    url: '/v1/me/sessions/{session_id}';
+};
+
+export type RevokeMySessionErrors = {
+    /**
+     * `credentials_ambiguous` (More than one credential).
+     */
+    400: Problem;
+    /**
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_ended` (Console session ended).
+     */
+    401: Problem;
+    /**
+     * `cross_site_refused` (Request from another site), `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `user_required` (Only users may do this).
+     */
+    403: Problem;
+    /**
+     * `route_not_found` (Path not found), `console_session_not_found` (Console session not found).
+     */
+    404: Problem;
+    /**
+     * `idempotency_key_in_use` (A request with this Idempotency-Key is still running), `idempotency_answer_unreadable` (The stored answer cannot be decrypted), `tenant_limit_reached` (Limit of the tenant reached).
+     */
+    409: Problem;
+    /**
+     * A value of the request is invalid.
+     */
+    422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
+    /**
+     * `internal_error` (Internal error).
+     */
+    500: Problem;
+    /**
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
+     */
+    503: Problem;
+};
+
+export type RevokeMySessionError = RevokeMySessionErrors[keyof RevokeMySessionErrors];
+
+export type RevokeMySessionResponses = {
+    /**
+     * A browser that is signed in to the web console.
+     */
+    200: ConsoleSession;
+};
+
+export type RevokeMySessionResponse = RevokeMySessionResponses[keyof RevokeMySessionResponses];
+
 export type IngestMetricsData = {
     /**
-     * An ExportMetricsServiceRequest, gzip or not.
+     * An ExportMetricsServiceRequest, with gzip or without compression.
      */
     body: {
         [key: string]: unknown;
@@ -4672,11 +6130,11 @@ export type IngestMetricsErrors = {
      */
     400: Status;
     /**
-     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid).
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_ended` (Console session ended).
      */
     401: Status;
     /**
-     * `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant out of reach), `ingest_tenant_ambiguous` (Credential has several tenants).
+     * `cross_site_refused` (Request from another site), `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant outside your reach), `ingest_tenant_ambiguous` (Credential belongs to several tenants).
      */
     403: Status;
     /**
@@ -4705,7 +6163,7 @@ export type IngestMetricsError = IngestMetricsErrors[keyof IngestMetricsErrors];
 
 export type IngestMetricsResponses = {
     /**
-     * Receive metrics (OTLP/HTTP)
+     * An OTLP ExportMetricsServiceResponse.
      */
     200: ExportMetricsServiceResponse;
 };
@@ -4716,7 +6174,7 @@ export type CreateOrganizationData = {
     body: CreateOrganizationInput;
     headers?: {
         /**
-         * Names this very request: sent again with the same key by the same caller within 24 hours, it is answered as it was the first time, and done once. 422 for a key that was used for another request, 409 while the first one is in flight. Refusals are not kept. 1 to 255 characters of printable ASCII; a UUID will do.
+         * Makes the request safe to repeat. If the same caller repeats the same request with the same key within 24 hours, it is carried out only once, and the first answer is returned again. 422 if the key was used for another request. 409 while the first request is still running. Refusals are not stored. 1 to 255 printable ASCII characters, such as a UUID.
          */
         'Idempotency-Key'?: string;
     };
@@ -4731,15 +6189,15 @@ export type CreateOrganizationErrors = {
      */
     400: Problem;
     /**
-     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid).
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_ended` (Console session ended).
      */
     401: Problem;
     /**
-     * `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `user_required` (For users only), `self_service_off` (Self-service is off).
+     * `cross_site_refused` (Request from another site), `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `user_required` (Only users may do this), `self_service_off` (Self-service is turned off).
      */
     403: Problem;
     /**
-     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `tenant_limit_reached` (Limit of the tenant reached), `organization_exists` (Organization exists).
+     * `idempotency_key_in_use` (A request with this Idempotency-Key is still running), `idempotency_answer_unreadable` (The stored answer cannot be decrypted), `tenant_limit_reached` (Limit of the tenant reached), `organization_exists` (Organization already exists).
      */
     409: Problem;
     /**
@@ -4751,7 +6209,7 @@ export type CreateOrganizationErrors = {
      */
     415: Problem;
     /**
-     * A value breaks the contract.
+     * A value of the request is invalid.
      */
     422: HttpValidationError;
     /**
@@ -4772,7 +6230,7 @@ export type CreateOrganizationError = CreateOrganizationErrors[keyof CreateOrgan
 
 export type CreateOrganizationResponses = {
     /**
-     * A tenant, made by the user who owns it.
+     * A tenant that a user created, and the membership of this user.
      */
     200: Organization;
 };
@@ -4783,7 +6241,7 @@ export type RegisterUserData = {
     body: RegisterInput;
     headers?: {
         /**
-         * Names this very request: sent again with the same key by the same caller within 24 hours, it is answered as it was the first time, and done once. 422 for a key that was used for another request, 409 while the first one is in flight. Refusals are not kept. 1 to 255 characters of printable ASCII; a UUID will do.
+         * Makes the request safe to repeat. If the same caller repeats the same request with the same key within 24 hours, it is carried out only once, and the first answer is returned again. 422 if the key was used for another request. 409 while the first request is still running. Refusals are not stored. 1 to 255 printable ASCII characters, such as a UUID.
          */
         'Idempotency-Key'?: string;
     };
@@ -4794,7 +6252,7 @@ export type RegisterUserData = {
 
 export type RegisterUserErrors = {
     /**
-     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key).
+     * `idempotency_key_in_use` (A request with this Idempotency-Key is still running), `idempotency_answer_unreadable` (The stored answer cannot be decrypted).
      */
     409: Problem;
     /**
@@ -4806,7 +6264,7 @@ export type RegisterUserErrors = {
      */
     415: Problem;
     /**
-     * A value breaks the contract.
+     * A value of the request is invalid.
      */
     422: HttpValidationError;
     /**
@@ -4827,7 +6285,7 @@ export type RegisterUserError = RegisterUserErrors[keyof RegisterUserErrors];
 
 export type RegisterUserResponses = {
     /**
-     * Register a user
+     * The answer to a registration.
      */
     200: Registration;
 };
@@ -4839,15 +6297,15 @@ export type ListOperatorTasksData = {
     path?: never;
     query?: {
         /**
-         * Only records of this tenant. Left out or empty: of everything in reach.
+         * Only records of this tenant. If it is left out or empty: records of all tenants in reach.
          */
         tenant_id?: string | null;
         /**
-         * Only records of this sub-tenant. Left out or empty: of everything in reach.
+         * Only records of this sub-tenant. If it is left out or empty: records of the tenants and of all sub-tenants in reach.
          */
         sub_tenant_id?: string | null;
         /**
-         * Only tasks with this status. A claimed task whose lease has ended counts as open.
+         * Only tasks with this status. A claimed task whose lease has expired counts as open.
          */
         status?: OperatorTaskStatus | null;
         /**
@@ -4863,11 +6321,11 @@ export type ListOperatorTasksData = {
          */
         subject_id?: string | null;
         /**
-         * The largest number of records to answer: 1 to 100.
+         * The maximum number of records on a page: 1 to 100.
          */
         limit?: number;
         /**
-         * The `nextCursor` of the page before. Send the same filters with it. Opaque.
+         * The `nextCursor` of the previous page, an opaque text. Send it with the same filters.
          */
         cursor?: string | null;
     };
@@ -4880,15 +6338,15 @@ export type ListOperatorTasksErrors = {
      */
     400: Problem;
     /**
-     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid).
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_ended` (Console session ended).
      */
     401: Problem;
     /**
-     * `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant out of reach).
+     * `cross_site_refused` (Request from another site), `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant outside your reach).
      */
     403: Problem;
     /**
-     * A value breaks the contract.
+     * A value of the request is invalid.
      */
     422: HttpValidationError;
     /**
@@ -4920,7 +6378,7 @@ export type GetOperatorTaskData = {
     body?: never;
     headers?: {
         /**
-         * The answer is 304 if the record has one of these entity tags.
+         * If the record has one of these entity tags, the answer is 304 without a body.
          */
         'If-None-Match'?: string;
     };
@@ -4940,19 +6398,19 @@ export type GetOperatorTaskErrors = {
      */
     400: Problem;
     /**
-     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid).
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_ended` (Console session ended).
      */
     401: Problem;
     /**
-     * `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant out of reach).
+     * `cross_site_refused` (Request from another site), `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant outside your reach).
      */
     403: Problem;
     /**
-     * `route_not_found` (No such path), `operator_task_not_found` (Operator task not found).
+     * `route_not_found` (Path not found), `operator_task_not_found` (Operator task not found).
      */
     404: Problem;
     /**
-     * A value breaks the contract.
+     * A value of the request is invalid.
      */
     422: HttpValidationError;
     /**
@@ -4973,7 +6431,7 @@ export type GetOperatorTaskError = GetOperatorTaskErrors[keyof GetOperatorTaskEr
 
 export type GetOperatorTaskResponses = {
     /**
-     * Something that needs a person.
+     * Something that a person has to decide or do.
      */
     200: OperatorTask;
 };
@@ -4984,11 +6442,11 @@ export type CancelOperatorTaskData = {
     body?: CancelOperatorTaskInput | null;
     headers?: {
         /**
-         * Names this very request: sent again with the same key by the same caller within 24 hours, it is answered as it was the first time, and done once. 422 for a key that was used for another request, 409 while the first one is in flight. Refusals are not kept. 1 to 255 characters of printable ASCII; a UUID will do.
+         * Makes the request safe to repeat. If the same caller repeats the same request with the same key within 24 hours, it is carried out only once, and the first answer is returned again. 422 if the key was used for another request. 409 while the first request is still running. Refusals are not stored. 1 to 255 printable ASCII characters, such as a UUID.
          */
         'Idempotency-Key'?: string;
         /**
-         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
+         * The request succeeds only if the record has one of these entity tags (strong comparison), or if the value is `*`. Otherwise the answer is 412 and nothing changes.
          */
         'If-Match'?: string;
     };
@@ -5008,23 +6466,23 @@ export type CancelOperatorTaskErrors = {
      */
     400: Problem;
     /**
-     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid).
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_ended` (Console session ended).
      */
     401: Problem;
     /**
-     * `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant out of reach).
+     * `cross_site_refused` (Request from another site), `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant outside your reach).
      */
     403: Problem;
     /**
-     * `route_not_found` (No such path), `operator_task_not_found` (Operator task not found).
+     * `route_not_found` (Path not found), `operator_task_not_found` (Operator task not found).
      */
     404: Problem;
     /**
-     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `tenant_limit_reached` (Limit of the tenant reached), `operator_task_claimed` (Operator task claimed by somebody else), `operator_task_not_open` (Operator task not open).
+     * `idempotency_key_in_use` (A request with this Idempotency-Key is still running), `idempotency_answer_unreadable` (The stored answer cannot be decrypted), `tenant_limit_reached` (Limit of the tenant reached), `operator_task_claimed` (Operator task claimed by another account), `operator_task_not_open` (Operator task not open).
      */
     409: Problem;
     /**
-     * `precondition_failed` (The record is not as it was).
+     * `precondition_failed` (The record has changed).
      */
     412: Problem;
     /**
@@ -5036,7 +6494,7 @@ export type CancelOperatorTaskErrors = {
      */
     415: Problem;
     /**
-     * A value breaks the contract.
+     * A value of the request is invalid.
      */
     422: HttpValidationError;
     /**
@@ -5057,7 +6515,7 @@ export type CancelOperatorTaskError = CancelOperatorTaskErrors[keyof CancelOpera
 
 export type CancelOperatorTaskResponses = {
     /**
-     * Something that needs a person.
+     * Something that a person has to decide or do.
      */
     200: OperatorTask;
 };
@@ -5068,11 +6526,11 @@ export type ClaimOperatorTaskData = {
     body?: ClaimOperatorTaskInput | null;
     headers?: {
         /**
-         * Names this very request: sent again with the same key by the same caller within 24 hours, it is answered as it was the first time, and done once. 422 for a key that was used for another request, 409 while the first one is in flight. Refusals are not kept. 1 to 255 characters of printable ASCII; a UUID will do.
+         * Makes the request safe to repeat. If the same caller repeats the same request with the same key within 24 hours, it is carried out only once, and the first answer is returned again. 422 if the key was used for another request. 409 while the first request is still running. Refusals are not stored. 1 to 255 printable ASCII characters, such as a UUID.
          */
         'Idempotency-Key'?: string;
         /**
-         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
+         * The request succeeds only if the record has one of these entity tags (strong comparison), or if the value is `*`. Otherwise the answer is 412 and nothing changes.
          */
         'If-Match'?: string;
     };
@@ -5092,23 +6550,23 @@ export type ClaimOperatorTaskErrors = {
      */
     400: Problem;
     /**
-     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid).
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_ended` (Console session ended).
      */
     401: Problem;
     /**
-     * `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant out of reach).
+     * `cross_site_refused` (Request from another site), `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant outside your reach).
      */
     403: Problem;
     /**
-     * `route_not_found` (No such path), `operator_task_not_found` (Operator task not found).
+     * `route_not_found` (Path not found), `operator_task_not_found` (Operator task not found).
      */
     404: Problem;
     /**
-     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `tenant_limit_reached` (Limit of the tenant reached), `operator_task_claimed` (Operator task claimed by somebody else), `operator_task_not_open` (Operator task not open).
+     * `idempotency_key_in_use` (A request with this Idempotency-Key is still running), `idempotency_answer_unreadable` (The stored answer cannot be decrypted), `tenant_limit_reached` (Limit of the tenant reached), `operator_task_claimed` (Operator task claimed by another account), `operator_task_not_open` (Operator task not open).
      */
     409: Problem;
     /**
-     * `precondition_failed` (The record is not as it was).
+     * `precondition_failed` (The record has changed).
      */
     412: Problem;
     /**
@@ -5120,7 +6578,7 @@ export type ClaimOperatorTaskErrors = {
      */
     415: Problem;
     /**
-     * A value breaks the contract.
+     * A value of the request is invalid.
      */
     422: HttpValidationError;
     /**
@@ -5141,7 +6599,7 @@ export type ClaimOperatorTaskError = ClaimOperatorTaskErrors[keyof ClaimOperator
 
 export type ClaimOperatorTaskResponses = {
     /**
-     * Something that needs a person.
+     * Something that a person has to decide or do.
      */
     200: OperatorTask;
 };
@@ -5152,11 +6610,11 @@ export type CompleteOperatorTaskData = {
     body: CompleteOperatorTaskInput;
     headers?: {
         /**
-         * Names this very request: sent again with the same key by the same caller within 24 hours, it is answered as it was the first time, and done once. 422 for a key that was used for another request, 409 while the first one is in flight. Refusals are not kept. 1 to 255 characters of printable ASCII; a UUID will do.
+         * Makes the request safe to repeat. If the same caller repeats the same request with the same key within 24 hours, it is carried out only once, and the first answer is returned again. 422 if the key was used for another request. 409 while the first request is still running. Refusals are not stored. 1 to 255 printable ASCII characters, such as a UUID.
          */
         'Idempotency-Key'?: string;
         /**
-         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
+         * The request succeeds only if the record has one of these entity tags (strong comparison), or if the value is `*`. Otherwise the answer is 412 and nothing changes.
          */
         'If-Match'?: string;
     };
@@ -5176,23 +6634,23 @@ export type CompleteOperatorTaskErrors = {
      */
     400: Problem;
     /**
-     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid).
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_ended` (Console session ended).
      */
     401: Problem;
     /**
-     * `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant out of reach).
+     * `cross_site_refused` (Request from another site), `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant outside your reach).
      */
     403: Problem;
     /**
-     * `route_not_found` (No such path), `operator_task_not_found` (Operator task not found).
+     * `route_not_found` (Path not found), `operator_task_not_found` (Operator task not found).
      */
     404: Problem;
     /**
-     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `tenant_limit_reached` (Limit of the tenant reached), `operator_task_claimed` (Operator task claimed by somebody else), `operator_task_not_open` (Operator task not open), `operator_task_not_done` (Operator task not done yet).
+     * `idempotency_key_in_use` (A request with this Idempotency-Key is still running), `idempotency_answer_unreadable` (The stored answer cannot be decrypted), `tenant_limit_reached` (Limit of the tenant reached), `operator_task_claimed` (Operator task claimed by another account), `operator_task_not_open` (Operator task not open), `operator_task_not_done` (Operator task not done yet).
      */
     409: Problem;
     /**
-     * `precondition_failed` (The record is not as it was).
+     * `precondition_failed` (The record has changed).
      */
     412: Problem;
     /**
@@ -5204,7 +6662,7 @@ export type CompleteOperatorTaskErrors = {
      */
     415: Problem;
     /**
-     * A value breaks the contract.
+     * A value of the request is invalid.
      */
     422: HttpValidationError;
     /**
@@ -5225,7 +6683,7 @@ export type CompleteOperatorTaskError = CompleteOperatorTaskErrors[keyof Complet
 
 export type CompleteOperatorTaskResponses = {
     /**
-     * Something that needs a person.
+     * Something that a person has to decide or do.
      */
     200: OperatorTask;
 };
@@ -5237,11 +6695,11 @@ export type ListProvidersData = {
     path?: never;
     query?: {
         /**
-         * Only records of this tenant. Left out or empty: of everything in reach.
+         * Only records of this tenant. If it is left out or empty: records of all tenants in reach.
          */
         tenant_id?: string | null;
         /**
-         * Only records of this sub-tenant. Left out or empty: of everything in reach.
+         * Only records of this sub-tenant. If it is left out or empty: records of the tenants and of all sub-tenants in reach.
          */
         sub_tenant_id?: string | null;
         /**
@@ -5249,19 +6707,23 @@ export type ListProvidersData = {
          */
         kind?: ProviderKind | null;
         /**
-         * Only providers with this status. Deleted providers are listed with `deleted` only.
+         * Only providers with this status. Deleted providers are listed only with `deleted`.
          */
         status?: ProviderStatus | null;
         /**
-         * Only the provider of this name, in any case.
+         * Only providers with this name, compared case-insensitively.
          */
         name?: string | null;
         /**
-         * The largest number of records to answer: 1 to 100.
+         * Only providers whose name contains this text, compared case-insensitively.
+         */
+        text?: string | null;
+        /**
+         * The maximum number of records on a page: 1 to 100.
          */
         limit?: number;
         /**
-         * The `nextCursor` of the page before. Send the same filters with it. Opaque.
+         * The `nextCursor` of the previous page, an opaque text. Send it with the same filters.
          */
         cursor?: string | null;
     };
@@ -5274,15 +6736,15 @@ export type ListProvidersErrors = {
      */
     400: Problem;
     /**
-     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid).
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_ended` (Console session ended).
      */
     401: Problem;
     /**
-     * `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant out of reach).
+     * `cross_site_refused` (Request from another site), `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant outside your reach).
      */
     403: Problem;
     /**
-     * A value breaks the contract.
+     * A value of the request is invalid.
      */
     422: HttpValidationError;
     /**
@@ -5314,7 +6776,7 @@ export type CreateProviderData = {
     body: CreateProviderInput;
     headers?: {
         /**
-         * Names this very request: sent again with the same key by the same caller within 24 hours, it is answered as it was the first time, and done once. 422 for a key that was used for another request, 409 while the first one is in flight. Refusals are not kept. 1 to 255 characters of printable ASCII; a UUID will do.
+         * Makes the request safe to repeat. If the same caller repeats the same request with the same key within 24 hours, it is carried out only once, and the first answer is returned again. 422 if the key was used for another request. 409 while the first request is still running. Refusals are not stored. 1 to 255 printable ASCII characters, such as a UUID.
          */
         'Idempotency-Key'?: string;
     };
@@ -5329,15 +6791,15 @@ export type CreateProviderErrors = {
      */
     400: Problem;
     /**
-     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid).
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_ended` (Console session ended).
      */
     401: Problem;
     /**
-     * `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant out of reach).
+     * `cross_site_refused` (Request from another site), `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant outside your reach).
      */
     403: Problem;
     /**
-     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `tenant_limit_reached` (Limit of the tenant reached), `name_taken` (Name taken).
+     * `idempotency_key_in_use` (A request with this Idempotency-Key is still running), `idempotency_answer_unreadable` (The stored answer cannot be decrypted), `tenant_limit_reached` (Limit of the tenant reached), `name_taken` (Name already in use).
      */
     409: Problem;
     /**
@@ -5349,7 +6811,7 @@ export type CreateProviderErrors = {
      */
     415: Problem;
     /**
-     * A value breaks the contract.
+     * A value of the request is invalid.
      */
     422: HttpValidationError;
     /**
@@ -5370,7 +6832,7 @@ export type CreateProviderError = CreateProviderErrors[keyof CreateProviderError
 
 export type CreateProviderResponses = {
     /**
-     * Something that agents call: a model vendor, an MCP server, a runtime, a channel.
+     * Something that agents call: a model vendor, an MCP server, an agent runtime or a channel.
      */
     200: Provider;
 };
@@ -5381,11 +6843,11 @@ export type DeleteProviderData = {
     body?: never;
     headers?: {
         /**
-         * Names this very request: sent again with the same key by the same caller within 24 hours, it is answered as it was the first time, and done once. 422 for a key that was used for another request, 409 while the first one is in flight. Refusals are not kept. 1 to 255 characters of printable ASCII; a UUID will do.
+         * Makes the request safe to repeat. If the same caller repeats the same request with the same key within 24 hours, it is carried out only once, and the first answer is returned again. 422 if the key was used for another request. 409 while the first request is still running. Refusals are not stored. 1 to 255 printable ASCII characters, such as a UUID.
          */
         'Idempotency-Key'?: string;
         /**
-         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
+         * The request succeeds only if the record has one of these entity tags (strong comparison), or if the value is `*`. Otherwise the answer is 412 and nothing changes.
          */
         'If-Match'?: string;
     };
@@ -5405,27 +6867,27 @@ export type DeleteProviderErrors = {
      */
     400: Problem;
     /**
-     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid).
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_ended` (Console session ended).
      */
     401: Problem;
     /**
-     * `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant out of reach).
+     * `cross_site_refused` (Request from another site), `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant outside your reach).
      */
     403: Problem;
     /**
-     * `route_not_found` (No such path), `provider_not_found` (Provider not found).
+     * `route_not_found` (Path not found), `provider_not_found` (Provider not found).
      */
     404: Problem;
     /**
-     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `tenant_limit_reached` (Limit of the tenant reached), `provider_in_use` (Provider in use).
+     * `idempotency_key_in_use` (A request with this Idempotency-Key is still running), `idempotency_answer_unreadable` (The stored answer cannot be decrypted), `tenant_limit_reached` (Limit of the tenant reached), `provider_in_use` (Provider in use).
      */
     409: Problem;
     /**
-     * `precondition_failed` (The record is not as it was).
+     * `precondition_failed` (The record has changed).
      */
     412: Problem;
     /**
-     * A value breaks the contract.
+     * A value of the request is invalid.
      */
     422: HttpValidationError;
     /**
@@ -5446,7 +6908,7 @@ export type DeleteProviderError = DeleteProviderErrors[keyof DeleteProviderError
 
 export type DeleteProviderResponses = {
     /**
-     * Something that agents call: a model vendor, an MCP server, a runtime, a channel.
+     * Something that agents call: a model vendor, an MCP server, an agent runtime or a channel.
      */
     200: Provider;
 };
@@ -5457,7 +6919,7 @@ export type GetProviderData = {
     body?: never;
     headers?: {
         /**
-         * The answer is 304 if the record has one of these entity tags.
+         * If the record has one of these entity tags, the answer is 304 without a body.
          */
         'If-None-Match'?: string;
     };
@@ -5477,19 +6939,19 @@ export type GetProviderErrors = {
      */
     400: Problem;
     /**
-     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid).
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_ended` (Console session ended).
      */
     401: Problem;
     /**
-     * `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant out of reach).
+     * `cross_site_refused` (Request from another site), `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant outside your reach).
      */
     403: Problem;
     /**
-     * `route_not_found` (No such path), `provider_not_found` (Provider not found).
+     * `route_not_found` (Path not found), `provider_not_found` (Provider not found).
      */
     404: Problem;
     /**
-     * A value breaks the contract.
+     * A value of the request is invalid.
      */
     422: HttpValidationError;
     /**
@@ -5510,7 +6972,7 @@ export type GetProviderError = GetProviderErrors[keyof GetProviderErrors];
 
 export type GetProviderResponses = {
     /**
-     * Something that agents call: a model vendor, an MCP server, a runtime, a channel.
+     * Something that agents call: a model vendor, an MCP server, an agent runtime or a channel.
      */
     200: Provider;
 };
@@ -5521,11 +6983,11 @@ export type UpdateProviderData = {
     body: UpdateProviderInput;
     headers?: {
         /**
-         * Names this very request: sent again with the same key by the same caller within 24 hours, it is answered as it was the first time, and done once. 422 for a key that was used for another request, 409 while the first one is in flight. Refusals are not kept. 1 to 255 characters of printable ASCII; a UUID will do.
+         * Makes the request safe to repeat. If the same caller repeats the same request with the same key within 24 hours, it is carried out only once, and the first answer is returned again. 422 if the key was used for another request. 409 while the first request is still running. Refusals are not stored. 1 to 255 printable ASCII characters, such as a UUID.
          */
         'Idempotency-Key'?: string;
         /**
-         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
+         * The request succeeds only if the record has one of these entity tags (strong comparison), or if the value is `*`. Otherwise the answer is 412 and nothing changes.
          */
         'If-Match'?: string;
     };
@@ -5545,23 +7007,23 @@ export type UpdateProviderErrors = {
      */
     400: Problem;
     /**
-     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid).
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_ended` (Console session ended).
      */
     401: Problem;
     /**
-     * `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant out of reach).
+     * `cross_site_refused` (Request from another site), `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant outside your reach).
      */
     403: Problem;
     /**
-     * `route_not_found` (No such path), `provider_not_found` (Provider not found).
+     * `route_not_found` (Path not found), `provider_not_found` (Provider not found).
      */
     404: Problem;
     /**
-     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `tenant_limit_reached` (Limit of the tenant reached), `name_taken` (Name taken).
+     * `idempotency_key_in_use` (A request with this Idempotency-Key is still running), `idempotency_answer_unreadable` (The stored answer cannot be decrypted), `tenant_limit_reached` (Limit of the tenant reached), `name_taken` (Name already in use).
      */
     409: Problem;
     /**
-     * `precondition_failed` (The record is not as it was).
+     * `precondition_failed` (The record has changed).
      */
     412: Problem;
     /**
@@ -5573,7 +7035,7 @@ export type UpdateProviderErrors = {
      */
     415: Problem;
     /**
-     * A value breaks the contract.
+     * A value of the request is invalid.
      */
     422: HttpValidationError;
     /**
@@ -5594,7 +7056,7 @@ export type UpdateProviderError = UpdateProviderErrors[keyof UpdateProviderError
 
 export type UpdateProviderResponses = {
     /**
-     * Something that agents call: a model vendor, an MCP server, a runtime, a channel.
+     * Something that agents call: a model vendor, an MCP server, an agent runtime or a channel.
      */
     200: Provider;
 };
@@ -5605,11 +7067,11 @@ export type DeleteProviderCredentialData = {
     body?: never;
     headers?: {
         /**
-         * Names this very request: sent again with the same key by the same caller within 24 hours, it is answered as it was the first time, and done once. 422 for a key that was used for another request, 409 while the first one is in flight. Refusals are not kept. 1 to 255 characters of printable ASCII; a UUID will do.
+         * Makes the request safe to repeat. If the same caller repeats the same request with the same key within 24 hours, it is carried out only once, and the first answer is returned again. 422 if the key was used for another request. 409 while the first request is still running. Refusals are not stored. 1 to 255 printable ASCII characters, such as a UUID.
          */
         'Idempotency-Key'?: string;
         /**
-         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
+         * The request succeeds only if the record has one of these entity tags (strong comparison), or if the value is `*`. Otherwise the answer is 412 and nothing changes.
          */
         'If-Match'?: string;
     };
@@ -5629,27 +7091,27 @@ export type DeleteProviderCredentialErrors = {
      */
     400: Problem;
     /**
-     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid).
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_ended` (Console session ended).
      */
     401: Problem;
     /**
-     * `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant out of reach).
+     * `cross_site_refused` (Request from another site), `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant outside your reach).
      */
     403: Problem;
     /**
-     * `route_not_found` (No such path), `provider_not_found` (Provider not found), `provider_credential_not_found` (Provider credential not found).
+     * `route_not_found` (Path not found), `provider_not_found` (Provider not found), `provider_credential_not_found` (Provider credential not found).
      */
     404: Problem;
     /**
-     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `tenant_limit_reached` (Limit of the tenant reached).
+     * `idempotency_key_in_use` (A request with this Idempotency-Key is still running), `idempotency_answer_unreadable` (The stored answer cannot be decrypted), `tenant_limit_reached` (Limit of the tenant reached).
      */
     409: Problem;
     /**
-     * `precondition_failed` (The record is not as it was).
+     * `precondition_failed` (The record has changed).
      */
     412: Problem;
     /**
-     * A value breaks the contract.
+     * A value of the request is invalid.
      */
     422: HttpValidationError;
     /**
@@ -5670,7 +7132,7 @@ export type DeleteProviderCredentialError = DeleteProviderCredentialErrors[keyof
 
 export type DeleteProviderCredentialResponses = {
     /**
-     * A key or secret, as metadata. The secret itself never leaves.
+     * The metadata of a key or secret. The secret itself is never returned.
      */
     200: Credential;
 };
@@ -5681,11 +7143,11 @@ export type PutProviderCredentialData = {
     body: PutProviderCredentialInput;
     headers?: {
         /**
-         * Names this very request: sent again with the same key by the same caller within 24 hours, it is answered as it was the first time, and done once. 422 for a key that was used for another request, 409 while the first one is in flight. Refusals are not kept. 1 to 255 characters of printable ASCII; a UUID will do.
+         * Makes the request safe to repeat. If the same caller repeats the same request with the same key within 24 hours, it is carried out only once, and the first answer is returned again. 422 if the key was used for another request. 409 while the first request is still running. Refusals are not stored. 1 to 255 printable ASCII characters, such as a UUID.
          */
         'Idempotency-Key'?: string;
         /**
-         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
+         * The request succeeds only if the record has one of these entity tags (strong comparison), or if the value is `*`. Otherwise the answer is 412 and nothing changes.
          */
         'If-Match'?: string;
     };
@@ -5705,23 +7167,23 @@ export type PutProviderCredentialErrors = {
      */
     400: Problem;
     /**
-     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid).
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_ended` (Console session ended).
      */
     401: Problem;
     /**
-     * `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant out of reach).
+     * `cross_site_refused` (Request from another site), `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant outside your reach).
      */
     403: Problem;
     /**
-     * `route_not_found` (No such path), `provider_not_found` (Provider not found).
+     * `route_not_found` (Path not found), `provider_not_found` (Provider not found).
      */
     404: Problem;
     /**
-     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `tenant_limit_reached` (Limit of the tenant reached).
+     * `idempotency_key_in_use` (A request with this Idempotency-Key is still running), `idempotency_answer_unreadable` (The stored answer cannot be decrypted), `tenant_limit_reached` (Limit of the tenant reached).
      */
     409: Problem;
     /**
-     * `precondition_failed` (The record is not as it was).
+     * `precondition_failed` (The record has changed).
      */
     412: Problem;
     /**
@@ -5733,7 +7195,7 @@ export type PutProviderCredentialErrors = {
      */
     415: Problem;
     /**
-     * A value breaks the contract.
+     * A value of the request is invalid.
      */
     422: HttpValidationError;
     /**
@@ -5754,7 +7216,7 @@ export type PutProviderCredentialError = PutProviderCredentialErrors[keyof PutPr
 
 export type PutProviderCredentialResponses = {
     /**
-     * A key or secret, as metadata. The secret itself never leaves.
+     * The metadata of a key or secret. The secret itself is never returned.
      */
     200: Credential;
 };
@@ -5779,11 +7241,15 @@ export type GetProviderInventoryData = {
          */
         status?: InventoryStatus | null;
         /**
-         * The largest number of records to answer: 1 to 100.
+         * Only items whose name contains this text. ASCII letters are compared case-insensitively.
+         */
+        text?: string | null;
+        /**
+         * The maximum number of records on a page: 1 to 100.
          */
         limit?: number;
         /**
-         * The `nextCursor` of the page before. Send the same filters with it. Opaque.
+         * The `nextCursor` of the previous page, an opaque text. Send it with the same filters.
          */
         cursor?: string | null;
     };
@@ -5796,19 +7262,19 @@ export type GetProviderInventoryErrors = {
      */
     400: Problem;
     /**
-     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid).
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_ended` (Console session ended).
      */
     401: Problem;
     /**
-     * `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant out of reach).
+     * `cross_site_refused` (Request from another site), `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant outside your reach).
      */
     403: Problem;
     /**
-     * `route_not_found` (No such path), `provider_not_found` (Provider not found).
+     * `route_not_found` (Path not found), `provider_not_found` (Provider not found).
      */
     404: Problem;
     /**
-     * A value breaks the contract.
+     * A value of the request is invalid.
      */
     422: HttpValidationError;
     /**
@@ -5829,7 +7295,7 @@ export type GetProviderInventoryError = GetProviderInventoryErrors[keyof GetProv
 
 export type GetProviderInventoryResponses = {
     /**
-     * Get the inventory of a provider
+     * One page of the inventory of a provider.
      */
     200: Inventory;
 };
@@ -5840,7 +7306,7 @@ export type CreateInventoryItemData = {
     body: CreateInventoryItemInput;
     headers?: {
         /**
-         * Names this very request: sent again with the same key by the same caller within 24 hours, it is answered as it was the first time, and done once. 422 for a key that was used for another request, 409 while the first one is in flight. Refusals are not kept. 1 to 255 characters of printable ASCII; a UUID will do.
+         * Makes the request safe to repeat. If the same caller repeats the same request with the same key within 24 hours, it is carried out only once, and the first answer is returned again. 422 if the key was used for another request. 409 while the first request is still running. Refusals are not stored. 1 to 255 printable ASCII characters, such as a UUID.
          */
         'Idempotency-Key'?: string;
     };
@@ -5860,19 +7326,19 @@ export type CreateInventoryItemErrors = {
      */
     400: Problem;
     /**
-     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid).
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_ended` (Console session ended).
      */
     401: Problem;
     /**
-     * `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant out of reach).
+     * `cross_site_refused` (Request from another site), `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant outside your reach).
      */
     403: Problem;
     /**
-     * `route_not_found` (No such path), `provider_not_found` (Provider not found).
+     * `route_not_found` (Path not found), `provider_not_found` (Provider not found).
      */
     404: Problem;
     /**
-     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `tenant_limit_reached` (Limit of the tenant reached), `name_taken` (Name taken).
+     * `idempotency_key_in_use` (A request with this Idempotency-Key is still running), `idempotency_answer_unreadable` (The stored answer cannot be decrypted), `tenant_limit_reached` (Limit of the tenant reached), `name_taken` (Name already in use).
      */
     409: Problem;
     /**
@@ -5884,7 +7350,7 @@ export type CreateInventoryItemErrors = {
      */
     415: Problem;
     /**
-     * A value breaks the contract.
+     * A value of the request is invalid.
      */
     422: HttpValidationError;
     /**
@@ -5905,7 +7371,7 @@ export type CreateInventoryItemError = CreateInventoryItemErrors[keyof CreateInv
 
 export type CreateInventoryItemResponses = {
     /**
-     * Something that a provider offers, and that agents are allowed to use or not.
+     * A model, tool, agent, prompt, resource or channel that a provider offers, as declared.
      */
     200: InventoryItem;
 };
@@ -5916,11 +7382,11 @@ export type DeleteInventoryItemData = {
     body?: never;
     headers?: {
         /**
-         * Names this very request: sent again with the same key by the same caller within 24 hours, it is answered as it was the first time, and done once. 422 for a key that was used for another request, 409 while the first one is in flight. Refusals are not kept. 1 to 255 characters of printable ASCII; a UUID will do.
+         * Makes the request safe to repeat. If the same caller repeats the same request with the same key within 24 hours, it is carried out only once, and the first answer is returned again. 422 if the key was used for another request. 409 while the first request is still running. Refusals are not stored. 1 to 255 printable ASCII characters, such as a UUID.
          */
         'Idempotency-Key'?: string;
         /**
-         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
+         * The request succeeds only if the record has one of these entity tags (strong comparison), or if the value is `*`. Otherwise the answer is 412 and nothing changes.
          */
         'If-Match'?: string;
     };
@@ -5944,27 +7410,27 @@ export type DeleteInventoryItemErrors = {
      */
     400: Problem;
     /**
-     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid).
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_ended` (Console session ended).
      */
     401: Problem;
     /**
-     * `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant out of reach).
+     * `cross_site_refused` (Request from another site), `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant outside your reach).
      */
     403: Problem;
     /**
-     * `route_not_found` (No such path), `provider_not_found` (Provider not found), `inventory_item_not_found` (Inventory item not found).
+     * `route_not_found` (Path not found), `provider_not_found` (Provider not found), `inventory_item_not_found` (Inventory item not found).
      */
     404: Problem;
     /**
-     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `tenant_limit_reached` (Limit of the tenant reached).
+     * `idempotency_key_in_use` (A request with this Idempotency-Key is still running), `idempotency_answer_unreadable` (The stored answer cannot be decrypted), `tenant_limit_reached` (Limit of the tenant reached).
      */
     409: Problem;
     /**
-     * `precondition_failed` (The record is not as it was).
+     * `precondition_failed` (The record has changed).
      */
     412: Problem;
     /**
-     * A value breaks the contract.
+     * A value of the request is invalid.
      */
     422: HttpValidationError;
     /**
@@ -5985,7 +7451,7 @@ export type DeleteInventoryItemError = DeleteInventoryItemErrors[keyof DeleteInv
 
 export type DeleteInventoryItemResponses = {
     /**
-     * Something that a provider offers, and that agents are allowed to use or not.
+     * A model, tool, agent, prompt, resource or channel that a provider offers, as declared.
      */
     200: InventoryItem;
 };
@@ -5996,11 +7462,11 @@ export type UpdateInventoryItemData = {
     body: UpdateInventoryItemInput;
     headers?: {
         /**
-         * Names this very request: sent again with the same key by the same caller within 24 hours, it is answered as it was the first time, and done once. 422 for a key that was used for another request, 409 while the first one is in flight. Refusals are not kept. 1 to 255 characters of printable ASCII; a UUID will do.
+         * Makes the request safe to repeat. If the same caller repeats the same request with the same key within 24 hours, it is carried out only once, and the first answer is returned again. 422 if the key was used for another request. 409 while the first request is still running. Refusals are not stored. 1 to 255 printable ASCII characters, such as a UUID.
          */
         'Idempotency-Key'?: string;
         /**
-         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
+         * The request succeeds only if the record has one of these entity tags (strong comparison), or if the value is `*`. Otherwise the answer is 412 and nothing changes.
          */
         'If-Match'?: string;
     };
@@ -6024,23 +7490,23 @@ export type UpdateInventoryItemErrors = {
      */
     400: Problem;
     /**
-     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid).
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_ended` (Console session ended).
      */
     401: Problem;
     /**
-     * `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant out of reach).
+     * `cross_site_refused` (Request from another site), `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant outside your reach).
      */
     403: Problem;
     /**
-     * `route_not_found` (No such path), `provider_not_found` (Provider not found), `inventory_item_not_found` (Inventory item not found).
+     * `route_not_found` (Path not found), `provider_not_found` (Provider not found), `inventory_item_not_found` (Inventory item not found).
      */
     404: Problem;
     /**
-     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `tenant_limit_reached` (Limit of the tenant reached).
+     * `idempotency_key_in_use` (A request with this Idempotency-Key is still running), `idempotency_answer_unreadable` (The stored answer cannot be decrypted), `tenant_limit_reached` (Limit of the tenant reached).
      */
     409: Problem;
     /**
-     * `precondition_failed` (The record is not as it was).
+     * `precondition_failed` (The record has changed).
      */
     412: Problem;
     /**
@@ -6052,7 +7518,7 @@ export type UpdateInventoryItemErrors = {
      */
     415: Problem;
     /**
-     * A value breaks the contract.
+     * A value of the request is invalid.
      */
     422: HttpValidationError;
     /**
@@ -6073,7 +7539,7 @@ export type UpdateInventoryItemError = UpdateInventoryItemErrors[keyof UpdateInv
 
 export type UpdateInventoryItemResponses = {
     /**
-     * Something that a provider offers, and that agents are allowed to use or not.
+     * A model, tool, agent, prompt, resource or channel that a provider offers, as declared.
      */
     200: InventoryItem;
 };
@@ -6090,27 +7556,27 @@ export type ListProviderRuntimeObservationsData = {
     };
     query?: {
         /**
-         * Only records of this tenant. Left out or empty: of everything in reach.
+         * Only records of this tenant. If it is left out or empty: records of all tenants in reach.
          */
         tenant_id?: string | null;
         /**
-         * Only records of this sub-tenant. Left out or empty: of everything in reach.
+         * Only records of this sub-tenant. If it is left out or empty: records of the tenants and of all sub-tenants in reach.
          */
         sub_tenant_id?: string | null;
         /**
-         * true: only observations that no inventory item and no active manifest declares. false: only declared ones.
+         * true: only observations of what neither an inventory item nor an active manifest declares. false: only observations of what is declared.
          */
         unknown?: boolean | null;
         /**
-         * Only observations with this status. A status that does not exist matches none.
+         * Only observations with this status. An unknown status gives an empty list.
          */
         status?: string | null;
         /**
-         * The largest number of records to answer: 1 to 100.
+         * The maximum number of records on a page: 1 to 100.
          */
         limit?: number;
         /**
-         * The `nextCursor` of the page before. Send the same filters with it. Opaque.
+         * The `nextCursor` of the previous page, an opaque text. Send it with the same filters.
          */
         cursor?: string | null;
     };
@@ -6123,19 +7589,19 @@ export type ListProviderRuntimeObservationsErrors = {
      */
     400: Problem;
     /**
-     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid).
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_ended` (Console session ended).
      */
     401: Problem;
     /**
-     * `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant out of reach).
+     * `cross_site_refused` (Request from another site), `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant outside your reach).
      */
     403: Problem;
     /**
-     * `route_not_found` (No such path), `provider_not_found` (Provider not found).
+     * `route_not_found` (Path not found), `provider_not_found` (Provider not found).
      */
     404: Problem;
     /**
-     * A value breaks the contract.
+     * A value of the request is invalid.
      */
     422: HttpValidationError;
     /**
@@ -6181,11 +7647,11 @@ export type ListProviderRecommendationsData = {
          */
         kind?: RecommendationKind | null;
         /**
-         * The largest number of records to answer: 1 to 100.
+         * The maximum number of records on a page: 1 to 100.
          */
         limit?: number;
         /**
-         * The `nextCursor` of the page before. Send the same filters with it. Opaque.
+         * The `nextCursor` of the previous page, an opaque text. Send it with the same filters.
          */
         cursor?: string | null;
     };
@@ -6198,19 +7664,19 @@ export type ListProviderRecommendationsErrors = {
      */
     400: Problem;
     /**
-     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid).
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_ended` (Console session ended).
      */
     401: Problem;
     /**
-     * `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant out of reach).
+     * `cross_site_refused` (Request from another site), `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant outside your reach).
      */
     403: Problem;
     /**
-     * `route_not_found` (No such path), `provider_not_found` (Provider not found).
+     * `route_not_found` (Path not found), `provider_not_found` (Provider not found).
      */
     404: Problem;
     /**
-     * A value breaks the contract.
+     * A value of the request is invalid.
      */
     422: HttpValidationError;
     /**
@@ -6242,11 +7708,11 @@ export type ApplyProviderRecommendationsData = {
     body?: ApplyRecommendationsInput | null;
     headers?: {
         /**
-         * Names this very request: sent again with the same key by the same caller within 24 hours, it is answered as it was the first time, and done once. 422 for a key that was used for another request, 409 while the first one is in flight. Refusals are not kept. 1 to 255 characters of printable ASCII; a UUID will do.
+         * Makes the request safe to repeat. If the same caller repeats the same request with the same key within 24 hours, it is carried out only once, and the first answer is returned again. 422 if the key was used for another request. 409 while the first request is still running. Refusals are not stored. 1 to 255 printable ASCII characters, such as a UUID.
          */
         'Idempotency-Key'?: string;
         /**
-         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
+         * The request succeeds only if the record has one of these entity tags (strong comparison), or if the value is `*`. Otherwise the answer is 412 and nothing changes.
          */
         'If-Match'?: string;
     };
@@ -6266,23 +7732,23 @@ export type ApplyProviderRecommendationsErrors = {
      */
     400: Problem;
     /**
-     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid).
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_ended` (Console session ended).
      */
     401: Problem;
     /**
-     * `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant out of reach).
+     * `cross_site_refused` (Request from another site), `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant outside your reach).
      */
     403: Problem;
     /**
-     * `route_not_found` (No such path), `provider_not_found` (Provider not found).
+     * `route_not_found` (Path not found), `provider_not_found` (Provider not found).
      */
     404: Problem;
     /**
-     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `tenant_limit_reached` (Limit of the tenant reached).
+     * `idempotency_key_in_use` (A request with this Idempotency-Key is still running), `idempotency_answer_unreadable` (The stored answer cannot be decrypted), `tenant_limit_reached` (Limit of the tenant reached).
      */
     409: Problem;
     /**
-     * `precondition_failed` (The record is not as it was).
+     * `precondition_failed` (The record has changed).
      */
     412: Problem;
     /**
@@ -6294,7 +7760,7 @@ export type ApplyProviderRecommendationsErrors = {
      */
     415: Problem;
     /**
-     * A value breaks the contract.
+     * A value of the request is invalid.
      */
     422: HttpValidationError;
     /**
@@ -6315,7 +7781,7 @@ export type ApplyProviderRecommendationsError = ApplyProviderRecommendationsErro
 
 export type ApplyProviderRecommendationsResponses = {
     /**
-     * Apply recommendations for a provider
+     * What applying recommendations changed.
      */
     200: AppliedRecommendations;
 };
@@ -6326,7 +7792,7 @@ export type SyncProviderInventoryData = {
     body?: never;
     headers?: {
         /**
-         * Names this very request: sent again with the same key by the same caller within 24 hours, it is answered as it was the first time. Where the service ended between the effect and the answer, it is done again, a minute later at the earliest. 422 for a key that was used for another request, 409 while the first one is in flight. 1 to 255 characters of printable ASCII; a UUID will do.
+         * Makes the request safe to repeat. If the same caller repeats the same request with the same key within 24 hours, the first answer is returned again. If the service stops after the effect and before it has stored the answer, a repeated request is carried out again, one minute later at the earliest. 422 if the key was used for another request. 409 while the first request is still running. 1 to 255 printable ASCII characters, such as a UUID.
          */
         'Idempotency-Key'?: string;
     };
@@ -6346,23 +7812,23 @@ export type SyncProviderInventoryErrors = {
      */
     400: Problem;
     /**
-     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid).
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_ended` (Console session ended).
      */
     401: Problem;
     /**
-     * `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant out of reach).
+     * `cross_site_refused` (Request from another site), `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant outside your reach).
      */
     403: Problem;
     /**
-     * `route_not_found` (No such path), `provider_not_found` (Provider not found).
+     * `route_not_found` (Path not found), `provider_not_found` (Provider not found).
      */
     404: Problem;
     /**
-     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `tenant_limit_reached` (Limit of the tenant reached), `provider_not_syncable` (Provider cannot be synced), `sync_running` (A sync is running).
+     * `idempotency_key_in_use` (A request with this Idempotency-Key is still running), `idempotency_answer_unreadable` (The stored answer cannot be decrypted), `tenant_limit_reached` (Limit of the tenant reached), `provider_not_syncable` (Provider cannot be synced), `sync_running` (A sync is already running).
      */
     409: Problem;
     /**
-     * A value breaks the contract.
+     * A value of the request is invalid.
      */
     422: HttpValidationError;
     /**
@@ -6387,22 +7853,171 @@ export type SyncProviderInventoryError = SyncProviderInventoryErrors[keyof SyncP
 
 export type SyncProviderInventoryResponses = {
     /**
-     * What a sync of an inventory found.
+     * The result of an inventory sync.
      */
     200: InventorySync;
 };
 
 export type SyncProviderInventoryResponse = SyncProviderInventoryResponses[keyof SyncProviderInventoryResponses];
 
+export type ListRecommendationsData = {
+    body?: never;
+    path?: never;
+    query?: {
+        /**
+         * Only records of this tenant. If it is left out or empty: records of all tenants in reach.
+         */
+        tenant_id?: string | null;
+        /**
+         * Only records of this sub-tenant. If it is left out or empty: records of the tenants and of all sub-tenants in reach.
+         */
+        sub_tenant_id?: string | null;
+        /**
+         * Only recommendations with this status.
+         */
+        status?: RecommendationStatus | null;
+        /**
+         * Only recommendations of this kind.
+         */
+        kind?: RecommendationKind | null;
+        /**
+         * Only recommendations for this provider.
+         */
+        provider_id?: string | null;
+        /**
+         * Only recommendations that are based on this observation.
+         */
+        observation_id?: string | null;
+        /**
+         * The maximum number of records on a page: 1 to 100.
+         */
+        limit?: number;
+        /**
+         * The `nextCursor` of the previous page, an opaque text. Send it with the same filters.
+         */
+        cursor?: string | null;
+    };
+    url: '/v1/recommendations';
+};
+
+export type ListRecommendationsErrors = {
+    /**
+     * `credentials_ambiguous` (More than one credential).
+     */
+    400: Problem;
+    /**
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_ended` (Console session ended).
+     */
+    401: Problem;
+    /**
+     * `cross_site_refused` (Request from another site), `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant outside your reach).
+     */
+    403: Problem;
+    /**
+     * A value of the request is invalid.
+     */
+    422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
+    /**
+     * `internal_error` (Internal error).
+     */
+    500: Problem;
+    /**
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
+     */
+    503: Problem;
+};
+
+export type ListRecommendationsError = ListRecommendationsErrors[keyof ListRecommendationsErrors];
+
+export type ListRecommendationsResponses = {
+    /**
+     * One page of a list.
+     */
+    200: RecommendationPage;
+};
+
+export type ListRecommendationsResponse = ListRecommendationsResponses[keyof ListRecommendationsResponses];
+
+export type DismissRecommendationsData = {
+    body: DismissRecommendationsInput;
+    headers?: {
+        /**
+         * Makes the request safe to repeat. If the same caller repeats the same request with the same key within 24 hours, the first answer is returned again. If the service stops after the effect and before it has stored the answer, a repeated request is carried out again, one minute later at the earliest. 422 if the key was used for another request. 409 while the first request is still running. 1 to 255 printable ASCII characters, such as a UUID.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path?: never;
+    query?: never;
+    url: '/v1/recommendations/dismiss';
+};
+
+export type DismissRecommendationsErrors = {
+    /**
+     * `credentials_ambiguous` (More than one credential).
+     */
+    400: Problem;
+    /**
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_ended` (Console session ended).
+     */
+    401: Problem;
+    /**
+     * `cross_site_refused` (Request from another site), `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant outside your reach).
+     */
+    403: Problem;
+    /**
+     * `idempotency_key_in_use` (A request with this Idempotency-Key is still running), `idempotency_answer_unreadable` (The stored answer cannot be decrypted), `tenant_limit_reached` (Limit of the tenant reached), `bulk_count_differs` (The filter matches another number).
+     */
+    409: Problem;
+    /**
+     * `body_too_large` (Body too large).
+     */
+    413: Problem;
+    /**
+     * `media_type_unsupported` (Media type not supported).
+     */
+    415: Problem;
+    /**
+     * A value of the request is invalid.
+     */
+    422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
+    /**
+     * `internal_error` (Internal error).
+     */
+    500: Problem;
+    /**
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
+     */
+    503: Problem;
+};
+
+export type DismissRecommendationsError = DismissRecommendationsErrors[keyof DismissRecommendationsErrors];
+
+export type DismissRecommendationsResponses = {
+    /**
+     * What happened to each record.
+     */
+    200: BulkResults;
+};
+
+export type DismissRecommendationsResponse = DismissRecommendationsResponses[keyof DismissRecommendationsResponses];
+
 export type DismissRecommendationData = {
     body: DismissRecommendationInput;
     headers?: {
         /**
-         * Names this very request: sent again with the same key by the same caller within 24 hours, it is answered as it was the first time, and done once. 422 for a key that was used for another request, 409 while the first one is in flight. Refusals are not kept. 1 to 255 characters of printable ASCII; a UUID will do.
+         * Makes the request safe to repeat. If the same caller repeats the same request with the same key within 24 hours, it is carried out only once, and the first answer is returned again. 422 if the key was used for another request. 409 while the first request is still running. Refusals are not stored. 1 to 255 printable ASCII characters, such as a UUID.
          */
         'Idempotency-Key'?: string;
         /**
-         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
+         * The request succeeds only if the record has one of these entity tags (strong comparison), or if the value is `*`. Otherwise the answer is 412 and nothing changes.
          */
         'If-Match'?: string;
     };
@@ -6422,23 +8037,23 @@ export type DismissRecommendationErrors = {
      */
     400: Problem;
     /**
-     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid).
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_ended` (Console session ended).
      */
     401: Problem;
     /**
-     * `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant out of reach).
+     * `cross_site_refused` (Request from another site), `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant outside your reach).
      */
     403: Problem;
     /**
-     * `route_not_found` (No such path), `recommendation_not_found` (Recommendation not found).
+     * `route_not_found` (Path not found), `recommendation_not_found` (Recommendation not found).
      */
     404: Problem;
     /**
-     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `tenant_limit_reached` (Limit of the tenant reached), `recommendation_not_open` (Recommendation not open).
+     * `idempotency_key_in_use` (A request with this Idempotency-Key is still running), `idempotency_answer_unreadable` (The stored answer cannot be decrypted), `tenant_limit_reached` (Limit of the tenant reached), `recommendation_not_open` (Recommendation not open).
      */
     409: Problem;
     /**
-     * `precondition_failed` (The record is not as it was).
+     * `precondition_failed` (The record has changed).
      */
     412: Problem;
     /**
@@ -6450,7 +8065,7 @@ export type DismissRecommendationErrors = {
      */
     415: Problem;
     /**
-     * A value breaks the contract.
+     * A value of the request is invalid.
      */
     422: HttpValidationError;
     /**
@@ -6471,7 +8086,7 @@ export type DismissRecommendationError = DismissRecommendationErrors[keyof Dismi
 
 export type DismissRecommendationResponses = {
     /**
-     * A repair that a rule derived from what was observed.
+     * A change that a rule proposes. It can be applied, dismissed and undone.
      */
     200: Recommendation;
 };
@@ -6482,11 +8097,11 @@ export type UndoRecommendationData = {
     body?: never;
     headers?: {
         /**
-         * Names this very request: sent again with the same key by the same caller within 24 hours, it is answered as it was the first time, and done once. 422 for a key that was used for another request, 409 while the first one is in flight. Refusals are not kept. 1 to 255 characters of printable ASCII; a UUID will do.
+         * Makes the request safe to repeat. If the same caller repeats the same request with the same key within 24 hours, it is carried out only once, and the first answer is returned again. 422 if the key was used for another request. 409 while the first request is still running. Refusals are not stored. 1 to 255 printable ASCII characters, such as a UUID.
          */
         'Idempotency-Key'?: string;
         /**
-         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
+         * The request succeeds only if the record has one of these entity tags (strong comparison), or if the value is `*`. Otherwise the answer is 412 and nothing changes.
          */
         'If-Match'?: string;
     };
@@ -6506,27 +8121,27 @@ export type UndoRecommendationErrors = {
      */
     400: Problem;
     /**
-     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid).
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_ended` (Console session ended).
      */
     401: Problem;
     /**
-     * `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant out of reach).
+     * `cross_site_refused` (Request from another site), `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant outside your reach).
      */
     403: Problem;
     /**
-     * `route_not_found` (No such path), `recommendation_not_found` (Recommendation not found).
+     * `route_not_found` (Path not found), `recommendation_not_found` (Recommendation not found).
      */
     404: Problem;
     /**
-     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `tenant_limit_reached` (Limit of the tenant reached), `recommendation_not_applied` (Recommendation not applied), `recommendation_built_on` (Something was built on the change).
+     * `idempotency_key_in_use` (A request with this Idempotency-Key is still running), `idempotency_answer_unreadable` (The stored answer cannot be decrypted), `tenant_limit_reached` (Limit of the tenant reached), `recommendation_not_applied` (Recommendation not applied), `recommendation_built_on` (Later changes depend on this change).
      */
     409: Problem;
     /**
-     * `precondition_failed` (The record is not as it was).
+     * `precondition_failed` (The record has changed).
      */
     412: Problem;
     /**
-     * A value breaks the contract.
+     * A value of the request is invalid.
      */
     422: HttpValidationError;
     /**
@@ -6547,7 +8162,7 @@ export type UndoRecommendationError = UndoRecommendationErrors[keyof UndoRecomme
 
 export type UndoRecommendationResponses = {
     /**
-     * A repair that a rule derived from what was observed.
+     * A change that a rule proposes. It can be applied, dismissed and undone.
      */
     200: Recommendation;
 };
@@ -6559,21 +8174,29 @@ export type ListRuntimeObservationsData = {
     path?: never;
     query?: {
         /**
-         * Only records of this tenant. Left out or empty: of everything in reach.
+         * Only records of this tenant. If it is left out or empty: records of all tenants in reach.
          */
         tenant_id?: string | null;
         /**
-         * Only records of this sub-tenant. Left out or empty: of everything in reach.
+         * Only records of this sub-tenant. If it is left out or empty: records of the tenants and of all sub-tenants in reach.
          */
         sub_tenant_id?: string | null;
         /**
-         * true: only observations that no inventory item and no active manifest declares. false: only declared ones.
+         * true: only observations of what neither an inventory item nor an active manifest declares. false: only observations of what is declared.
          */
         unknown?: boolean | null;
         /**
          * Only observations with this status.
          */
         status?: RuntimeObservationStatus | null;
+        /**
+         * Only observations of this view.
+         */
+        view?: ObservationView | null;
+        /**
+         * Only observations with at least this risk level. `low` gives all of them.
+         */
+        min_risk?: 'low' | 'medium' | 'high' | null;
         /**
          * Only observations at this provider.
          */
@@ -6583,15 +8206,47 @@ export type ListRuntimeObservationsData = {
          */
         kind?: InventoryKind | null;
         /**
-         * Only observations of exactly this name.
+         * Only observations with exactly this name.
          */
         name?: string | null;
         /**
-         * The largest number of records to answer: 1 to 100.
+         * Only observations whose name contains this text. ASCII letters are compared case-insensitively.
+         */
+        text?: string | null;
+        /**
+         * Only observations of what this agent or service called, by its usage.
+         */
+        agent?: string | null;
+        /**
+         * Only observations of calls that this account reported, by its usage: `user:<id>` or `service_account:<tenant>/<id>`.
+         */
+        account?: string | null;
+        /**
+         * Only observations that were first seen after this time.
+         */
+        first_seen_after?: string | null;
+        /**
+         * Only observations that were first seen before this time.
+         */
+        first_seen_before?: string | null;
+        /**
+         * Only observations that were last seen after this time.
+         */
+        last_seen_after?: string | null;
+        /**
+         * Only observations that were last seen before this time.
+         */
+        last_seen_before?: string | null;
+        /**
+         * `created_at`: newest first, by when they were first received. `last_seen_at`: what was seen last comes first.
+         */
+        sort?: 'created_at' | 'last_seen_at';
+        /**
+         * The maximum number of records on a page: 1 to 100.
          */
         limit?: number;
         /**
-         * The `nextCursor` of the page before. Send the same filters with it. Opaque.
+         * The `nextCursor` of the previous page, an opaque text. Send it with the same filters.
          */
         cursor?: string | null;
     };
@@ -6604,15 +8259,15 @@ export type ListRuntimeObservationsErrors = {
      */
     400: Problem;
     /**
-     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid).
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_ended` (Console session ended).
      */
     401: Problem;
     /**
-     * `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant out of reach).
+     * `cross_site_refused` (Request from another site), `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant outside your reach).
      */
     403: Problem;
     /**
-     * A value breaks the contract.
+     * A value of the request is invalid.
      */
     422: HttpValidationError;
     /**
@@ -6640,15 +8295,248 @@ export type ListRuntimeObservationsResponses = {
 
 export type ListRuntimeObservationsResponse = ListRuntimeObservationsResponses[keyof ListRuntimeObservationsResponses];
 
+export type CountRuntimeObservationsData = {
+    body?: never;
+    path?: never;
+    query?: {
+        /**
+         * Only records of this tenant. If it is left out or empty: records of all tenants in reach.
+         */
+        tenant_id?: string | null;
+        /**
+         * Only records of this sub-tenant. If it is left out or empty: records of the tenants and of all sub-tenants in reach.
+         */
+        sub_tenant_id?: string | null;
+        /**
+         * true: only observations of what neither an inventory item nor an active manifest declares. false: only observations of what is declared.
+         */
+        unknown?: boolean | null;
+        /**
+         * Only observations at this provider.
+         */
+        provider_id?: string | null;
+        /**
+         * Only observations of this kind.
+         */
+        kind?: InventoryKind | null;
+        /**
+         * Only observations with exactly this name.
+         */
+        name?: string | null;
+        /**
+         * Only observations whose name contains this text. ASCII letters are compared case-insensitively.
+         */
+        text?: string | null;
+        /**
+         * Only observations of what this agent or service called, by its usage.
+         */
+        agent?: string | null;
+        /**
+         * Only observations of calls that this account reported, by its usage: `user:<id>` or `service_account:<tenant>/<id>`.
+         */
+        account?: string | null;
+        /**
+         * Only observations that were first seen after this time.
+         */
+        first_seen_after?: string | null;
+        /**
+         * Only observations that were first seen before this time.
+         */
+        first_seen_before?: string | null;
+        /**
+         * Only observations that were last seen after this time.
+         */
+        last_seen_after?: string | null;
+        /**
+         * Only observations that were last seen before this time.
+         */
+        last_seen_before?: string | null;
+    };
+    url: '/v1/runtime-observations/counts';
+};
+
+export type CountRuntimeObservationsErrors = {
+    /**
+     * `credentials_ambiguous` (More than one credential).
+     */
+    400: Problem;
+    /**
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_ended` (Console session ended).
+     */
+    401: Problem;
+    /**
+     * `cross_site_refused` (Request from another site), `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant outside your reach).
+     */
+    403: Problem;
+    /**
+     * A value of the request is invalid.
+     */
+    422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
+    /**
+     * `internal_error` (Internal error).
+     */
+    500: Problem;
+    /**
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
+     */
+    503: Problem;
+};
+
+export type CountRuntimeObservationsError = CountRuntimeObservationsErrors[keyof CountRuntimeObservationsErrors];
+
+export type CountRuntimeObservationsResponses = {
+    /**
+     * How many observations need a decision, for each view. An observation may count in several views.
+     */
+    200: RuntimeObservationCounts;
+};
+
+export type CountRuntimeObservationsResponse = CountRuntimeObservationsResponses[keyof CountRuntimeObservationsResponses];
+
+export type ReviewRuntimeObservationsData = {
+    body: ReviewRuntimeObservationsInput;
+    headers?: {
+        /**
+         * Makes the request safe to repeat. If the same caller repeats the same request with the same key within 24 hours, the first answer is returned again. If the service stops after the effect and before it has stored the answer, a repeated request is carried out again, one minute later at the earliest. 422 if the key was used for another request. 409 while the first request is still running. 1 to 255 printable ASCII characters, such as a UUID.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path?: never;
+    query?: never;
+    url: '/v1/runtime-observations/review';
+};
+
+export type ReviewRuntimeObservationsErrors = {
+    /**
+     * `credentials_ambiguous` (More than one credential).
+     */
+    400: Problem;
+    /**
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_ended` (Console session ended).
+     */
+    401: Problem;
+    /**
+     * `cross_site_refused` (Request from another site), `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant outside your reach).
+     */
+    403: Problem;
+    /**
+     * `idempotency_key_in_use` (A request with this Idempotency-Key is still running), `idempotency_answer_unreadable` (The stored answer cannot be decrypted), `tenant_limit_reached` (Limit of the tenant reached), `bulk_count_differs` (The filter matches another number).
+     */
+    409: Problem;
+    /**
+     * `body_too_large` (Body too large).
+     */
+    413: Problem;
+    /**
+     * `media_type_unsupported` (Media type not supported).
+     */
+    415: Problem;
+    /**
+     * A value of the request is invalid.
+     */
+    422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
+    /**
+     * `internal_error` (Internal error).
+     */
+    500: Problem;
+    /**
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
+     */
+    503: Problem;
+};
+
+export type ReviewRuntimeObservationsError = ReviewRuntimeObservationsErrors[keyof ReviewRuntimeObservationsErrors];
+
+export type ReviewRuntimeObservationsResponses = {
+    /**
+     * What happened to each record.
+     */
+    200: BulkResults;
+};
+
+export type ReviewRuntimeObservationsResponse = ReviewRuntimeObservationsResponses[keyof ReviewRuntimeObservationsResponses];
+
+export type GetRuntimeObservationData = {
+    body?: never;
+    headers?: {
+        /**
+         * If the record has one of these entity tags, the answer is 304 without a body.
+         */
+        'If-None-Match'?: string;
+    };
+    path: {
+        /**
+         * The observation's id.
+         */
+        observation_id: string;
+    };
+    query?: never;
+    url: '/v1/runtime-observations/{observation_id}';
+};
+
+export type GetRuntimeObservationErrors = {
+    /**
+     * `credentials_ambiguous` (More than one credential).
+     */
+    400: Problem;
+    /**
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_ended` (Console session ended).
+     */
+    401: Problem;
+    /**
+     * `cross_site_refused` (Request from another site), `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant outside your reach).
+     */
+    403: Problem;
+    /**
+     * `route_not_found` (Path not found), `runtime_observation_not_found` (Runtime observation not found).
+     */
+    404: Problem;
+    /**
+     * A value of the request is invalid.
+     */
+    422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
+    /**
+     * `internal_error` (Internal error).
+     */
+    500: Problem;
+    /**
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
+     */
+    503: Problem;
+};
+
+export type GetRuntimeObservationError = GetRuntimeObservationErrors[keyof GetRuntimeObservationErrors];
+
+export type GetRuntimeObservationResponses = {
+    /**
+     * What was seen of one model, tool, agent, prompt or resource at a provider: counts, times, evidence and risk.
+     */
+    200: RuntimeObservation;
+};
+
+export type GetRuntimeObservationResponse = GetRuntimeObservationResponses[keyof GetRuntimeObservationResponses];
+
 export type UpdateRuntimeObservationData = {
     body: UpdateRuntimeObservationInput;
     headers?: {
         /**
-         * Names this very request: sent again with the same key by the same caller within 24 hours, it is answered as it was the first time, and done once. 422 for a key that was used for another request, 409 while the first one is in flight. Refusals are not kept. 1 to 255 characters of printable ASCII; a UUID will do.
+         * Makes the request safe to repeat. If the same caller repeats the same request with the same key within 24 hours, it is carried out only once, and the first answer is returned again. 422 if the key was used for another request. 409 while the first request is still running. Refusals are not stored. 1 to 255 printable ASCII characters, such as a UUID.
          */
         'Idempotency-Key'?: string;
         /**
-         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
+         * The request succeeds only if the record has one of these entity tags (strong comparison), or if the value is `*`. Otherwise the answer is 412 and nothing changes.
          */
         'If-Match'?: string;
     };
@@ -6668,23 +8556,23 @@ export type UpdateRuntimeObservationErrors = {
      */
     400: Problem;
     /**
-     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid).
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_ended` (Console session ended).
      */
     401: Problem;
     /**
-     * `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant out of reach).
+     * `cross_site_refused` (Request from another site), `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant outside your reach).
      */
     403: Problem;
     /**
-     * `route_not_found` (No such path), `runtime_observation_not_found` (Runtime observation not found).
+     * `route_not_found` (Path not found), `runtime_observation_not_found` (Runtime observation not found).
      */
     404: Problem;
     /**
-     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `tenant_limit_reached` (Limit of the tenant reached).
+     * `idempotency_key_in_use` (A request with this Idempotency-Key is still running), `idempotency_answer_unreadable` (The stored answer cannot be decrypted), `tenant_limit_reached` (Limit of the tenant reached).
      */
     409: Problem;
     /**
-     * `precondition_failed` (The record is not as it was).
+     * `precondition_failed` (The record has changed).
      */
     412: Problem;
     /**
@@ -6696,7 +8584,7 @@ export type UpdateRuntimeObservationErrors = {
      */
     415: Problem;
     /**
-     * A value breaks the contract.
+     * A value of the request is invalid.
      */
     422: HttpValidationError;
     /**
@@ -6717,7 +8605,7 @@ export type UpdateRuntimeObservationError = UpdateRuntimeObservationErrors[keyof
 
 export type UpdateRuntimeObservationResponses = {
     /**
-     * A model, tool or agent that was seen in traffic at a provider.
+     * What was seen of one model, tool, agent, prompt or resource at a provider: counts, times, evidence and risk.
      */
     200: RuntimeObservation;
 };
@@ -6728,11 +8616,11 @@ export type ReviewRuntimeObservationData = {
     body: ReviewRuntimeObservationInput;
     headers?: {
         /**
-         * Names this very request: sent again with the same key by the same caller within 24 hours, it is answered as it was the first time, and done once. 422 for a key that was used for another request, 409 while the first one is in flight. Refusals are not kept. 1 to 255 characters of printable ASCII; a UUID will do.
+         * Makes the request safe to repeat. If the same caller repeats the same request with the same key within 24 hours, it is carried out only once, and the first answer is returned again. 422 if the key was used for another request. 409 while the first request is still running. Refusals are not stored. 1 to 255 printable ASCII characters, such as a UUID.
          */
         'Idempotency-Key'?: string;
         /**
-         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
+         * The request succeeds only if the record has one of these entity tags (strong comparison), or if the value is `*`. Otherwise the answer is 412 and nothing changes.
          */
         'If-Match'?: string;
     };
@@ -6752,23 +8640,23 @@ export type ReviewRuntimeObservationErrors = {
      */
     400: Problem;
     /**
-     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid).
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_ended` (Console session ended).
      */
     401: Problem;
     /**
-     * `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant out of reach).
+     * `cross_site_refused` (Request from another site), `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant outside your reach).
      */
     403: Problem;
     /**
-     * `route_not_found` (No such path), `runtime_observation_not_found` (Runtime observation not found).
+     * `route_not_found` (Path not found), `runtime_observation_not_found` (Runtime observation not found).
      */
     404: Problem;
     /**
-     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `tenant_limit_reached` (Limit of the tenant reached).
+     * `idempotency_key_in_use` (A request with this Idempotency-Key is still running), `idempotency_answer_unreadable` (The stored answer cannot be decrypted), `tenant_limit_reached` (Limit of the tenant reached).
      */
     409: Problem;
     /**
-     * `precondition_failed` (The record is not as it was).
+     * `precondition_failed` (The record has changed).
      */
     412: Problem;
     /**
@@ -6780,7 +8668,7 @@ export type ReviewRuntimeObservationErrors = {
      */
     415: Problem;
     /**
-     * A value breaks the contract.
+     * A value of the request is invalid.
      */
     422: HttpValidationError;
     /**
@@ -6801,7 +8689,7 @@ export type ReviewRuntimeObservationError = ReviewRuntimeObservationErrors[keyof
 
 export type ReviewRuntimeObservationResponses = {
     /**
-     * A model, tool or agent that was seen in traffic at a provider.
+     * What was seen of one model, tool, agent, prompt or resource at a provider: counts, times, evidence and risk.
      */
     200: RuntimeObservation;
 };
@@ -6812,7 +8700,7 @@ export type CreateServiceAccountData = {
     body: CreateServiceAccountInput;
     headers?: {
         /**
-         * Names this very request: sent again with the same key by the same caller within 24 hours, it is answered as it was the first time, and done once. 422 for a key that was used for another request, 409 while the first one is in flight. Refusals are not kept. 1 to 255 characters of printable ASCII; a UUID will do.
+         * Makes the request safe to repeat. If the same caller repeats the same request with the same key within 24 hours, it is carried out only once, and the first answer is returned again. 422 if the key was used for another request. 409 while the first request is still running. Refusals are not stored. 1 to 255 printable ASCII characters, such as a UUID.
          */
         'Idempotency-Key'?: string;
     };
@@ -6827,15 +8715,15 @@ export type CreateServiceAccountErrors = {
      */
     400: Problem;
     /**
-     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid).
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_ended` (Console session ended).
      */
     401: Problem;
     /**
-     * `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant out of reach), `platform_administrator_required` (Platform administrator required).
+     * `cross_site_refused` (Request from another site), `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant outside your reach), `platform_administrator_required` (Platform administrator required).
      */
     403: Problem;
     /**
-     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `tenant_limit_reached` (Limit of the tenant reached), `id_taken` (Id taken), `tenant_exists` (Tenant exists).
+     * `idempotency_key_in_use` (A request with this Idempotency-Key is still running), `idempotency_answer_unreadable` (The stored answer cannot be decrypted), `tenant_limit_reached` (Limit of the tenant reached), `id_taken` (Id already in use), `tenant_exists` (Tenant already exists).
      */
     409: Problem;
     /**
@@ -6847,7 +8735,7 @@ export type CreateServiceAccountErrors = {
      */
     415: Problem;
     /**
-     * A value breaks the contract.
+     * A value of the request is invalid.
      */
     422: HttpValidationError;
     /**
@@ -6868,7 +8756,7 @@ export type CreateServiceAccountError = CreateServiceAccountErrors[keyof CreateS
 
 export type CreateServiceAccountResponses = {
     /**
-     * A service account, and what was created for it.
+     * A new service account, and what was created with it.
      */
     200: CreatedServiceAccount;
 };
@@ -6888,11 +8776,11 @@ export type SearchServiceAccountsErrors = {
      */
     400: Problem;
     /**
-     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid).
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_ended` (Console session ended).
      */
     401: Problem;
     /**
-     * `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant out of reach).
+     * `cross_site_refused` (Request from another site), `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant outside your reach).
      */
     403: Problem;
     /**
@@ -6904,7 +8792,7 @@ export type SearchServiceAccountsErrors = {
      */
     415: Problem;
     /**
-     * A value breaks the contract.
+     * A value of the request is invalid.
      */
     422: HttpValidationError;
     /**
@@ -6936,23 +8824,23 @@ export type DeleteServiceAccountData = {
     body?: never;
     headers?: {
         /**
-         * Names this very request: sent again with the same key by the same caller within 24 hours, it is answered as it was the first time, and done once. 422 for a key that was used for another request, 409 while the first one is in flight. Refusals are not kept. 1 to 255 characters of printable ASCII; a UUID will do.
+         * Makes the request safe to repeat. If the same caller repeats the same request with the same key within 24 hours, it is carried out only once, and the first answer is returned again. 422 if the key was used for another request. 409 while the first request is still running. Refusals are not stored. 1 to 255 printable ASCII characters, such as a UUID.
          */
         'Idempotency-Key'?: string;
         /**
-         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
+         * The request succeeds only if the record has one of these entity tags (strong comparison), or if the value is `*`. Otherwise the answer is 412 and nothing changes.
          */
         'If-Match'?: string;
     };
     path: {
         /**
-         * The account's id.
+         * The id of the service account.
          */
         service_account_id: string;
     };
     query?: {
         /**
-         * The tenant of the account. Needed if accounts in several tenants have this id.
+         * The tenant of the account. Required if accounts in several tenants in reach have this id.
          */
         tenant_id?: string | null;
         /**
@@ -6969,27 +8857,27 @@ export type DeleteServiceAccountErrors = {
      */
     400: Problem;
     /**
-     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid).
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_ended` (Console session ended).
      */
     401: Problem;
     /**
-     * `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant out of reach), `platform_administrator_required` (Platform administrator required).
+     * `cross_site_refused` (Request from another site), `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant outside your reach), `platform_administrator_required` (Platform administrator required).
      */
     403: Problem;
     /**
-     * `route_not_found` (No such path), `service_account_not_found` (Service account not found).
+     * `route_not_found` (Path not found), `service_account_not_found` (Service account not found).
      */
     404: Problem;
     /**
-     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `tenant_limit_reached` (Limit of the tenant reached), `ambiguous_id` (Id stands in several tenants).
+     * `idempotency_key_in_use` (A request with this Idempotency-Key is still running), `idempotency_answer_unreadable` (The stored answer cannot be decrypted), `tenant_limit_reached` (Limit of the tenant reached), `ambiguous_id` (Id exists in several tenants).
      */
     409: Problem;
     /**
-     * `precondition_failed` (The record is not as it was).
+     * `precondition_failed` (The record has changed).
      */
     412: Problem;
     /**
-     * A value breaks the contract.
+     * A value of the request is invalid.
      */
     422: HttpValidationError;
     /**
@@ -7010,7 +8898,7 @@ export type DeleteServiceAccountError = DeleteServiceAccountErrors[keyof DeleteS
 
 export type DeleteServiceAccountResponses = {
     /**
-     * An account for a program. It acts with API keys.
+     * An account for a program. It authenticates with API keys.
      */
     200: ServiceAccount;
 };
@@ -7021,19 +8909,19 @@ export type GetServiceAccountData = {
     body?: never;
     headers?: {
         /**
-         * The answer is 304 if the record has one of these entity tags.
+         * If the record has one of these entity tags, the answer is 304 without a body.
          */
         'If-None-Match'?: string;
     };
     path: {
         /**
-         * The account's id.
+         * The id of the service account.
          */
         service_account_id: string;
     };
     query?: {
         /**
-         * The tenant of the account. Needed if accounts in several tenants have this id.
+         * The tenant of the account. Required if accounts in several tenants in reach have this id.
          */
         tenant_id?: string | null;
         /**
@@ -7050,23 +8938,23 @@ export type GetServiceAccountErrors = {
      */
     400: Problem;
     /**
-     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid).
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_ended` (Console session ended).
      */
     401: Problem;
     /**
-     * `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant out of reach).
+     * `cross_site_refused` (Request from another site), `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant outside your reach).
      */
     403: Problem;
     /**
-     * `route_not_found` (No such path), `service_account_not_found` (Service account not found).
+     * `route_not_found` (Path not found), `service_account_not_found` (Service account not found).
      */
     404: Problem;
     /**
-     * `ambiguous_id` (Id stands in several tenants).
+     * `ambiguous_id` (Id exists in several tenants).
      */
     409: Problem;
     /**
-     * A value breaks the contract.
+     * A value of the request is invalid.
      */
     422: HttpValidationError;
     /**
@@ -7087,7 +8975,7 @@ export type GetServiceAccountError = GetServiceAccountErrors[keyof GetServiceAcc
 
 export type GetServiceAccountResponses = {
     /**
-     * An account for a program. It acts with API keys.
+     * An account for a program. It authenticates with API keys.
      */
     200: ServiceAccount;
 };
@@ -7098,23 +8986,23 @@ export type UpdateServiceAccountData = {
     body: UpdateServiceAccountInput;
     headers?: {
         /**
-         * Names this very request: sent again with the same key by the same caller within 24 hours, it is answered as it was the first time, and done once. 422 for a key that was used for another request, 409 while the first one is in flight. Refusals are not kept. 1 to 255 characters of printable ASCII; a UUID will do.
+         * Makes the request safe to repeat. If the same caller repeats the same request with the same key within 24 hours, it is carried out only once, and the first answer is returned again. 422 if the key was used for another request. 409 while the first request is still running. Refusals are not stored. 1 to 255 printable ASCII characters, such as a UUID.
          */
         'Idempotency-Key'?: string;
         /**
-         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
+         * The request succeeds only if the record has one of these entity tags (strong comparison), or if the value is `*`. Otherwise the answer is 412 and nothing changes.
          */
         'If-Match'?: string;
     };
     path: {
         /**
-         * The account's id.
+         * The id of the service account.
          */
         service_account_id: string;
     };
     query?: {
         /**
-         * The tenant of the account. Needed if accounts in several tenants have this id.
+         * The tenant of the account. Required if accounts in several tenants in reach have this id.
          */
         tenant_id?: string | null;
         /**
@@ -7131,23 +9019,23 @@ export type UpdateServiceAccountErrors = {
      */
     400: Problem;
     /**
-     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid).
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_ended` (Console session ended).
      */
     401: Problem;
     /**
-     * `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant out of reach), `platform_administrator_required` (Platform administrator required).
+     * `cross_site_refused` (Request from another site), `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant outside your reach), `platform_administrator_required` (Platform administrator required).
      */
     403: Problem;
     /**
-     * `route_not_found` (No such path), `service_account_not_found` (Service account not found).
+     * `route_not_found` (Path not found), `service_account_not_found` (Service account not found).
      */
     404: Problem;
     /**
-     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `tenant_limit_reached` (Limit of the tenant reached), `ambiguous_id` (Id stands in several tenants).
+     * `idempotency_key_in_use` (A request with this Idempotency-Key is still running), `idempotency_answer_unreadable` (The stored answer cannot be decrypted), `tenant_limit_reached` (Limit of the tenant reached), `ambiguous_id` (Id exists in several tenants).
      */
     409: Problem;
     /**
-     * `precondition_failed` (The record is not as it was).
+     * `precondition_failed` (The record has changed).
      */
     412: Problem;
     /**
@@ -7159,7 +9047,7 @@ export type UpdateServiceAccountErrors = {
      */
     415: Problem;
     /**
-     * A value breaks the contract.
+     * A value of the request is invalid.
      */
     422: HttpValidationError;
     /**
@@ -7180,7 +9068,7 @@ export type UpdateServiceAccountError = UpdateServiceAccountErrors[keyof UpdateS
 
 export type UpdateServiceAccountResponses = {
     /**
-     * An account for a program. It acts with API keys.
+     * An account for a program. It authenticates with API keys.
      */
     200: ServiceAccount;
 };
@@ -7191,23 +9079,23 @@ export type DisableServiceAccountData = {
     body?: never;
     headers?: {
         /**
-         * Names this very request: sent again with the same key by the same caller within 24 hours, it is answered as it was the first time, and done once. 422 for a key that was used for another request, 409 while the first one is in flight. Refusals are not kept. 1 to 255 characters of printable ASCII; a UUID will do.
+         * Makes the request safe to repeat. If the same caller repeats the same request with the same key within 24 hours, it is carried out only once, and the first answer is returned again. 422 if the key was used for another request. 409 while the first request is still running. Refusals are not stored. 1 to 255 printable ASCII characters, such as a UUID.
          */
         'Idempotency-Key'?: string;
         /**
-         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
+         * The request succeeds only if the record has one of these entity tags (strong comparison), or if the value is `*`. Otherwise the answer is 412 and nothing changes.
          */
         'If-Match'?: string;
     };
     path: {
         /**
-         * The account's id.
+         * The id of the service account.
          */
         service_account_id: string;
     };
     query?: {
         /**
-         * The tenant of the account. Needed if accounts in several tenants have this id.
+         * The tenant of the account. Required if accounts in several tenants in reach have this id.
          */
         tenant_id?: string | null;
         /**
@@ -7224,27 +9112,27 @@ export type DisableServiceAccountErrors = {
      */
     400: Problem;
     /**
-     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid).
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_ended` (Console session ended).
      */
     401: Problem;
     /**
-     * `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant out of reach), `platform_administrator_required` (Platform administrator required).
+     * `cross_site_refused` (Request from another site), `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant outside your reach), `platform_administrator_required` (Platform administrator required).
      */
     403: Problem;
     /**
-     * `route_not_found` (No such path), `service_account_not_found` (Service account not found).
+     * `route_not_found` (Path not found), `service_account_not_found` (Service account not found).
      */
     404: Problem;
     /**
-     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `tenant_limit_reached` (Limit of the tenant reached), `ambiguous_id` (Id stands in several tenants).
+     * `idempotency_key_in_use` (A request with this Idempotency-Key is still running), `idempotency_answer_unreadable` (The stored answer cannot be decrypted), `tenant_limit_reached` (Limit of the tenant reached), `ambiguous_id` (Id exists in several tenants).
      */
     409: Problem;
     /**
-     * `precondition_failed` (The record is not as it was).
+     * `precondition_failed` (The record has changed).
      */
     412: Problem;
     /**
-     * A value breaks the contract.
+     * A value of the request is invalid.
      */
     422: HttpValidationError;
     /**
@@ -7265,7 +9153,7 @@ export type DisableServiceAccountError = DisableServiceAccountErrors[keyof Disab
 
 export type DisableServiceAccountResponses = {
     /**
-     * An account for a program. It acts with API keys.
+     * An account for a program. It authenticates with API keys.
      */
     200: ServiceAccount;
 };
@@ -7276,23 +9164,23 @@ export type EnableServiceAccountData = {
     body?: never;
     headers?: {
         /**
-         * Names this very request: sent again with the same key by the same caller within 24 hours, it is answered as it was the first time, and done once. 422 for a key that was used for another request, 409 while the first one is in flight. Refusals are not kept. 1 to 255 characters of printable ASCII; a UUID will do.
+         * Makes the request safe to repeat. If the same caller repeats the same request with the same key within 24 hours, it is carried out only once, and the first answer is returned again. 422 if the key was used for another request. 409 while the first request is still running. Refusals are not stored. 1 to 255 printable ASCII characters, such as a UUID.
          */
         'Idempotency-Key'?: string;
         /**
-         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
+         * The request succeeds only if the record has one of these entity tags (strong comparison), or if the value is `*`. Otherwise the answer is 412 and nothing changes.
          */
         'If-Match'?: string;
     };
     path: {
         /**
-         * The account's id.
+         * The id of the service account.
          */
         service_account_id: string;
     };
     query?: {
         /**
-         * The tenant of the account. Needed if accounts in several tenants have this id.
+         * The tenant of the account. Required if accounts in several tenants in reach have this id.
          */
         tenant_id?: string | null;
         /**
@@ -7309,27 +9197,27 @@ export type EnableServiceAccountErrors = {
      */
     400: Problem;
     /**
-     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid).
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_ended` (Console session ended).
      */
     401: Problem;
     /**
-     * `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant out of reach), `platform_administrator_required` (Platform administrator required).
+     * `cross_site_refused` (Request from another site), `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant outside your reach), `platform_administrator_required` (Platform administrator required).
      */
     403: Problem;
     /**
-     * `route_not_found` (No such path), `service_account_not_found` (Service account not found).
+     * `route_not_found` (Path not found), `service_account_not_found` (Service account not found).
      */
     404: Problem;
     /**
-     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `tenant_limit_reached` (Limit of the tenant reached), `ambiguous_id` (Id stands in several tenants).
+     * `idempotency_key_in_use` (A request with this Idempotency-Key is still running), `idempotency_answer_unreadable` (The stored answer cannot be decrypted), `tenant_limit_reached` (Limit of the tenant reached), `ambiguous_id` (Id exists in several tenants).
      */
     409: Problem;
     /**
-     * `precondition_failed` (The record is not as it was).
+     * `precondition_failed` (The record has changed).
      */
     412: Problem;
     /**
-     * A value breaks the contract.
+     * A value of the request is invalid.
      */
     422: HttpValidationError;
     /**
@@ -7350,7 +9238,7 @@ export type EnableServiceAccountError = EnableServiceAccountErrors[keyof EnableS
 
 export type EnableServiceAccountResponses = {
     /**
-     * An account for a program. It acts with API keys.
+     * An account for a program. It authenticates with API keys.
      */
     200: ServiceAccount;
 };
@@ -7361,13 +9249,13 @@ export type ListServiceAccountKeysData = {
     body?: never;
     path: {
         /**
-         * The account's id.
+         * The id of the service account.
          */
         service_account_id: string;
     };
     query?: {
         /**
-         * The tenant of the account. Needed if accounts in several tenants have this id.
+         * The tenant of the account. Required if accounts in several tenants in reach have this id.
          */
         tenant_id?: string | null;
         /**
@@ -7379,11 +9267,11 @@ export type ListServiceAccountKeysData = {
          */
         status?: CredentialStatus | null;
         /**
-         * The largest number of records to answer: 1 to 100.
+         * The maximum number of records on a page: 1 to 100.
          */
         limit?: number;
         /**
-         * The `nextCursor` of the page before. Send the same filters with it. Opaque.
+         * The `nextCursor` of the previous page, an opaque text. Send it with the same filters.
          */
         cursor?: string | null;
     };
@@ -7396,23 +9284,23 @@ export type ListServiceAccountKeysErrors = {
      */
     400: Problem;
     /**
-     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid).
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_ended` (Console session ended).
      */
     401: Problem;
     /**
-     * `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant out of reach).
+     * `cross_site_refused` (Request from another site), `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant outside your reach).
      */
     403: Problem;
     /**
-     * `route_not_found` (No such path), `service_account_not_found` (Service account not found).
+     * `route_not_found` (Path not found), `service_account_not_found` (Service account not found).
      */
     404: Problem;
     /**
-     * `ambiguous_id` (Id stands in several tenants).
+     * `ambiguous_id` (Id exists in several tenants).
      */
     409: Problem;
     /**
-     * A value breaks the contract.
+     * A value of the request is invalid.
      */
     422: HttpValidationError;
     /**
@@ -7444,19 +9332,19 @@ export type CreateServiceAccountKeyData = {
     body: CreateKeyInput;
     headers?: {
         /**
-         * Names this very request: sent again with the same key by the same caller within 24 hours, it is answered as it was the first time, and done once. 422 for a key that was used for another request, 409 while the first one is in flight. Refusals are not kept. 1 to 255 characters of printable ASCII; a UUID will do.
+         * Makes the request safe to repeat. If the same caller repeats the same request with the same key within 24 hours, it is carried out only once, and the first answer is returned again. 422 if the key was used for another request. 409 while the first request is still running. Refusals are not stored. 1 to 255 printable ASCII characters, such as a UUID.
          */
         'Idempotency-Key'?: string;
     };
     path: {
         /**
-         * The account's id.
+         * The id of the service account.
          */
         service_account_id: string;
     };
     query?: {
         /**
-         * The tenant of the account. Needed if accounts in several tenants have this id.
+         * The tenant of the account. Required if accounts in several tenants in reach have this id.
          */
         tenant_id?: string | null;
         /**
@@ -7473,19 +9361,19 @@ export type CreateServiceAccountKeyErrors = {
      */
     400: Problem;
     /**
-     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid).
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_ended` (Console session ended).
      */
     401: Problem;
     /**
-     * `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant out of reach), `grant_exceeds_own` (Grant exceeds your own), `platform_administrator_required` (Platform administrator required).
+     * `cross_site_refused` (Request from another site), `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant outside your reach), `grant_exceeds_own` (Grant exceeds the rights of the caller), `platform_administrator_required` (Platform administrator required).
      */
     403: Problem;
     /**
-     * `route_not_found` (No such path), `service_account_not_found` (Service account not found).
+     * `route_not_found` (Path not found), `service_account_not_found` (Service account not found).
      */
     404: Problem;
     /**
-     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `tenant_limit_reached` (Limit of the tenant reached), `ambiguous_id` (Id stands in several tenants), `service_account_not_active` (Service account not active).
+     * `idempotency_key_in_use` (A request with this Idempotency-Key is still running), `idempotency_answer_unreadable` (The stored answer cannot be decrypted), `tenant_limit_reached` (Limit of the tenant reached), `ambiguous_id` (Id exists in several tenants), `service_account_not_active` (Service account not active).
      */
     409: Problem;
     /**
@@ -7497,7 +9385,7 @@ export type CreateServiceAccountKeyErrors = {
      */
     415: Problem;
     /**
-     * A value breaks the contract.
+     * A value of the request is invalid.
      */
     422: HttpValidationError;
     /**
@@ -7518,7 +9406,7 @@ export type CreateServiceAccountKeyError = CreateServiceAccountKeyErrors[keyof C
 
 export type CreateServiceAccountKeyResponses = {
     /**
-     * A new API key. The key itself is in this answer alone.
+     * A new API key. Only this answer has the key itself.
      */
     200: CreatedKey;
 };
@@ -7529,27 +9417,27 @@ export type RevokeServiceAccountKeyData = {
     body?: never;
     headers?: {
         /**
-         * Names this very request: sent again with the same key by the same caller within 24 hours, it is answered as it was the first time, and done once. 422 for a key that was used for another request, 409 while the first one is in flight. Refusals are not kept. 1 to 255 characters of printable ASCII; a UUID will do.
+         * Makes the request safe to repeat. If the same caller repeats the same request with the same key within 24 hours, it is carried out only once, and the first answer is returned again. 422 if the key was used for another request. 409 while the first request is still running. Refusals are not stored. 1 to 255 printable ASCII characters, such as a UUID.
          */
         'Idempotency-Key'?: string;
         /**
-         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
+         * The request succeeds only if the record has one of these entity tags (strong comparison), or if the value is `*`. Otherwise the answer is 412 and nothing changes.
          */
         'If-Match'?: string;
     };
     path: {
         /**
-         * The account's id.
+         * The id of the service account.
          */
         service_account_id: string;
         /**
-         * The key's id.
+         * The id of the API key.
          */
         key_id: string;
     };
     query?: {
         /**
-         * The tenant of the account. Needed if accounts in several tenants have this id.
+         * The tenant of the account. Required if accounts in several tenants in reach have this id.
          */
         tenant_id?: string | null;
         /**
@@ -7566,27 +9454,27 @@ export type RevokeServiceAccountKeyErrors = {
      */
     400: Problem;
     /**
-     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid).
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_ended` (Console session ended).
      */
     401: Problem;
     /**
-     * `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant out of reach), `platform_administrator_required` (Platform administrator required).
+     * `cross_site_refused` (Request from another site), `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant outside your reach), `platform_administrator_required` (Platform administrator required).
      */
     403: Problem;
     /**
-     * `route_not_found` (No such path), `service_account_not_found` (Service account not found), `key_not_found` (Key not found).
+     * `route_not_found` (Path not found), `service_account_not_found` (Service account not found), `key_not_found` (Key not found).
      */
     404: Problem;
     /**
-     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `tenant_limit_reached` (Limit of the tenant reached), `ambiguous_id` (Id stands in several tenants).
+     * `idempotency_key_in_use` (A request with this Idempotency-Key is still running), `idempotency_answer_unreadable` (The stored answer cannot be decrypted), `tenant_limit_reached` (Limit of the tenant reached), `ambiguous_id` (Id exists in several tenants).
      */
     409: Problem;
     /**
-     * `precondition_failed` (The record is not as it was).
+     * `precondition_failed` (The record has changed).
      */
     412: Problem;
     /**
-     * A value breaks the contract.
+     * A value of the request is invalid.
      */
     422: HttpValidationError;
     /**
@@ -7607,7 +9495,7 @@ export type RevokeServiceAccountKeyError = RevokeServiceAccountKeyErrors[keyof R
 
 export type RevokeServiceAccountKeyResponses = {
     /**
-     * A key or secret, as metadata. The secret itself never leaves.
+     * The metadata of a key or secret. The secret itself is never returned.
      */
     200: Credential;
 };
@@ -7618,27 +9506,27 @@ export type RotateServiceAccountKeyData = {
     body?: RotateKeyInput | null;
     headers?: {
         /**
-         * Names this very request: sent again with the same key by the same caller within 24 hours, it is answered as it was the first time, and done once. 422 for a key that was used for another request, 409 while the first one is in flight. Refusals are not kept. 1 to 255 characters of printable ASCII; a UUID will do.
+         * Makes the request safe to repeat. If the same caller repeats the same request with the same key within 24 hours, it is carried out only once, and the first answer is returned again. 422 if the key was used for another request. 409 while the first request is still running. Refusals are not stored. 1 to 255 printable ASCII characters, such as a UUID.
          */
         'Idempotency-Key'?: string;
         /**
-         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
+         * The request succeeds only if the record has one of these entity tags (strong comparison), or if the value is `*`. Otherwise the answer is 412 and nothing changes.
          */
         'If-Match'?: string;
     };
     path: {
         /**
-         * The account's id.
+         * The id of the service account.
          */
         service_account_id: string;
         /**
-         * The key's id.
+         * The id of the API key.
          */
         key_id: string;
     };
     query?: {
         /**
-         * The tenant of the account. Needed if accounts in several tenants have this id.
+         * The tenant of the account. Required if accounts in several tenants in reach have this id.
          */
         tenant_id?: string | null;
         /**
@@ -7655,23 +9543,23 @@ export type RotateServiceAccountKeyErrors = {
      */
     400: Problem;
     /**
-     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid).
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_ended` (Console session ended).
      */
     401: Problem;
     /**
-     * `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant out of reach), `grant_exceeds_own` (Grant exceeds your own), `platform_administrator_required` (Platform administrator required).
+     * `cross_site_refused` (Request from another site), `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant outside your reach), `grant_exceeds_own` (Grant exceeds the rights of the caller), `platform_administrator_required` (Platform administrator required).
      */
     403: Problem;
     /**
-     * `route_not_found` (No such path), `service_account_not_found` (Service account not found), `key_not_found` (Key not found).
+     * `route_not_found` (Path not found), `service_account_not_found` (Service account not found), `key_not_found` (Key not found).
      */
     404: Problem;
     /**
-     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `tenant_limit_reached` (Limit of the tenant reached), `ambiguous_id` (Id stands in several tenants), `key_not_active` (Key not active), `service_account_not_active` (Service account not active).
+     * `idempotency_key_in_use` (A request with this Idempotency-Key is still running), `idempotency_answer_unreadable` (The stored answer cannot be decrypted), `tenant_limit_reached` (Limit of the tenant reached), `ambiguous_id` (Id exists in several tenants), `key_not_active` (Key not active), `service_account_not_active` (Service account not active).
      */
     409: Problem;
     /**
-     * `precondition_failed` (The record is not as it was).
+     * `precondition_failed` (The record has changed).
      */
     412: Problem;
     /**
@@ -7683,7 +9571,7 @@ export type RotateServiceAccountKeyErrors = {
      */
     415: Problem;
     /**
-     * A value breaks the contract.
+     * A value of the request is invalid.
      */
     422: HttpValidationError;
     /**
@@ -7704,7 +9592,7 @@ export type RotateServiceAccountKeyError = RotateServiceAccountKeyErrors[keyof R
 
 export type RotateServiceAccountKeyResponses = {
     /**
-     * A new API key. The key itself is in this answer alone.
+     * A new API key. Only this answer has the key itself.
      */
     200: CreatedKey;
 };
@@ -7716,11 +9604,11 @@ export type ListTenantsData = {
     path?: never;
     query?: {
         /**
-         * The largest number of records to answer: 1 to 100.
+         * The maximum number of records on a page: 1 to 100.
          */
         limit?: number;
         /**
-         * The `nextCursor` of the page before. Send the same filters with it. Opaque.
+         * The `nextCursor` of the previous page, an opaque text. Send it with the same filters.
          */
         cursor?: string | null;
     };
@@ -7733,15 +9621,15 @@ export type ListTenantsErrors = {
      */
     400: Problem;
     /**
-     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid).
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_ended` (Console session ended).
      */
     401: Problem;
     /**
-     * `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant out of reach).
+     * `cross_site_refused` (Request from another site), `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant outside your reach).
      */
     403: Problem;
     /**
-     * A value breaks the contract.
+     * A value of the request is invalid.
      */
     422: HttpValidationError;
     /**
@@ -7773,7 +9661,7 @@ export type CreateTenantData = {
     body?: CreateTenantInput | null;
     headers?: {
         /**
-         * Names this very request: sent again with the same key by the same caller within 24 hours, it is answered as it was the first time, and done once. 422 for a key that was used for another request, 409 while the first one is in flight. Refusals are not kept. 1 to 255 characters of printable ASCII; a UUID will do.
+         * Makes the request safe to repeat. If the same caller repeats the same request with the same key within 24 hours, it is carried out only once, and the first answer is returned again. 422 if the key was used for another request. 409 while the first request is still running. Refusals are not stored. 1 to 255 printable ASCII characters, such as a UUID.
          */
         'Idempotency-Key'?: string;
     };
@@ -7788,15 +9676,15 @@ export type CreateTenantErrors = {
      */
     400: Problem;
     /**
-     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid).
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_ended` (Console session ended).
      */
     401: Problem;
     /**
-     * `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant out of reach), `platform_administrator_required` (Platform administrator required).
+     * `cross_site_refused` (Request from another site), `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant outside your reach), `platform_administrator_required` (Platform administrator required).
      */
     403: Problem;
     /**
-     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `tenant_limit_reached` (Limit of the tenant reached), `id_taken` (Id taken).
+     * `idempotency_key_in_use` (A request with this Idempotency-Key is still running), `idempotency_answer_unreadable` (The stored answer cannot be decrypted), `tenant_limit_reached` (Limit of the tenant reached), `id_taken` (Id already in use).
      */
     409: Problem;
     /**
@@ -7808,7 +9696,7 @@ export type CreateTenantErrors = {
      */
     415: Problem;
     /**
-     * A value breaks the contract.
+     * A value of the request is invalid.
      */
     422: HttpValidationError;
     /**
@@ -7829,7 +9717,7 @@ export type CreateTenantError = CreateTenantErrors[keyof CreateTenantErrors];
 
 export type CreateTenantResponses = {
     /**
-     * Create a tenant
+     * A customer of the platform. Records belong to a tenant.
      */
     200: Tenant;
 };
@@ -7840,7 +9728,7 @@ export type GetTenantData = {
     body?: never;
     headers?: {
         /**
-         * The answer is 304 if the record has one of these entity tags.
+         * If the record has one of these entity tags, the answer is 304 without a body.
          */
         'If-None-Match'?: string;
     };
@@ -7860,19 +9748,19 @@ export type GetTenantErrors = {
      */
     400: Problem;
     /**
-     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid).
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_ended` (Console session ended).
      */
     401: Problem;
     /**
-     * `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant out of reach).
+     * `cross_site_refused` (Request from another site), `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant outside your reach).
      */
     403: Problem;
     /**
-     * `route_not_found` (No such path), `tenant_not_found` (Tenant not found).
+     * `route_not_found` (Path not found), `tenant_not_found` (Tenant not found).
      */
     404: Problem;
     /**
-     * A value breaks the contract.
+     * A value of the request is invalid.
      */
     422: HttpValidationError;
     /**
@@ -7893,7 +9781,7 @@ export type GetTenantError = GetTenantErrors[keyof GetTenantErrors];
 
 export type GetTenantResponses = {
     /**
-     * Get a tenant
+     * A customer of the platform. Records belong to a tenant.
      */
     200: Tenant;
 };
@@ -7904,11 +9792,11 @@ export type UpdateTenantData = {
     body: UpdateTenantInput;
     headers?: {
         /**
-         * Names this very request: sent again with the same key by the same caller within 24 hours, it is answered as it was the first time, and done once. 422 for a key that was used for another request, 409 while the first one is in flight. Refusals are not kept. 1 to 255 characters of printable ASCII; a UUID will do.
+         * Makes the request safe to repeat. If the same caller repeats the same request with the same key within 24 hours, it is carried out only once, and the first answer is returned again. 422 if the key was used for another request. 409 while the first request is still running. Refusals are not stored. 1 to 255 printable ASCII characters, such as a UUID.
          */
         'Idempotency-Key'?: string;
         /**
-         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
+         * The request succeeds only if the record has one of these entity tags (strong comparison), or if the value is `*`. Otherwise the answer is 412 and nothing changes.
          */
         'If-Match'?: string;
     };
@@ -7928,23 +9816,23 @@ export type UpdateTenantErrors = {
      */
     400: Problem;
     /**
-     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid).
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_ended` (Console session ended).
      */
     401: Problem;
     /**
-     * `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant out of reach).
+     * `cross_site_refused` (Request from another site), `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant outside your reach).
      */
     403: Problem;
     /**
-     * `route_not_found` (No such path), `tenant_not_found` (Tenant not found).
+     * `route_not_found` (Path not found), `tenant_not_found` (Tenant not found).
      */
     404: Problem;
     /**
-     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `tenant_limit_reached` (Limit of the tenant reached).
+     * `idempotency_key_in_use` (A request with this Idempotency-Key is still running), `idempotency_answer_unreadable` (The stored answer cannot be decrypted), `tenant_limit_reached` (Limit of the tenant reached).
      */
     409: Problem;
     /**
-     * `precondition_failed` (The record is not as it was).
+     * `precondition_failed` (The record has changed).
      */
     412: Problem;
     /**
@@ -7956,7 +9844,7 @@ export type UpdateTenantErrors = {
      */
     415: Problem;
     /**
-     * A value breaks the contract.
+     * A value of the request is invalid.
      */
     422: HttpValidationError;
     /**
@@ -7977,7 +9865,7 @@ export type UpdateTenantError = UpdateTenantErrors[keyof UpdateTenantErrors];
 
 export type UpdateTenantResponses = {
     /**
-     * Update a tenant
+     * A customer of the platform. Records belong to a tenant.
      */
     200: Tenant;
 };
@@ -7988,7 +9876,7 @@ export type UpdateTenantLimitsData = {
     body: TenantLimitsInput;
     headers?: {
         /**
-         * Names this very request: sent again with the same key by the same caller within 24 hours, it is answered as it was the first time, and done once. 422 for a key that was used for another request, 409 while the first one is in flight. Refusals are not kept. 1 to 255 characters of printable ASCII; a UUID will do.
+         * Makes the request safe to repeat. If the same caller repeats the same request with the same key within 24 hours, it is carried out only once, and the first answer is returned again. 422 if the key was used for another request. 409 while the first request is still running. Refusals are not stored. 1 to 255 printable ASCII characters, such as a UUID.
          */
         'Idempotency-Key'?: string;
     };
@@ -8008,19 +9896,19 @@ export type UpdateTenantLimitsErrors = {
      */
     400: Problem;
     /**
-     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid).
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_ended` (Console session ended).
      */
     401: Problem;
     /**
-     * `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant out of reach), `platform_administrator_required` (Platform administrator required).
+     * `cross_site_refused` (Request from another site), `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant outside your reach), `platform_administrator_required` (Platform administrator required).
      */
     403: Problem;
     /**
-     * `route_not_found` (No such path), `tenant_not_found` (Tenant not found).
+     * `route_not_found` (Path not found), `tenant_not_found` (Tenant not found).
      */
     404: Problem;
     /**
-     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `tenant_limit_reached` (Limit of the tenant reached).
+     * `idempotency_key_in_use` (A request with this Idempotency-Key is still running), `idempotency_answer_unreadable` (The stored answer cannot be decrypted), `tenant_limit_reached` (Limit of the tenant reached).
      */
     409: Problem;
     /**
@@ -8032,7 +9920,7 @@ export type UpdateTenantLimitsErrors = {
      */
     415: Problem;
     /**
-     * A value breaks the contract.
+     * A value of the request is invalid.
      */
     422: HttpValidationError;
     /**
@@ -8053,7 +9941,7 @@ export type UpdateTenantLimitsError = UpdateTenantLimitsErrors[keyof UpdateTenan
 
 export type UpdateTenantLimitsResponses = {
     /**
-     * The limits of a tenant with their use.
+     * The limits of a tenant, and how much of each is used.
      */
     200: TenantUsage;
 };
@@ -8082,11 +9970,11 @@ export type ListMembershipsData = {
          */
         status?: MembershipStatus | null;
         /**
-         * The largest number of records to answer: 1 to 100.
+         * The maximum number of records on a page: 1 to 100.
          */
         limit?: number;
         /**
-         * The `nextCursor` of the page before. Send the same filters with it. Opaque.
+         * The `nextCursor` of the previous page, an opaque text. Send it with the same filters.
          */
         cursor?: string | null;
     };
@@ -8099,19 +9987,19 @@ export type ListMembershipsErrors = {
      */
     400: Problem;
     /**
-     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid).
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_ended` (Console session ended).
      */
     401: Problem;
     /**
-     * `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant out of reach).
+     * `cross_site_refused` (Request from another site), `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant outside your reach).
      */
     403: Problem;
     /**
-     * `route_not_found` (No such path), `tenant_not_found` (Tenant not found).
+     * `route_not_found` (Path not found), `tenant_not_found` (Tenant not found).
      */
     404: Problem;
     /**
-     * A value breaks the contract.
+     * A value of the request is invalid.
      */
     422: HttpValidationError;
     /**
@@ -8143,7 +10031,7 @@ export type CreateMembershipData = {
     body: CreateMembershipInput;
     headers?: {
         /**
-         * Names this very request: sent again with the same key by the same caller within 24 hours, it is answered as it was the first time, and done once. 422 for a key that was used for another request, 409 while the first one is in flight. Refusals are not kept. 1 to 255 characters of printable ASCII; a UUID will do.
+         * Makes the request safe to repeat. If the same caller repeats the same request with the same key within 24 hours, it is carried out only once, and the first answer is returned again. 422 if the key was used for another request. 409 while the first request is still running. Refusals are not stored. 1 to 255 printable ASCII characters, such as a UUID.
          */
         'Idempotency-Key'?: string;
     };
@@ -8163,19 +10051,19 @@ export type CreateMembershipErrors = {
      */
     400: Problem;
     /**
-     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid).
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_ended` (Console session ended).
      */
     401: Problem;
     /**
-     * `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant out of reach), `grant_exceeds_own` (Grant exceeds your own).
+     * `cross_site_refused` (Request from another site), `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant outside your reach), `grant_exceeds_own` (Grant exceeds the rights of the caller).
      */
     403: Problem;
     /**
-     * `route_not_found` (No such path), `tenant_not_found` (Tenant not found).
+     * `route_not_found` (Path not found), `tenant_not_found` (Tenant not found).
      */
     404: Problem;
     /**
-     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `tenant_limit_reached` (Limit of the tenant reached), `membership_exists` (Membership exists).
+     * `idempotency_key_in_use` (A request with this Idempotency-Key is still running), `idempotency_answer_unreadable` (The stored answer cannot be decrypted), `tenant_limit_reached` (Limit of the tenant reached), `membership_exists` (Membership already exists).
      */
     409: Problem;
     /**
@@ -8187,7 +10075,7 @@ export type CreateMembershipErrors = {
      */
     415: Problem;
     /**
-     * A value breaks the contract.
+     * A value of the request is invalid.
      */
     422: HttpValidationError;
     /**
@@ -8208,7 +10096,7 @@ export type CreateMembershipError = CreateMembershipErrors[keyof CreateMembershi
 
 export type CreateMembershipResponses = {
     /**
-     * What a user is in a tenant, or in one of its sub-tenants.
+     * The role of a user in a tenant or in one of its sub-tenants.
      */
     200: Membership;
 };
@@ -8219,11 +10107,11 @@ export type DeleteMembershipData = {
     body?: never;
     headers?: {
         /**
-         * Names this very request: sent again with the same key by the same caller within 24 hours, it is answered as it was the first time, and done once. 422 for a key that was used for another request, 409 while the first one is in flight. Refusals are not kept. 1 to 255 characters of printable ASCII; a UUID will do.
+         * Makes the request safe to repeat. If the same caller repeats the same request with the same key within 24 hours, it is carried out only once, and the first answer is returned again. 422 if the key was used for another request. 409 while the first request is still running. Refusals are not stored. 1 to 255 printable ASCII characters, such as a UUID.
          */
         'Idempotency-Key'?: string;
         /**
-         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
+         * The request succeeds only if the record has one of these entity tags (strong comparison), or if the value is `*`. Otherwise the answer is 412 and nothing changes.
          */
         'If-Match'?: string;
     };
@@ -8239,7 +10127,7 @@ export type DeleteMembershipData = {
     };
     query?: {
         /**
-         * The membership in this sub-tenant. Left out or empty: the one in the whole tenant, or in the one sub-tenant that the caller is bound to.
+         * The sub-tenant of the membership. If it is left out or empty: the membership in the whole tenant, or in the sub-tenant that the caller is limited to.
          */
         sub_tenant_id?: string | null;
     };
@@ -8252,27 +10140,27 @@ export type DeleteMembershipErrors = {
      */
     400: Problem;
     /**
-     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid).
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_ended` (Console session ended).
      */
     401: Problem;
     /**
-     * `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant out of reach), `grant_exceeds_own` (Grant exceeds your own).
+     * `cross_site_refused` (Request from another site), `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant outside your reach), `grant_exceeds_own` (Grant exceeds the rights of the caller).
      */
     403: Problem;
     /**
-     * `route_not_found` (No such path), `tenant_not_found` (Tenant not found), `membership_not_found` (Membership not found).
+     * `route_not_found` (Path not found), `tenant_not_found` (Tenant not found), `membership_not_found` (Membership not found).
      */
     404: Problem;
     /**
-     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `tenant_limit_reached` (Limit of the tenant reached), `last_owner` (Last owner of a tenant).
+     * `idempotency_key_in_use` (A request with this Idempotency-Key is still running), `idempotency_answer_unreadable` (The stored answer cannot be decrypted), `tenant_limit_reached` (Limit of the tenant reached), `last_owner` (A tenant needs at least one owner).
      */
     409: Problem;
     /**
-     * `precondition_failed` (The record is not as it was).
+     * `precondition_failed` (The record has changed).
      */
     412: Problem;
     /**
-     * A value breaks the contract.
+     * A value of the request is invalid.
      */
     422: HttpValidationError;
     /**
@@ -8293,7 +10181,7 @@ export type DeleteMembershipError = DeleteMembershipErrors[keyof DeleteMembershi
 
 export type DeleteMembershipResponses = {
     /**
-     * What a user is in a tenant, or in one of its sub-tenants.
+     * The role of a user in a tenant or in one of its sub-tenants.
      */
     200: Membership;
 };
@@ -8304,11 +10192,11 @@ export type UpdateMembershipData = {
     body: UpdateMembershipInput;
     headers?: {
         /**
-         * Names this very request: sent again with the same key by the same caller within 24 hours, it is answered as it was the first time, and done once. 422 for a key that was used for another request, 409 while the first one is in flight. Refusals are not kept. 1 to 255 characters of printable ASCII; a UUID will do.
+         * Makes the request safe to repeat. If the same caller repeats the same request with the same key within 24 hours, it is carried out only once, and the first answer is returned again. 422 if the key was used for another request. 409 while the first request is still running. Refusals are not stored. 1 to 255 printable ASCII characters, such as a UUID.
          */
         'Idempotency-Key'?: string;
         /**
-         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
+         * The request succeeds only if the record has one of these entity tags (strong comparison), or if the value is `*`. Otherwise the answer is 412 and nothing changes.
          */
         'If-Match'?: string;
     };
@@ -8324,7 +10212,7 @@ export type UpdateMembershipData = {
     };
     query?: {
         /**
-         * The membership in this sub-tenant. Left out or empty: the one in the whole tenant, or in the one sub-tenant that the caller is bound to.
+         * The sub-tenant of the membership. If it is left out or empty: the membership in the whole tenant, or in the sub-tenant that the caller is limited to.
          */
         sub_tenant_id?: string | null;
     };
@@ -8337,23 +10225,23 @@ export type UpdateMembershipErrors = {
      */
     400: Problem;
     /**
-     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid).
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_ended` (Console session ended).
      */
     401: Problem;
     /**
-     * `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant out of reach), `grant_exceeds_own` (Grant exceeds your own).
+     * `cross_site_refused` (Request from another site), `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant outside your reach), `grant_exceeds_own` (Grant exceeds the rights of the caller).
      */
     403: Problem;
     /**
-     * `route_not_found` (No such path), `tenant_not_found` (Tenant not found), `membership_not_found` (Membership not found).
+     * `route_not_found` (Path not found), `tenant_not_found` (Tenant not found), `membership_not_found` (Membership not found).
      */
     404: Problem;
     /**
-     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `tenant_limit_reached` (Limit of the tenant reached), `last_owner` (Last owner of a tenant).
+     * `idempotency_key_in_use` (A request with this Idempotency-Key is still running), `idempotency_answer_unreadable` (The stored answer cannot be decrypted), `tenant_limit_reached` (Limit of the tenant reached), `last_owner` (A tenant needs at least one owner).
      */
     409: Problem;
     /**
-     * `precondition_failed` (The record is not as it was).
+     * `precondition_failed` (The record has changed).
      */
     412: Problem;
     /**
@@ -8365,7 +10253,7 @@ export type UpdateMembershipErrors = {
      */
     415: Problem;
     /**
-     * A value breaks the contract.
+     * A value of the request is invalid.
      */
     422: HttpValidationError;
     /**
@@ -8386,7 +10274,7 @@ export type UpdateMembershipError = UpdateMembershipErrors[keyof UpdateMembershi
 
 export type UpdateMembershipResponses = {
     /**
-     * What a user is in a tenant, or in one of its sub-tenants.
+     * The role of a user in a tenant or in one of its sub-tenants.
      */
     200: Membership;
 };
@@ -8411,19 +10299,19 @@ export type GetTenantUsageErrors = {
      */
     400: Problem;
     /**
-     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid).
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_ended` (Console session ended).
      */
     401: Problem;
     /**
-     * `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant out of reach).
+     * `cross_site_refused` (Request from another site), `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant outside your reach).
      */
     403: Problem;
     /**
-     * `route_not_found` (No such path), `tenant_not_found` (Tenant not found).
+     * `route_not_found` (Path not found), `tenant_not_found` (Tenant not found).
      */
     404: Problem;
     /**
-     * A value breaks the contract.
+     * A value of the request is invalid.
      */
     422: HttpValidationError;
     /**
@@ -8444,7 +10332,7 @@ export type GetTenantUsageError = GetTenantUsageErrors[keyof GetTenantUsageError
 
 export type GetTenantUsageResponses = {
     /**
-     * The limits of a tenant with their use.
+     * The limits of a tenant, and how much of each is used.
      */
     200: TenantUsage;
 };
@@ -8456,11 +10344,11 @@ export type ListTracesData = {
     path?: never;
     query?: {
         /**
-         * Only records of this tenant. Left out or empty: of everything in reach.
+         * Only records of this tenant. If it is left out or empty: records of all tenants in reach.
          */
         tenant_id?: string | null;
         /**
-         * Only records of this sub-tenant. Left out or empty: of everything in reach.
+         * Only records of this sub-tenant. If it is left out or empty: records of the tenants and of all sub-tenants in reach.
          */
         sub_tenant_id?: string | null;
         /**
@@ -8468,43 +10356,43 @@ export type ListTracesData = {
          */
         service_name?: string | null;
         /**
-         * Only traces that have a span of this service. Exactly this name, in the same case.
+         * Only traces that have a span of this service. The name must match exactly, including case.
          */
         service?: string | null;
         /**
-         * Only traces that name this model. Exactly this name, in the same case.
+         * Only traces that name this model. The name must match exactly, including case.
          */
         model?: string | null;
         /**
-         * Only traces that name this tool. Exactly this name, in the same case.
+         * Only traces that name this tool. The name must match exactly, including case.
          */
         tool?: string | null;
         /**
-         * Only traces that name this agent. Exactly this name, in the same case.
+         * Only traces that name this agent. The name must match exactly, including case.
          */
         agent?: string | null;
         /**
-         * Only traces that took at least so many milliseconds.
+         * Only traces with at least this duration, in milliseconds.
          */
         min_duration_ms?: number | null;
         /**
-         * Only traces that have a span with the status `error`.
+         * If true: only traces that have a span with the status `error`.
          */
         errors_only?: boolean | null;
         /**
-         * Only traces whose first span came in after this time.
+         * Only traces whose first span was received after this time.
          */
         created_after?: string | null;
         /**
-         * Only traces whose first span came in before this time.
+         * Only traces whose first span was received before this time.
          */
         created_before?: string | null;
         /**
-         * The largest number of records to answer: 1 to 100.
+         * The maximum number of records on a page: 1 to 100.
          */
         limit?: number;
         /**
-         * The `nextCursor` of the page before. Send the same filters with it. Opaque.
+         * The `nextCursor` of the previous page, an opaque text. Send it with the same filters.
          */
         cursor?: string | null;
     };
@@ -8517,15 +10405,15 @@ export type ListTracesErrors = {
      */
     400: Problem;
     /**
-     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid).
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_ended` (Console session ended).
      */
     401: Problem;
     /**
-     * `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant out of reach).
+     * `cross_site_refused` (Request from another site), `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant outside your reach).
      */
     403: Problem;
     /**
-     * A value breaks the contract.
+     * A value of the request is invalid.
      */
     422: HttpValidationError;
     /**
@@ -8555,7 +10443,7 @@ export type ListTracesResponse = ListTracesResponses[keyof ListTracesResponses];
 
 export type IngestTracesData = {
     /**
-     * An ExportTraceServiceRequest, gzip or not.
+     * An ExportTraceServiceRequest, with gzip or without compression.
      */
     body: {
         [key: string]: unknown;
@@ -8571,11 +10459,11 @@ export type IngestTracesErrors = {
      */
     400: Status;
     /**
-     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid).
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_ended` (Console session ended).
      */
     401: Status;
     /**
-     * `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant out of reach), `ingest_tenant_ambiguous` (Credential has several tenants).
+     * `cross_site_refused` (Request from another site), `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant outside your reach), `ingest_tenant_ambiguous` (Credential belongs to several tenants).
      */
     403: Status;
     /**
@@ -8608,7 +10496,7 @@ export type IngestTracesError = IngestTracesErrors[keyof IngestTracesErrors];
 
 export type IngestTracesResponses = {
     /**
-     * Receive spans (OTLP/HTTP)
+     * An OTLP ExportTraceServiceResponse.
      */
     200: ExportTraceServiceResponse;
 };
@@ -8619,25 +10507,25 @@ export type ListTraceSpansData = {
     body?: never;
     path: {
         /**
-         * 32 hex digits of any case.
+         * The id of the trace: 32 hex digits, upper or lower case.
          */
         trace_id: string;
     };
     query?: {
         /**
-         * Only records of this tenant. Left out or empty: of everything in reach.
+         * Only records of this tenant. If it is left out or empty: records of all tenants in reach.
          */
         tenant_id?: string | null;
         /**
-         * Only records of this sub-tenant. Left out or empty: of everything in reach.
+         * Only records of this sub-tenant. If it is left out or empty: records of the tenants and of all sub-tenants in reach.
          */
         sub_tenant_id?: string | null;
         /**
-         * How many at the most: 1 to 1,000.
+         * The maximum number of spans on a page: 1 to 1,000.
          */
         limit?: number;
         /**
-         * The `nextCursor` of the page before. Send the same filters with it. Opaque.
+         * The `nextCursor` of the previous page, an opaque text. Send it with the same filters.
          */
         cursor?: string | null;
     };
@@ -8650,19 +10538,19 @@ export type ListTraceSpansErrors = {
      */
     400: Problem;
     /**
-     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid).
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_ended` (Console session ended).
      */
     401: Problem;
     /**
-     * `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant out of reach).
+     * `cross_site_refused` (Request from another site), `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant outside your reach).
      */
     403: Problem;
     /**
-     * `route_not_found` (No such path), `trace_not_found` (Trace not found).
+     * `route_not_found` (Path not found), `trace_not_found` (Trace not found).
      */
     404: Problem;
     /**
-     * A value breaks the contract.
+     * A value of the request is invalid.
      */
     422: HttpValidationError;
     /**
@@ -8690,32 +10578,107 @@ export type ListTraceSpansResponses = {
 
 export type ListTraceSpansResponse = ListTraceSpansResponses[keyof ListTraceSpansResponses];
 
+export type GetTraceWaterfallData = {
+    body?: never;
+    path: {
+        /**
+         * 32 hex digits, in any case.
+         */
+        trace_id: string;
+    };
+    query?: {
+        /**
+         * Only records of this tenant. If it is left out or empty: records of all tenants in reach.
+         */
+        tenant_id?: string | null;
+        /**
+         * Only records of this sub-tenant. If it is left out or empty: records of the tenants and of all sub-tenants in reach.
+         */
+        sub_tenant_id?: string | null;
+        /**
+         * The maximum number of spans: 1 to 10,000.
+         */
+        limit?: number;
+        /**
+         * The `nextCursor` of the previous page, an opaque text. Send it with the same filters.
+         */
+        cursor?: string | null;
+    };
+    url: '/v1/traces/{trace_id}/waterfall';
+};
+
+export type GetTraceWaterfallErrors = {
+    /**
+     * `credentials_ambiguous` (More than one credential).
+     */
+    400: Problem;
+    /**
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_ended` (Console session ended).
+     */
+    401: Problem;
+    /**
+     * `cross_site_refused` (Request from another site), `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant outside your reach).
+     */
+    403: Problem;
+    /**
+     * `route_not_found` (Path not found), `trace_not_found` (Trace not found).
+     */
+    404: Problem;
+    /**
+     * A value of the request is invalid.
+     */
+    422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
+    /**
+     * `internal_error` (Internal error).
+     */
+    500: Problem;
+    /**
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
+     */
+    503: Problem;
+};
+
+export type GetTraceWaterfallError = GetTraceWaterfallErrors[keyof GetTraceWaterfallErrors];
+
+export type GetTraceWaterfallResponses = {
+    /**
+     * One page of a list.
+     */
+    200: SpanOutlinePage;
+};
+
+export type GetTraceWaterfallResponse = GetTraceWaterfallResponses[keyof GetTraceWaterfallResponses];
+
 export type ListUsageData = {
     body?: never;
     path?: never;
     query?: {
         /**
-         * Only records of this tenant. Left out or empty: of everything in reach.
+         * Only records of this tenant. If it is left out or empty: records of all tenants in reach.
          */
         tenant_id?: string | null;
         /**
-         * Only records of this sub-tenant. Left out or empty: of everything in reach.
+         * Only records of this sub-tenant. If it is left out or empty: records of the tenants and of all sub-tenants in reach.
          */
         sub_tenant_id?: string | null;
         /**
-         * Only calls since this time, which is rounded down to the hour, for the interval `day` to the day. Left out: a day before `to` for the interval `hour`, else 30 days.
+         * Only calls from this time on. It is rounded down to the hour, or to the day for the interval `day`. If it is left out: 1 day before `to` for the interval `hour`, otherwise 30 days before `to`.
          */
         from?: string | null;
         /**
-         * Only calls before this time, which is rounded up. Left out: now. At most 31 days after `from` for the interval `hour`, else 3660 days.
+         * Only calls before this time. It is rounded up like `from` is rounded down. If it is left out: now. At most 31 days after `from` for the interval `hour`, otherwise 3,660 days.
          */
         to?: string | null;
         /**
-         * `all`: one sum for the whole time.
+         * Whether calls are added up by `hour`, by `day`, or over the whole time range (`all`).
          */
         interval?: UsageInterval;
         /**
-         * What to tell apart. Repeat the parameter for several. Left out: everything is added up.
+         * The dimensions to group by. Repeat the parameter for several. If it is left out, all calls of a tenant are added up.
          */
         group_by?: Array<'provider' | 'kind' | 'name' | 'agent' | 'account' | 'sub_tenant'>;
         /**
@@ -8727,7 +10690,7 @@ export type ListUsageData = {
          */
         kind?: InventoryKind | null;
         /**
-         * Only calls of this name; a model in any case.
+         * Only calls of items with this name. Model names are compared case-insensitively.
          */
         name?: string | null;
         /**
@@ -8739,11 +10702,11 @@ export type ListUsageData = {
          */
         account?: string | null;
         /**
-         * How many at the most: 1 to 1,000.
+         * The maximum number of records on a page: 1 to 1,000.
          */
         limit?: number;
         /**
-         * The `nextCursor` of the page before. Send the same filters with it. Opaque.
+         * The `nextCursor` of the previous page, an opaque text. Send it with the same filters.
          */
         cursor?: string | null;
     };
@@ -8756,15 +10719,15 @@ export type ListUsageErrors = {
      */
     400: Problem;
     /**
-     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid).
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_ended` (Console session ended).
      */
     401: Problem;
     /**
-     * `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant out of reach).
+     * `cross_site_refused` (Request from another site), `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant outside your reach).
      */
     403: Problem;
     /**
-     * A value breaks the contract.
+     * A value of the request is invalid.
      */
     422: HttpValidationError;
     /**
@@ -8797,27 +10760,27 @@ export type ListUsersData = {
     path?: never;
     query?: {
         /**
-         * Only records of this tenant. Left out or empty: of everything in reach.
+         * Only records of this tenant. If it is left out or empty: records of all tenants in reach.
          */
         tenant_id?: string | null;
         /**
-         * Only records of this sub-tenant. Left out or empty: of everything in reach.
+         * Only records of this sub-tenant. If it is left out or empty: records of the tenants and of all sub-tenants in reach.
          */
         sub_tenant_id?: string | null;
         /**
-         * Only users with this status. Deleted users are listed with `deleted` only.
+         * Only users with this status. Deleted users are listed only with `deleted`.
          */
         status?: UserStatus | null;
         /**
-         * Only the user of this email, in any case.
+         * Only the user with this email, compared case-insensitively.
          */
         email?: string | null;
         /**
-         * The largest number of records to answer: 1 to 100.
+         * The maximum number of records on a page: 1 to 100.
          */
         limit?: number;
         /**
-         * The `nextCursor` of the page before. Send the same filters with it. Opaque.
+         * The `nextCursor` of the previous page, an opaque text. Send it with the same filters.
          */
         cursor?: string | null;
     };
@@ -8830,15 +10793,15 @@ export type ListUsersErrors = {
      */
     400: Problem;
     /**
-     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid).
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_ended` (Console session ended).
      */
     401: Problem;
     /**
-     * `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant out of reach).
+     * `cross_site_refused` (Request from another site), `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant outside your reach).
      */
     403: Problem;
     /**
-     * A value breaks the contract.
+     * A value of the request is invalid.
      */
     422: HttpValidationError;
     /**
@@ -8870,11 +10833,11 @@ export type DeleteUserData = {
     body?: never;
     headers?: {
         /**
-         * Names this very request: sent again with the same key by the same caller within 24 hours, it is answered as it was the first time, and done once. 422 for a key that was used for another request, 409 while the first one is in flight. Refusals are not kept. 1 to 255 characters of printable ASCII; a UUID will do.
+         * Makes the request safe to repeat. If the same caller repeats the same request with the same key within 24 hours, it is carried out only once, and the first answer is returned again. 422 if the key was used for another request. 409 while the first request is still running. Refusals are not stored. 1 to 255 printable ASCII characters, such as a UUID.
          */
         'Idempotency-Key'?: string;
         /**
-         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
+         * The request succeeds only if the record has one of these entity tags (strong comparison), or if the value is `*`. Otherwise the answer is 412 and nothing changes.
          */
         'If-Match'?: string;
     };
@@ -8894,27 +10857,27 @@ export type DeleteUserErrors = {
      */
     400: Problem;
     /**
-     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid).
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_ended` (Console session ended).
      */
     401: Problem;
     /**
-     * `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant out of reach), `user_out_of_reach` (User has memberships out of reach), `platform_administrator_required` (Platform administrator required).
+     * `cross_site_refused` (Request from another site), `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant outside your reach), `user_out_of_reach` (User has memberships outside your reach), `platform_administrator_required` (Platform administrator required).
      */
     403: Problem;
     /**
-     * `route_not_found` (No such path), `user_not_found` (User not found).
+     * `route_not_found` (Path not found), `user_not_found` (User not found).
      */
     404: Problem;
     /**
-     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `tenant_limit_reached` (Limit of the tenant reached), `last_owner` (Last owner of a tenant).
+     * `idempotency_key_in_use` (A request with this Idempotency-Key is still running), `idempotency_answer_unreadable` (The stored answer cannot be decrypted), `tenant_limit_reached` (Limit of the tenant reached), `last_owner` (A tenant needs at least one owner), `last_platform_administrator` (Last platform administrator).
      */
     409: Problem;
     /**
-     * `precondition_failed` (The record is not as it was).
+     * `precondition_failed` (The record has changed).
      */
     412: Problem;
     /**
-     * A value breaks the contract.
+     * A value of the request is invalid.
      */
     422: HttpValidationError;
     /**
@@ -8935,7 +10898,7 @@ export type DeleteUserError = DeleteUserErrors[keyof DeleteUserErrors];
 
 export type DeleteUserResponses = {
     /**
-     * A person. The identity provider knows their password; this service never does.
+     * A person. Only the identity provider knows the password; this service does not.
      */
     200: User;
 };
@@ -8946,7 +10909,7 @@ export type GetUserData = {
     body?: never;
     headers?: {
         /**
-         * The answer is 304 if the record has one of these entity tags.
+         * If the record has one of these entity tags, the answer is 304 without a body.
          */
         'If-None-Match'?: string;
     };
@@ -8966,19 +10929,19 @@ export type GetUserErrors = {
      */
     400: Problem;
     /**
-     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid).
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_ended` (Console session ended).
      */
     401: Problem;
     /**
-     * `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant out of reach).
+     * `cross_site_refused` (Request from another site), `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant outside your reach).
      */
     403: Problem;
     /**
-     * `route_not_found` (No such path), `user_not_found` (User not found).
+     * `route_not_found` (Path not found), `user_not_found` (User not found).
      */
     404: Problem;
     /**
-     * A value breaks the contract.
+     * A value of the request is invalid.
      */
     422: HttpValidationError;
     /**
@@ -8999,7 +10962,7 @@ export type GetUserError = GetUserErrors[keyof GetUserErrors];
 
 export type GetUserResponses = {
     /**
-     * A person. The identity provider knows their password; this service never does.
+     * A person. Only the identity provider knows the password; this service does not.
      */
     200: User;
 };
@@ -9010,11 +10973,11 @@ export type DisableUserData = {
     body?: never;
     headers?: {
         /**
-         * Names this very request: sent again with the same key by the same caller within 24 hours, it is answered as it was the first time, and done once. 422 for a key that was used for another request, 409 while the first one is in flight. Refusals are not kept. 1 to 255 characters of printable ASCII; a UUID will do.
+         * Makes the request safe to repeat. If the same caller repeats the same request with the same key within 24 hours, it is carried out only once, and the first answer is returned again. 422 if the key was used for another request. 409 while the first request is still running. Refusals are not stored. 1 to 255 printable ASCII characters, such as a UUID.
          */
         'Idempotency-Key'?: string;
         /**
-         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
+         * The request succeeds only if the record has one of these entity tags (strong comparison), or if the value is `*`. Otherwise the answer is 412 and nothing changes.
          */
         'If-Match'?: string;
     };
@@ -9034,27 +10997,27 @@ export type DisableUserErrors = {
      */
     400: Problem;
     /**
-     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid).
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_ended` (Console session ended).
      */
     401: Problem;
     /**
-     * `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant out of reach), `user_out_of_reach` (User has memberships out of reach), `platform_administrator_required` (Platform administrator required).
+     * `cross_site_refused` (Request from another site), `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant outside your reach), `user_out_of_reach` (User has memberships outside your reach), `platform_administrator_required` (Platform administrator required).
      */
     403: Problem;
     /**
-     * `route_not_found` (No such path), `user_not_found` (User not found).
+     * `route_not_found` (Path not found), `user_not_found` (User not found).
      */
     404: Problem;
     /**
-     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `tenant_limit_reached` (Limit of the tenant reached), `last_owner` (Last owner of a tenant).
+     * `idempotency_key_in_use` (A request with this Idempotency-Key is still running), `idempotency_answer_unreadable` (The stored answer cannot be decrypted), `tenant_limit_reached` (Limit of the tenant reached), `last_owner` (A tenant needs at least one owner), `last_platform_administrator` (Last platform administrator).
      */
     409: Problem;
     /**
-     * `precondition_failed` (The record is not as it was).
+     * `precondition_failed` (The record has changed).
      */
     412: Problem;
     /**
-     * A value breaks the contract.
+     * A value of the request is invalid.
      */
     422: HttpValidationError;
     /**
@@ -9075,7 +11038,7 @@ export type DisableUserError = DisableUserErrors[keyof DisableUserErrors];
 
 export type DisableUserResponses = {
     /**
-     * A person. The identity provider knows their password; this service never does.
+     * A person. Only the identity provider knows the password; this service does not.
      */
     200: User;
 };
@@ -9086,11 +11049,11 @@ export type EnableUserData = {
     body?: never;
     headers?: {
         /**
-         * Names this very request: sent again with the same key by the same caller within 24 hours, it is answered as it was the first time, and done once. 422 for a key that was used for another request, 409 while the first one is in flight. Refusals are not kept. 1 to 255 characters of printable ASCII; a UUID will do.
+         * Makes the request safe to repeat. If the same caller repeats the same request with the same key within 24 hours, it is carried out only once, and the first answer is returned again. 422 if the key was used for another request. 409 while the first request is still running. Refusals are not stored. 1 to 255 printable ASCII characters, such as a UUID.
          */
         'Idempotency-Key'?: string;
         /**
-         * The request succeeds only if the record has one of these entity tags, by the strong comparison. `*` matches any state. Otherwise the answer is 412, and nothing changes.
+         * The request succeeds only if the record has one of these entity tags (strong comparison), or if the value is `*`. Otherwise the answer is 412 and nothing changes.
          */
         'If-Match'?: string;
     };
@@ -9110,27 +11073,27 @@ export type EnableUserErrors = {
      */
     400: Problem;
     /**
-     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid).
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_ended` (Console session ended).
      */
     401: Problem;
     /**
-     * `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant out of reach), `user_out_of_reach` (User has memberships out of reach), `platform_administrator_required` (Platform administrator required).
+     * `cross_site_refused` (Request from another site), `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant outside your reach), `user_out_of_reach` (User has memberships outside your reach), `platform_administrator_required` (Platform administrator required).
      */
     403: Problem;
     /**
-     * `route_not_found` (No such path), `user_not_found` (User not found).
+     * `route_not_found` (Path not found), `user_not_found` (User not found).
      */
     404: Problem;
     /**
-     * `idempotency_key_in_use` (A request with this key is in flight), `idempotency_answer_unreadable` (The first answer is sealed with another secret key), `tenant_limit_reached` (Limit of the tenant reached).
+     * `idempotency_key_in_use` (A request with this Idempotency-Key is still running), `idempotency_answer_unreadable` (The stored answer cannot be decrypted), `tenant_limit_reached` (Limit of the tenant reached).
      */
     409: Problem;
     /**
-     * `precondition_failed` (The record is not as it was).
+     * `precondition_failed` (The record has changed).
      */
     412: Problem;
     /**
-     * A value breaks the contract.
+     * A value of the request is invalid.
      */
     422: HttpValidationError;
     /**
@@ -9151,9 +11114,161 @@ export type EnableUserError = EnableUserErrors[keyof EnableUserErrors];
 
 export type EnableUserResponses = {
     /**
-     * A person. The identity provider knows their password; this service never does.
+     * A person. Only the identity provider knows the password; this service does not.
      */
     200: User;
 };
 
 export type EnableUserResponse = EnableUserResponses[keyof EnableUserResponses];
+
+export type RevokePlatformAdministratorData = {
+    body?: never;
+    headers?: {
+        /**
+         * Makes the request safe to repeat. If the same caller repeats the same request with the same key within 24 hours, it is carried out only once, and the first answer is returned again. 422 if the key was used for another request. 409 while the first request is still running. Refusals are not stored. 1 to 255 printable ASCII characters, such as a UUID.
+         */
+        'Idempotency-Key'?: string;
+        /**
+         * The request succeeds only if the record has one of these entity tags (strong comparison), or if the value is `*`. Otherwise the answer is 412 and nothing changes.
+         */
+        'If-Match'?: string;
+    };
+    path: {
+        /**
+         * The user's id.
+         */
+        user_id: string;
+    };
+    query?: never;
+    url: '/v1/users/{user_id}/platform-administrator';
+};
+
+export type RevokePlatformAdministratorErrors = {
+    /**
+     * `credentials_ambiguous` (More than one credential).
+     */
+    400: Problem;
+    /**
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_ended` (Console session ended).
+     */
+    401: Problem;
+    /**
+     * `cross_site_refused` (Request from another site), `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant outside your reach), `grant_exceeds_own` (Grant exceeds the rights of the caller), `platform_administrator_required` (Platform administrator required).
+     */
+    403: Problem;
+    /**
+     * `route_not_found` (Path not found), `user_not_found` (User not found).
+     */
+    404: Problem;
+    /**
+     * `idempotency_key_in_use` (A request with this Idempotency-Key is still running), `idempotency_answer_unreadable` (The stored answer cannot be decrypted), `tenant_limit_reached` (Limit of the tenant reached), `last_platform_administrator` (Last platform administrator).
+     */
+    409: Problem;
+    /**
+     * `precondition_failed` (The record has changed).
+     */
+    412: Problem;
+    /**
+     * A value of the request is invalid.
+     */
+    422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
+    /**
+     * `internal_error` (Internal error).
+     */
+    500: Problem;
+    /**
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
+     */
+    503: Problem;
+};
+
+export type RevokePlatformAdministratorError = RevokePlatformAdministratorErrors[keyof RevokePlatformAdministratorErrors];
+
+export type RevokePlatformAdministratorResponses = {
+    /**
+     * A person. Only the identity provider knows the password; this service does not.
+     */
+    200: User;
+};
+
+export type RevokePlatformAdministratorResponse = RevokePlatformAdministratorResponses[keyof RevokePlatformAdministratorResponses];
+
+export type GrantPlatformAdministratorData = {
+    body?: never;
+    headers?: {
+        /**
+         * Makes the request safe to repeat. If the same caller repeats the same request with the same key within 24 hours, it is carried out only once, and the first answer is returned again. 422 if the key was used for another request. 409 while the first request is still running. Refusals are not stored. 1 to 255 printable ASCII characters, such as a UUID.
+         */
+        'Idempotency-Key'?: string;
+        /**
+         * The request succeeds only if the record has one of these entity tags (strong comparison), or if the value is `*`. Otherwise the answer is 412 and nothing changes.
+         */
+        'If-Match'?: string;
+    };
+    path: {
+        /**
+         * The user's id.
+         */
+        user_id: string;
+    };
+    query?: never;
+    url: '/v1/users/{user_id}/platform-administrator';
+};
+
+export type GrantPlatformAdministratorErrors = {
+    /**
+     * `credentials_ambiguous` (More than one credential).
+     */
+    400: Problem;
+    /**
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_ended` (Console session ended).
+     */
+    401: Problem;
+    /**
+     * `cross_site_refused` (Request from another site), `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant outside your reach), `grant_exceeds_own` (Grant exceeds the rights of the caller), `platform_administrator_required` (Platform administrator required).
+     */
+    403: Problem;
+    /**
+     * `route_not_found` (Path not found), `user_not_found` (User not found).
+     */
+    404: Problem;
+    /**
+     * `idempotency_key_in_use` (A request with this Idempotency-Key is still running), `idempotency_answer_unreadable` (The stored answer cannot be decrypted), `tenant_limit_reached` (Limit of the tenant reached), `user_not_active` (User not active).
+     */
+    409: Problem;
+    /**
+     * `precondition_failed` (The record has changed).
+     */
+    412: Problem;
+    /**
+     * A value of the request is invalid.
+     */
+    422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
+    /**
+     * `internal_error` (Internal error).
+     */
+    500: Problem;
+    /**
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
+     */
+    503: Problem;
+};
+
+export type GrantPlatformAdministratorError = GrantPlatformAdministratorErrors[keyof GrantPlatformAdministratorErrors];
+
+export type GrantPlatformAdministratorResponses = {
+    /**
+     * A person. Only the identity provider knows the password; this service does not.
+     */
+    200: User;
+};
+
+export type GrantPlatformAdministratorResponse = GrantPlatformAdministratorResponses[keyof GrantPlatformAdministratorResponses];

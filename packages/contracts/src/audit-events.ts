@@ -13,52 +13,65 @@ import { cursorField, page, pageFields } from './pages.ts';
 export const AuditOutcomeSchema = z.enum(['success', 'failure', 'denied']).meta({
   id: 'AuditOutcome',
   description:
-    'How the operation ended. `denied`: for lack of rights, or because the record does not exist in the reach of the actor.',
+    'How the operation ended. `denied`: the actor lacked rights, or the record does not exist in the reach of the actor.',
 });
 
 const AuditActorSchema = z
   .strictObject({
     type: z.enum(['service_account', 'user', 'anonymous', 'system']),
     id: z.string().nullable(),
-    tenantId: TenantIdSchema.nullable().describe("A service account's own tenant: its id is unique there only."),
+    tenantId: TenantIdSchema.nullable().describe(
+      'The tenant of a service account, because its id is unique only there. Null for other actors.',
+    ),
   })
-  .meta({ id: 'AuditActor', description: 'Who did it. `anonymous` registers; `system` is the service itself.' });
+  .meta({
+    id: 'AuditActor',
+    description:
+      'Who did it. `anonymous`: a caller without credentials, such as at a registration. `system`: the service itself.',
+  });
 
 const AuditTargetSchema = z
   .strictObject({ type: z.string(), id: z.string() })
-  .meta({ id: 'AuditTarget', description: 'The record that it was done to.' });
+  .meta({ id: 'AuditTarget', description: 'The record that the operation read or changed.' });
 
 export const AuditEventSchema = z
   .strictObject({
     id: z.string(),
-    tenantId: TenantIdSchema.nullable().describe("The tenant that it happened in; null for the platform's own."),
+    tenantId: TenantIdSchema.nullable().describe(
+      'The tenant that the event belongs to. Null for events of the platform.',
+    ),
     subTenantId: SubTenantIdSchema,
     actor: AuditActorSchema,
-    scheme: z.enum(['api_key', 'bearer']).nullable().describe('How the actor proved who they are.'),
-    keyId: z.string().nullable().describe("The API key's id, where one was used."),
+    scheme: z
+      .enum(['api_key', 'bearer', 'session'])
+      .nullable()
+      .describe('How the actor authenticated. `session`: the cookie of the web console.'),
+    keyId: z.string().nullable().describe('The id of the API key. Null if none was used.'),
     operation: z
       .string()
       .describe(
-        'The operationId, or what the service itself did. `further_refusals` and `further_reads` count the refusals and reads of a tenant beyond 1,000 different ones in a minute.',
+        'The operationId, or the name of an action of the service itself. After 1,000 different refusals or reads of a tenant in one minute, the others are counted as `further_refusals` and `further_reads`.',
       ),
     target: AuditTargetSchema.nullable(),
     outcome: AuditOutcomeSchema,
-    reason: z.string().nullable().describe('The `code` of a refusal.'),
-    changedFields: z.array(z.string()).describe('The names of the fields that changed; never their values.'),
+    reason: z.string().nullable().describe('The error code of a refusal. Null for other events.'),
+    changedFields: z.array(z.string()).describe('The names of the fields that changed, without their values.'),
     count: z
       .int()
       .describe(
-        '1; for refusals how many of one actor, operation and reason there were in that minute, for reads how many of one actor, operation and target.',
+        'How many times it happened. Refusals with the same actor, operation and reason in one minute are one event, and so are reads with the same actor, operation and target. For other events: 1.',
       ),
-    requestId: z.string().describe("The service's own id of the request; empty where the service acted by itself."),
+    requestId: z
+      .string()
+      .describe('The id that the service gave to the request. Empty for actions of the service itself.'),
     callerRequestId: z
       .string()
       .nullable()
       .describe(
-        'The id that the caller sent in X-Request-Id, null where they sent none. Several requests may have the same.',
+        'The id that the caller sent in `X-Request-Id`. Null if none was sent. Several requests may have the same id.',
       ),
     createdAt: TimestampSchema,
-    updatedAt: TimestampSchema.describe('The same: events do not change.'),
+    updatedAt: TimestampSchema.describe('The same as `createdAt`, because events do not change.'),
   })
   .meta({ id: 'AuditEvent', description: 'Who did what, when, and how it ended.' });
 export type AuditEvent = z.infer<typeof AuditEventSchema>;
@@ -71,12 +84,12 @@ export const listAuditEvents = operation({
   tag: 'Audit',
   summary: 'List audit events',
   description:
-    'Lists who did what, newest first. Use it to find out who changed a record, or why a call was refused. Refusals with the same actor, operation and reason are one event for each minute: `count` says how many there were.',
+    'Lists who did what, newest first, for example to find out who changed a record or why a call was refused. Refusals with the same actor, operation and reason in one minute are one event; `count` is their number.',
   query: {
     ...tenancyQueryFields,
-    actor_id: z.string().max(128).nullish().describe('Only what this service account or user did.'),
-    operation: z.string().max(128).nullish().describe('Only events of this operationId.'),
-    target_id: z.string().max(256).nullish().describe('Only what was done to this record.'),
+    actor_id: z.string().max(128).nullish().describe('Only events of the service account or user with this id.'),
+    operation: z.string().max(128).nullish().describe('Only events of the operation with this operationId.'),
+    target_id: z.string().max(256).nullish().describe('Only events about the record with this id.'),
     outcome: AuditOutcomeSchema.nullish().describe('Only events with this outcome.'),
     created_after: TimestampInputSchema.nullish().describe('Only events after this time.'),
     created_before: TimestampInputSchema.nullish().describe('Only events before this time.'),
@@ -85,8 +98,8 @@ export const listAuditEvents = operation({
   output: page('AuditEventPage', AuditEventSchema),
 });
 
-/** Faults that one answer of a verification holds at the most. */
-const MOST_FAULTS = 2000;
+/** The maximum number of faults in one answer of a verification. */
+const MAX_FAULTS = 2000;
 
 export const AuditFaultSchema = z
   .strictObject({
@@ -106,49 +119,65 @@ export const AuditFaultSchema = z
       ])
       .describe(
         [
-          '`changed`: the event is not as it was sealed.',
-          '`removed`: the event, or its link, is gone.',
-          '`inserted`: the event is in no chain, and does not wait to be sealed; or a link stands where the chain has none.',
-          '`forged`: the event is in no chain, and the service did not write it as it is: its MAC is missing or wrong.',
-          "`swapped`: two rows stand in each other's place; each of them is named.",
-          '`tail_removed`: the chain ends before a head that was signed, or that this server has seen.',
-          '`recomputed`: the chain has another hash than the one that was signed, or that this server has seen.',
-          '`link_changed`: a link does not follow from the one before it.',
-          '`unsigned`: links, or a whole chain, that no head signs.',
-          '`head_forged`: a head that was not signed by this service, or not for this place.',
-          '`head_unverifiable`: the newest head was signed by a key that QM_SECRET_KEY does not open.',
+          '`changed`: the event was changed after it was sealed.',
+          '`removed`: the event, or its link in the chain, is missing.',
+          '`inserted`: the event is in no chain and does not wait to be sealed, or the chain has an extra link.',
+          '`forged`: the event is in no chain, and its MAC is missing or wrong, so the service did not write it like this.',
+          '`swapped`: two events were exchanged. Each of them is one fault.',
+          '`tail_removed`: the chain ends before a head that was signed or that this server has seen.',
+          '`recomputed`: the hash of the chain differs from one that was signed or that this server has seen.',
+          '`link_changed`: the hash of a link does not follow from the previous link.',
+          '`unsigned`: no head signs some links, or the whole chain.',
+          '`head_forged`: a head was not signed by this service, or belongs to another chain.',
+          '`head_unverifiable`: the key that signed the newest head cannot be decrypted with `QM_SECRET_KEY`.',
         ].join('\n'),
       ),
-    position: z.int().nullable().describe('Where in the chain, from 1 on; null where the fault is in no place of it.'),
-    eventId: z.string().nullable().describe('The audit event, where it is known.'),
-    detail: z.string().describe('What was found, for people.'),
+    position: z
+      .int()
+      .nullable()
+      .describe('The position in the chain, starting at 1. Null if the fault has no position.'),
+    eventId: z.string().nullable().describe('The id of the audit event. Null if it is not known.'),
+    detail: z.string().describe('A description of the fault, for people.'),
   })
-  .meta({ id: 'AuditFault', description: 'What is wrong with the audit events of a tenant, or with their chain.' });
+  .meta({ id: 'AuditFault', description: 'A fault in the audit events of a tenant, or in their hash chain.' });
 export type AuditFault = z.infer<typeof AuditFaultSchema>;
 
 export const AuditVerificationSchema = z
   .strictObject({
-    tenantId: TenantIdSchema.nullable().describe("Whose chain it is; null: the platform's own."),
+    tenantId: TenantIdSchema.nullable().describe(
+      'The tenant whose chain was checked. Null for the chain of the platform.',
+    ),
     status: z
       .enum(['intact', 'broken'])
-      .describe('Of all that was checked since the first call. It is the verdict once `nextCursor` is null.'),
-    size: z.int().describe('How many events the newest head signs.'),
+      .describe(
+        'The result for everything that was checked since the first call. It is final when `nextCursor` is null.',
+      ),
+    size: z.int().describe('How many events the newest head covers.'),
     head: z
       .string()
       .nullable()
-      .describe('The newest signed head (JWS): keep it elsewhere, and hand it in later. Null before the first event.'),
+      .describe(
+        'The newest signed head of the chain (a JWS). Store it elsewhere, and send it with a later verification. Null before the first event.',
+      ),
     sealedAt: TimestampSchema.nullable().describe(
-      'When that head was signed, in whole seconds, as it says itself (`iat`). Null where there is none, or what stands there is no head.',
+      'When the head was signed, in whole seconds (its `iat`). Null if there is no head, or if the stored value is not a valid head.',
     ),
-    unsealed: z.int().describe('Events that wait to be sealed, usually for less than a second; counted up to 10,000.'),
-    checked: z.int().describe('Events of the chain that were checked since the first call.'),
+    unsealed: z
+      .int()
+      .describe('How many events wait to be sealed, counted up to 10,000. Events usually wait for less than a second.'),
+    checked: z.int().describe('How many events of the chain were checked since the first call.'),
     unverifiableHeads: z
       .int()
-      .describe('Older heads whose key was lost with a former QM_SECRET_KEY: the newer ones stand for them.'),
-    faults: z.array(AuditFaultSchema).max(MOST_FAULTS).describe('What was found by this call.'),
-    nextCursor: z.string().nullable().describe('Hand it in as `cursor` to go on; null once all is checked.'),
+      .describe(
+        'How many older heads cannot be verified because their key was lost with a former `QM_SECRET_KEY`. Newer heads cover the same events.',
+      ),
+    faults: z.array(AuditFaultSchema).max(MAX_FAULTS).describe('The faults that this call found, at most 2,000.'),
+    nextCursor: z.string().nullable().describe('Send it as `cursor` to continue. Null when everything was checked.'),
   })
-  .meta({ id: 'AuditVerification', description: 'Whether the audit events of a tenant are as they were sealed.' });
+  .meta({
+    id: 'AuditVerification',
+    description: 'Whether the audit events of a tenant are unchanged since they were sealed.',
+  });
 export type AuditVerification = z.infer<typeof AuditVerificationSchema>;
 
 export const verifyAuditEvents = operation({
@@ -159,22 +188,24 @@ export const verifyAuditEvents = operation({
   tag: 'Audit',
   summary: 'Verify audit events',
   description:
-    'Computes the chain of hashes of a whole tenant again, and compares it with the events and with the signed heads. A broken chain is answered 200 as well: the question was answered. A credential of a sub-tenant cannot ask it (403).',
+    'Computes the hash chain of a whole tenant again, and compares it with the stored events and the signed heads. The answer is 200 for a broken chain, too: see `status`. 403 for a credential that is limited to a sub-tenant.',
   query: {
     tenant_id: TenantFilterSchema.describe(
-      "Whose events. Left out or empty: the caller's one tenant; for platform administrators the platform's own chain.",
+      "The tenant whose chain is checked. If it is left out or empty: the caller's tenant, or the chain of the platform for platform administrators.",
     ),
     head: z
       .string()
       .max(4096)
       .nullish()
-      .describe('A head that was kept elsewhere. The chain has to hold it: so a removed end is found with its heads.'),
+      .describe(
+        'A head that was stored elsewhere. The chain must contain it. So a verification finds out if the end of the chain was removed together with its heads.',
+      ),
     limit: z
       .int()
       .min(1)
       .max(100_000)
       .default(10_000)
-      .describe('How many events are checked by this call, at the most: 1 to 100,000.'),
+      .describe('The maximum number of events that this call checks: 1 to 100,000.'),
     cursor: cursorField,
   },
   output: AuditVerificationSchema,

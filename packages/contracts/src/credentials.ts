@@ -11,79 +11,103 @@ import { operation } from './operation.ts';
 import { page, pageFields } from './pages.ts';
 import { ScopeSchema } from './scopes.ts';
 
-/** A credential that ends within this many days is `expiring`. */
+/** A credential is `expiring` if it expires within this many days. */
 export const EXPIRING_DAYS = 14;
 
-export const CredentialKindSchema = z
-  .enum(['api_key', 'provider_secret', 'signing_key'])
-  .meta({ id: 'CredentialKind' });
+export const CredentialKindSchema = z.enum(['api_key', 'provider_secret', 'signing_key']).meta({
+  id: 'CredentialKind',
+  description:
+    '`api_key`: of a service account. `provider_secret`: the credential of a provider. `signing_key`: signs session tokens and the heads of audit chains.',
+});
 
 export const CredentialStatusSchema = z.enum(['active', 'expiring', 'expired', 'revoked']).meta({
   id: 'CredentialStatus',
-  description: `A credential is \`expiring\` when it works now and ends within ${EXPIRING_DAYS} days.`,
+  description: `\`expiring\`: the credential works now, and expires within ${EXPIRING_DAYS} days.`,
 });
 
-/** The fields of a credential's record; the answer of a key's creation adds the key itself. */
+/** The fields of a credential. The answer to the creation of an API key adds the key itself. */
 export const credentialFields = {
   id: z.string(),
-  tenantId: TenantIdSchema.nullable().describe("The tenant that it belongs to; null for the platform's own."),
+  tenantId: TenantIdSchema.nullable().describe(
+    'The tenant that the credential belongs to. Null for credentials of the platform.',
+  ),
   subTenantId: SubTenantIdSchema,
   kind: CredentialKindSchema,
   name: z.string().nullable(),
   ownerType: z.enum(['service_account', 'provider', 'platform']),
-  ownerId: z.string().nullable().describe("The service account or provider; null for the platform's own."),
-  prefix: z.string().nullable().describe('The start of an API key, to recognise it by; never enough to use it.'),
-  scopes: z.array(ScopeSchema).describe('What an API key may do. Empty for other kinds.'),
+  ownerId: z
+    .string()
+    .nullable()
+    .describe('The id of the service account or provider. Null for credentials of the platform.'),
+  prefix: z
+    .string()
+    .nullable()
+    .describe('The first characters of an API key, so that people can recognise it. They are not enough to use it.'),
+  scopes: z.array(ScopeSchema).describe('The scopes of an API key. Empty for other kinds.'),
   status: CredentialStatusSchema,
-  expiresAt: TimestampSchema.nullable(),
-  lastUsedAt: TimestampSchema.nullable().describe('To the minute.'),
+  expiresAt: TimestampSchema.nullable().describe('When the credential stops working. Null: never.'),
+  lastUsedAt: TimestampSchema.nullable().describe(
+    'When the credential was last used, accurate to the minute. Null: never.',
+  ),
   createdBy: z
     .string()
     .nullable()
-    .describe('`user:<id>` or `service_account:<tenant>/<id>`; null where the service made it.'),
+    .describe('Who created it: `user:<id>` or `service_account:<tenant>/<id>`. Null if the service created it.'),
   createdByKey: z
     .string()
     .nullable()
-    .describe('The id of the API key that made this key. Null where a user or the service made it.'),
+    .describe('The id of the API key that created this one. Null if a user or the service created it.'),
   revokedAt: TimestampSchema.nullable(),
-  rotationCount: z.int().describe('How many keys this one followed.'),
+  rotationCount: z
+    .int()
+    .describe('How many earlier keys or secrets this one replaced, one after the other. 0 for the first.'),
   slot: z
     .enum(['current', 'standby', 'former'])
     .nullable()
-    .describe("Of a provider's secret: in use, waiting to be, or in use before. null for other kinds."),
-  header: z.string().nullable().describe("The request header that a provider's secret goes in. null for other kinds."),
+    .describe(
+      'For the secret of a provider. `current`: syncs use it. `standby`: it waits to replace the current one. `former`: it was replaced. Null for other kinds.',
+    ),
+  header: z
+    .string()
+    .nullable()
+    .describe("The request header in which a provider's secret is sent. Null for other kinds."),
   ...timeFields,
 };
 
 export const CredentialSchema = z
   .strictObject(credentialFields)
-  .meta({ id: 'Credential', description: 'A key or secret, as metadata. The secret itself never leaves.' });
+  .meta({ id: 'Credential', description: 'The metadata of a key or secret. The secret itself is never returned.' });
 export type Credential = z.infer<typeof CredentialSchema>;
 
-/** `status` follows from the other times and the clock; `key` is in one answer alone. */
-export const credentialRecord = { untagged: ['key', 'status', 'lastUsedAt'] };
+/** `status` depends on the clock, and only one answer has `key`. */
+export const credentialRecord = { tagExcludes: ['key', 'status', 'lastUsedAt'] };
 
 export const SearchCredentialsInputSchema = z
   .strictObject({
     ...tenancySearchFields,
     ids: z.array(z.string().max(128)).max(100).nullish().describe('Only credentials with one of these ids.'),
-    name: z.string().max(200).nullish().describe('Only credentials of exactly this name.'),
+    name: z.string().max(200).nullish().describe('Only credentials with exactly this name.'),
     query: z
       .string()
       .max(200)
       .nullish()
-      .describe('Only credentials that have this text, in any case, in id, name or prefix.'),
+      .describe('Only credentials whose id, name or prefix contains this text, compared case-insensitively.'),
     kind: CredentialKindSchema.nullish().describe('Only credentials of this kind.'),
     status: CredentialStatusSchema.nullish().describe('Only credentials with this status.'),
     ownerId: z.string().max(128).nullish().describe('Only credentials of this service account or provider.'),
     providerId: z.string().max(128).nullish().describe('Only secrets of this provider.'),
-    expiresBefore: TimestampInputSchema.nullish().describe('Only credentials that end before this time.'),
-    unusedSince: TimestampInputSchema.nullish().describe('Only credentials made before this time and not used since.'),
-    createdAfter: TimestampInputSchema.nullish().describe('Only credentials made after this time.'),
-    createdBefore: TimestampInputSchema.nullish().describe('Only credentials made before this time.'),
+    expiresBefore: TimestampInputSchema.nullish().describe('Only credentials that expire before this time.'),
+    unusedSince: TimestampInputSchema.nullish().describe(
+      'Only credentials that were created before this time and have not been used since.',
+    ),
+    createdAfter: TimestampInputSchema.nullish().describe('Only credentials that were created after this time.'),
+    createdBefore: TimestampInputSchema.nullish().describe('Only credentials that were created before this time.'),
     ...pageFields,
   })
-  .meta({ id: 'SearchCredentialsInput' });
+  .meta({
+    id: 'SearchCredentialsInput',
+    description: 'The conditions of a search. A credential must meet all of them.',
+  });
 export type SearchCredentialsInput = z.infer<typeof SearchCredentialsInputSchema>;
 
 export const searchCredentials = operation({
@@ -95,7 +119,7 @@ export const searchCredentials = operation({
   tag: 'Credentials',
   summary: 'Search credentials',
   description:
-    "API keys, provider secrets and, for platform administrators, the service's signing keys: metadata only.",
+    'Searches API keys, provider secrets and, for platform administrators, the signing keys of the service, newest first. Returns only metadata.',
   body: SearchCredentialsInputSchema,
   bodyOptional: true,
   readOnly: true,

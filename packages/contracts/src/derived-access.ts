@@ -3,59 +3,63 @@ import { TimestampSchema, tenancyFields } from './fields.ts';
 import { operation } from './operation.ts';
 import { page, pageFields } from './pages.ts';
 
-/** Records that one call revokes at the most. */
-export const REVOKED_AT_ONCE = 500;
+/** The maximum number of records that one call revokes. */
+export const MAX_REVOKED_PER_CALL = 500;
 
-const ID = '[A-Za-z0-9][A-Za-z0-9._:-]*';
+const ID_PATTERN = '[A-Za-z0-9][A-Za-z0-9._:-]*';
 
 export const AccessSourceSchema = z
   .string()
   .max(300)
-  .regex(new RegExp(`^(user:${ID}|service_account:${ID}/${ID}|api_key:${ID})$`))
+  .regex(new RegExp(`^(user:${ID_PATTERN}|service_account:${ID_PATTERN}/${ID_PATTERN}|api_key:${ID_PATTERN})$`))
   .describe(
-    '`user:<id>`, `service_account:<tenant>/<id>` or `api_key:<id>`. It may be deleted, revoked or out of reach: the answer depends on the derived records alone.',
+    "The account or key that gave the access: `user:<id>`, `service_account:<tenant>/<id>` or `api_key:<id>`. It may be deleted, revoked or outside the caller's reach, because only the reach of the derived records counts.",
   );
 
-/** In the order of the list. */
+/** The kinds of derived access, in the order of the list. */
 export const AccessKindSchema = z.enum(['api_key', 'gateway_session', 'invitation', 'membership']);
 export type AccessKind = z.infer<typeof AccessKindSchema>;
 
 export const DerivedAccessSchema = z
   .strictObject({
     kind: AccessKindSchema,
-    id: z.string().describe("The key's or session's id; of invitations and memberships the user's."),
+    id: z.string().describe('The id of the key or session. For an invitation or membership, the id of the user.'),
     ...tenancyFields,
     holder: z
       .string()
-      .describe('Who has the access: `user:<id>` or `service_account:<tenant>/<id>`. Of a session its subject.'),
-    gatewayId: z.string().nullable().describe('The gateway of a session.'),
-    grantedBy: z.string().nullable().describe('The user or service account that made it.'),
-    grantedByKey: z.string().nullable().describe('The id of the API key that it was made with.'),
+      .describe('Who has the access: `user:<id>` or `service_account:<tenant>/<id>`. For a session, its subject.'),
+    gatewayId: z.string().nullable().describe('The id of the gateway of a session. Null for other kinds.'),
+    grantedBy: z.string().nullable().describe('The user or service account that created it.'),
+    grantedByKey: z
+      .string()
+      .nullable()
+      .describe('The id of the API key that was used to create it. Null if no key was used.'),
     isSuccessor: z
       .boolean()
       .describe(
-        'Whether it derives from the source only through a rotation by somebody else: a key that replaced a derived key, or what was made with such a key.',
+        'Whether it derives from the source only because another account rotated a derived key: it is the new key, or was created with it.',
       ),
     expiresAt: TimestampSchema.nullable(),
     createdAt: TimestampSchema,
   })
-  .meta({ id: 'DerivedAccess', description: 'Access that a user, service account or API key gave rise to.' });
+  .meta({ id: 'DerivedAccess', description: 'Access that derives from a user, service account or API key.' });
 export type DerivedAccess = z.infer<typeof DerivedAccessSchema>;
 
 export const RevokeDerivedAccessInputSchema = z
   .strictObject({
     source: AccessSourceSchema,
-    kinds: z.array(AccessKindSchema).min(1).max(4).describe('What to revoke. Sessions of a revoked key end with it.'),
-    includeSuccessors: z
-      .boolean()
-      .default(false)
-      .describe('Whether to revoke what derives from the source only through a rotation by somebody else.'),
+    kinds: z
+      .array(AccessKindSchema)
+      .min(1)
+      .max(4)
+      .describe('The kinds of access to revoke. Sessions of a revoked key end in any case.'),
+    includeSuccessors: z.boolean().default(false).describe('Whether to revoke access with `isSuccessor`, too.'),
     includeSource: z
       .boolean()
       .default(false)
-      .describe('Whether to revoke the source itself first, in the same transaction: for an API key alone.'),
+      .describe('Whether to revoke the source itself, too, in the same transaction. Only for an API key (422).'),
   })
-  .meta({ id: 'RevokeDerivedAccessInput' });
+  .meta({ id: 'RevokeDerivedAccessInput', description: 'Which derived access to revoke.' });
 export type RevokeDerivedAccessInput = z.infer<typeof RevokeDerivedAccessInputSchema>;
 
 const RevokedCountsSchema = z
@@ -67,10 +71,12 @@ export const RevokedDerivedAccessSchema = z
     revoked: RevokedCountsSchema,
     skipped: z
       .int()
-      .describe('Memberships and invitations of a role beyond your own, and those of the last owner of a tenant.'),
-    isComplete: z.boolean().describe('False: there is more. Repeat the call.'),
+      .describe(
+        'How many memberships and invitations were skipped: those with a role that exceeds the rights of the caller, and those of the last owner of a tenant.',
+      ),
+    isComplete: z.boolean().describe('False if there is more to revoke. Then repeat the call.'),
   })
-  .meta({ id: 'RevokedDerivedAccess', description: 'How many records of each kind were revoked.' });
+  .meta({ id: 'RevokedDerivedAccess', description: 'The result of revoking derived access.' });
 export type RevokedDerivedAccess = z.infer<typeof RevokedDerivedAccessSchema>;
 
 const tag = 'Credentials';
@@ -82,9 +88,9 @@ export const listDerivedAccess = operation({
   cost: 10,
   scope: 'credentials:read',
   tag,
-  summary: 'List the access that a user or key gave rise to',
+  summary: 'List the access that derives from a user or key',
   description:
-    'API keys that the source made, and those that these keys made in turn; open gateway sessions, pending invitations and accepted memberships that the source or one of these keys made. What no longer works is left out, though it is followed. Keys come first, then sessions, invitations and memberships, each newest first. Shown is what is in your reach: sessions need `gateway_sessions:read`, invitations and memberships `memberships:read`.',
+    "Lists the API keys that the source created, the API keys that were created with those keys, and so on, and the open gateway sessions, pending invitations and accepted memberships that the source or one of these keys created. Access that no longer works is left out, but what derives from it is listed. API keys come first, then sessions, invitations and memberships, each newest first. Only access in the caller's reach is listed: sessions need `gateway_sessions:read`, invitations and memberships `memberships:read`.",
   query: { source: AccessSourceSchema, ...pageFields },
   output: page('DerivedAccessPage', DerivedAccessSchema),
 });
@@ -96,8 +102,8 @@ export const revokeDerivedAccess = operation({
   cost: 50,
   scope: 'credentials:write',
   tag,
-  summary: 'Revoke the access that a user or key gave rise to',
-  description: `In one transaction, with an audit event for each record, at most ${REVOKED_AT_ONCE} records a call. Sessions need \`gateway_sessions:write\`, invitations and memberships \`memberships:write\`. Accounts of platform administrators are for platform administrators.`,
+  summary: 'Revoke the access that derives from a user or key',
+  description: `Revokes access that derives from the source, at most ${MAX_REVOKED_PER_CALL} records in one call, in one transaction, with an audit event for each record. Sessions need \`gateway_sessions:write\`, invitations and memberships \`memberships:write\`. Only platform administrators can revoke the access of platform administrators.`,
   body: RevokeDerivedAccessInputSchema,
   output: RevokedDerivedAccessSchema,
   errors: ['key_not_found', 'platform_administrator_required'],

@@ -1,5 +1,6 @@
 /**
- * What the entity tag of a record is made of: every field but `updatedAt` and these. They change without anybody deciding so
- * (when it was last used, what was counted, how it is doing), or with the clock, and must not get in the way of who decides.
+ * The fields that a record's entity tag does not cover, beside `updatedAt`. They change without a decision by a caller:
+ * times of last use, counts, health, and values that depend on the clock. If the tag covered them, they would make
+ * conditional updates fail (412) that do not conflict.
  */
-export type TaggedRecord = { readonly untagged: readonly string[] };
+export type TaggedRecord = { readonly tagExcludes: readonly string[] };

@@ -1,29 +1,34 @@
 import { z } from 'zod';
 
 /**
- * Every reason for a refusal: its stable code, HTTP status and title. The `detail` of an answer says what was wrong
- * this time; programs should look at `code` alone. 422 has a body of its own, see {@link HTTPValidationErrorSchema}.
+ * All error codes, each with its HTTP status and title. A code never changes. The `detail` of an answer says what was
+ * wrong with the request; programs should use only `code`. 422 has another body: {@link HTTPValidationErrorSchema}.
  */
 export const ERRORS = {
   credentials_ambiguous: { status: 400, title: 'More than one credential' },
   request_malformed: { status: 400, title: 'Malformed request' },
   credentials_missing: { status: 401, title: 'Credentials required' },
   credentials_invalid: { status: 401, title: 'Credentials not valid' },
+  session_ended: { status: 401, title: 'Console session ended' },
+  cross_site_refused: { status: 403, title: 'Request from another site' },
   scope_missing: { status: 403, title: 'Scope missing' },
-  tenant_forbidden: { status: 403, title: 'Tenant out of reach' },
-  self_service_off: { status: 403, title: 'Self-service is off' },
-  user_required: { status: 403, title: 'For users only' },
+  tenant_forbidden: { status: 403, title: 'Tenant outside your reach' },
+  console_sign_in_off: { status: 403, title: 'Sign-in by browser is turned off' },
+  self_service_off: { status: 403, title: 'Self-service is turned off' },
+  user_required: { status: 403, title: 'Only users may do this' },
   platform_administrator_required: { status: 403, title: 'Platform administrator required' },
-  grant_exceeds_own: { status: 403, title: 'Grant exceeds your own' },
+  grant_exceeds_own: { status: 403, title: 'Grant exceeds the rights of the caller' },
   registration_required: { status: 403, title: 'Registration required' },
   email_unverified: { status: 403, title: 'Email not verified' },
   identity_conflict: { status: 403, title: 'Email linked to another identity' },
   terms_required: { status: 403, title: 'Terms not accepted' },
   user_disabled: { status: 403, title: 'User disabled' },
-  user_out_of_reach: { status: 403, title: 'User has memberships out of reach' },
-  ingest_tenant_ambiguous: { status: 403, title: 'Credential has several tenants' },
-  route_not_found: { status: 404, title: 'No such path' },
+  user_out_of_reach: { status: 403, title: 'User has memberships outside your reach' },
+  ingest_tenant_ambiguous: { status: 403, title: 'Credential belongs to several tenants' },
+  route_not_found: { status: 404, title: 'Path not found' },
+  agent_not_found: { status: 404, title: 'Agent not found' },
   audit_event_not_found: { status: 404, title: 'Audit event not found' },
+  console_session_not_found: { status: 404, title: 'Console session not found' },
   gateway_not_found: { status: 404, title: 'Gateway not found' },
   gateway_session_not_found: { status: 404, title: 'Gateway session not found' },
   inventory_item_not_found: { status: 404, title: 'Inventory item not found' },
@@ -40,35 +45,37 @@ export const ERRORS = {
   trace_not_found: { status: 404, title: 'Trace not found' },
   user_not_found: { status: 404, title: 'User not found' },
   method_not_allowed: { status: 405, title: 'Method not allowed' },
-  ambiguous_id: { status: 409, title: 'Id stands in several tenants' },
-  id_taken: { status: 409, title: 'Id taken' },
-  name_taken: { status: 409, title: 'Name taken' },
+  ambiguous_id: { status: 409, title: 'Id exists in several tenants' },
+  id_taken: { status: 409, title: 'Id already in use' },
+  name_taken: { status: 409, title: 'Name already in use' },
+  bulk_count_differs: { status: 409, title: 'The filter matches another number' },
   gateway_not_active: { status: 409, title: 'Gateway not active' },
   key_not_active: { status: 409, title: 'Key not active' },
-  last_owner: { status: 409, title: 'Last owner of a tenant' },
+  last_platform_administrator: { status: 409, title: 'Last platform administrator' },
+  last_owner: { status: 409, title: 'A tenant needs at least one owner' },
   manifest_in_use: { status: 409, title: 'Manifest in use' },
-  idempotency_answer_unreadable: { status: 409, title: 'The first answer is sealed with another secret key' },
-  idempotency_key_in_use: { status: 409, title: 'A request with this key is in flight' },
+  idempotency_answer_unreadable: { status: 409, title: 'The stored answer cannot be decrypted' },
+  idempotency_key_in_use: { status: 409, title: 'A request with this Idempotency-Key is still running' },
   invitation_expired: { status: 409, title: 'Invitation expired' },
-  invitation_void: { status: 409, title: 'Inviter may not invite any more' },
-  membership_accepted: { status: 409, title: 'Membership accepted already' },
-  membership_exists: { status: 409, title: 'Membership exists' },
-  operator_task_claimed: { status: 409, title: 'Operator task claimed by somebody else' },
+  invitation_void: { status: 409, title: 'Inviter may no longer invite' },
+  membership_accepted: { status: 409, title: 'Membership already accepted' },
+  membership_exists: { status: 409, title: 'Membership already exists' },
+  operator_task_claimed: { status: 409, title: 'Operator task claimed by another account' },
   operator_task_not_open: { status: 409, title: 'Operator task not open' },
   operator_task_not_done: { status: 409, title: 'Operator task not done yet' },
-  organization_exists: { status: 409, title: 'Organization exists' },
+  organization_exists: { status: 409, title: 'Organization already exists' },
   provider_in_use: { status: 409, title: 'Provider in use' },
   provider_not_syncable: { status: 409, title: 'Provider cannot be synced' },
-  sync_running: { status: 409, title: 'A sync is running' },
+  sync_running: { status: 409, title: 'A sync is already running' },
   recommendation_not_open: { status: 409, title: 'Recommendation not open' },
   recommendation_not_applied: { status: 409, title: 'Recommendation not applied' },
-  recommendation_built_on: { status: 409, title: 'Something was built on the change' },
+  recommendation_built_on: { status: 409, title: 'Later changes depend on this change' },
   session_limit_reached: { status: 409, title: 'Too many open sessions' },
   service_account_not_active: { status: 409, title: 'Service account not active' },
-  tenant_exists: { status: 409, title: 'Tenant exists' },
+  tenant_exists: { status: 409, title: 'Tenant already exists' },
   tenant_limit_reached: { status: 409, title: 'Limit of the tenant reached' },
   user_not_active: { status: 409, title: 'User not active' },
-  precondition_failed: { status: 412, title: 'The record is not as it was' },
+  precondition_failed: { status: 412, title: 'The record has changed' },
   body_too_large: { status: 413, title: 'Body too large' },
   media_type_unsupported: { status: 415, title: 'Media type not supported' },
   rate_limited: { status: 429, title: 'Too many requests' },
@@ -84,31 +91,38 @@ export type ErrorCode = keyof typeof ERRORS;
 
 const ERROR_CODES = Object.keys(ERRORS) as [ErrorCode, ...ErrorCode[]];
 
-/** Every error but 422: a problem document (RFC 9457), `application/problem+json`. */
+/** The body of all errors except 422: a problem document (RFC 9457), `application/problem+json`. */
 export const ProblemSchema = z
   .strictObject({
-    type: z.string().describe('A URN that names the kind of problem: `urn:quartermaster:problem:<code>`.'),
+    type: z.string().describe('The kind of problem, as a URN: `urn:quartermaster:problem:<code>`.'),
     title: z.string().describe('The kind of problem, in a few words.'),
-    status: z.int().describe('The HTTP status, again.'),
+    status: z.int().describe('The HTTP status of the answer.'),
     detail: z.string().describe('What was wrong with this request.'),
-    instance: z.string().describe('The request id, as in the header X-Request-Id.'),
-    code: z.enum(ERROR_CODES).describe('The stable reason, for programs.'),
-    scope: z.string().optional().describe('The scope that is missing (403 `scope_missing`).'),
+    instance: z.string().describe('The id of the request, the same as in the header `X-Request-Id`.'),
+    code: z.enum(ERROR_CODES).describe('The reason, for programs. A code never changes.'),
+    scope: z.string().optional().describe('The scope that the caller needs. Only with 403 `scope_missing`.'),
   })
-  .meta({ id: 'Problem', description: 'A refusal, as RFC 9457 describes it.' });
+  .meta({ id: 'Problem', description: 'An error, as a problem document (RFC 9457).' });
 export type Problem = z.infer<typeof ProblemSchema>;
 
 export const ValidationErrorSchema = z
   .strictObject({
-    loc: z.array(z.union([z.string(), z.int()])).describe('Where: body, query or path, then the way to the value.'),
+    loc: z
+      .array(z.union([z.string(), z.int()]))
+      .describe(
+        'The path to the invalid value: `body`, `query` or `path`, then the names and indexes that lead to it.',
+      ),
     msg: z.string().describe('What is wrong, for people.'),
-    type: z.string().describe("What is wrong, for programs, in pydantic v2's vocabulary."),
-    input: z.unknown().optional().describe('What was sent, cut at 1 KiB; never a secret.'),
-    ctx: z.record(z.string(), z.unknown()).optional().describe('The limits that were passed, where there are any.'),
+    type: z.string().describe('What is wrong, for programs: an error type of pydantic v2.'),
+    input: z.unknown().optional().describe('The value that was sent, cut to 1 KiB. Secrets are left out.'),
+    ctx: z
+      .record(z.string(), z.unknown())
+      .optional()
+      .describe('The parameters of the rule that the value breaks, such as a limit.'),
   })
-  .meta({ id: 'ValidationError' });
+  .meta({ id: 'ValidationError', description: 'One invalid value of a request.' });
 export type ValidationError = z.infer<typeof ValidationErrorSchema>;
 
 export const HTTPValidationErrorSchema = z
   .strictObject({ detail: z.array(ValidationErrorSchema).optional() })
-  .meta({ id: 'HTTPValidationError', description: 'What is wrong with the values of a request, one entry a field.' });
+  .meta({ id: 'HTTPValidationError', description: 'The invalid values of a request, one entry for each field.' });

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { hidesText, visibleLine, visibleText } from './visible-text.ts';
 
-/** Serialised metadata, in bytes of UTF-8. */
+/** The maximum size of metadata, in bytes of UTF-8 when serialised as JSON. */
 export const METADATA_MAX_BYTES = 16 * 1024;
 
 /** An identifier that a caller chooses. */
@@ -10,114 +10,122 @@ export const IdentifierSchema = z
   .min(1)
   .max(128)
   .regex(/^[A-Za-z0-9][A-Za-z0-9._:-]*$/)
-  .describe('1 to 128 of `A-Z a-z 0-9 . _ : -`, the first one alphanumeric.');
+  .describe('1 to 128 characters of `A-Z a-z 0-9 . _ : -`. The first one is a letter or digit.');
 
 /**
- * An identifier where a record is looked up. Any string will do: one that cannot exist is simply not found, so that a
- * malformed id tells no more than an unknown one.
+ * An identifier that a record is looked up by. It may be any string: a malformed id is answered like an unknown one, so
+ * that the answer does not reveal which ids can exist.
  */
 export const LookupIdSchema = z.string().min(1).max(256);
 
 export const TenantIdSchema = IdentifierSchema.describe('The tenant that the record belongs to.');
 export const SubTenantIdSchema = IdentifierSchema.nullable().describe(
-  'The sub-tenant that the record belongs to; null where it belongs to the tenant as a whole.',
+  'The sub-tenant that the record belongs to. Null if it belongs to the whole tenant.',
 );
 
-/** RFC 3339, UTC, milliseconds. */
-export const TimestampSchema = z.iso
-  .datetime({ precision: 3 })
-  .meta({ id: 'Timestamp', description: 'RFC 3339, UTC, milliseconds.' });
+/** RFC 3339 in UTC with milliseconds. */
+export const TimestampSchema = z.iso.datetime({ precision: 3 }).meta({
+  id: 'Timestamp',
+  description: 'An RFC 3339 time in UTC with milliseconds, such as `2026-03-01T12:00:00.000Z`.',
+});
 
-/** RFC 3339 with any offset, as callers write it; becomes UTC with milliseconds. */
+/** A time that a caller sends: RFC 3339 with any offset. It is converted to UTC with milliseconds. */
 export const TimestampInputSchema = z.iso
   .datetime({ offset: true, abort: true })
-  .refine((text) => /^\d{4}-/.test(utc(text)), { error: 'the year should be one of 0000 to 9999 in UTC', abort: true })
-  .overwrite(utc)
-  .describe('RFC 3339 with any offset.');
+  .refine((text) => /^\d{4}-/.test(toUtc(text)), { error: 'the year should be 0000 to 9999 in UTC', abort: true })
+  .overwrite(toUtc)
+  .describe('An RFC 3339 time with any offset.');
 
 export const NameSchema = z.string().min(1).max(200);
 
-/** A name that looks like what it is: no spaces around it, no control characters, nothing that reorders or hides text. */
+/** A name that a caller sends. It must look like what it is, so nothing in it may hide or reorder text. */
 export const NameInputSchema = NameSchema.refine((text) => text === text.trim() && !hidesText(text), {
-  error: 'name should have no spaces around it, no control characters and no invisible ones',
+  error: 'name should not begin or end with a space, and should have no control characters or invisible characters',
 });
 
 /**
- * The characters of a name that no eye sees, or that change what it sees: controls, formats such as U+200B and the bidi
- * marks, fillers and variation selectors, and every space but the plain one.
+ * The characters of a name that are invisible, or that change how others are shown: control characters, format
+ * characters such as U+200B and the bidirectional marks, fillers, variation selectors, and every space except U+0020.
  */
 export const HIDDEN_CHARACTER = /[\p{Cc}\p{Cf}\p{Default_Ignorable_Code_Point}\u2800]|[^\S ]/u;
 
 export const DisplayNameSchema = z.string().max(200);
 export const DescriptionSchema = z.string().max(2000);
 
-/** As they are stored: people read them in lists, beside what others wrote. */
+/** Invisible characters are escaped before they are stored, because people read these texts in lists beside other texts. */
 export const DisplayNameInputSchema = z
   .string()
   .overwrite(visibleLine)
   .max(200)
-  .describe('At most 200 characters. Invisible ones are written out, such as `\\u{202e}`.');
+  .describe('At most 200 characters. Invisible characters are stored as escapes, such as `\\u{202e}`.');
 export const DescriptionInputSchema = z
   .string()
   .overwrite(visibleText)
   .max(2000)
-  .describe('At most 2000 characters. Invisible ones but line breaks and tabs are written out, such as `\\u{202e}`.');
+  .describe(
+    'At most 2000 characters. Invisible characters other than line breaks and tabs are stored as escapes, such as `\\u{202e}`.',
+  );
 
-/** Why somebody decided something, for those who read it later. */
+/** The reason for a decision, in the words of the person who made it. */
 export const NoteInputSchema = z.string().overwrite(visibleText).max(2000);
 
-export const EmailSchema = z.email().max(254).describe('Matched without regard to case.');
+export const EmailSchema = z.email().max(254).describe('An email address. It is compared case-insensitively.');
 
-/** A free JSON object. */
+/** A JSON object of the caller's own. */
 export const MetadataSchema = z
   .record(z.string(), z.unknown())
   .refine((value) => new TextEncoder().encode(JSON.stringify(value)).length <= METADATA_MAX_BYTES, {
-    error: `metadata should have at most ${METADATA_MAX_BYTES} bytes when serialised`,
+    error: `metadata should have at most ${METADATA_MAX_BYTES} bytes when serialised as JSON`,
   })
   .meta({
     id: 'Metadata',
-    description: 'A free JSON object, at most 16 KiB when serialised. A set value replaces it whole.',
+    description:
+      'A JSON object with any members, at most 16 KiB when serialised. Setting it replaces the whole object.',
   });
 
-/** What stands on every record that belongs to a tenant. */
+/** The fields of every record that belongs to a tenant. */
 export const tenancyFields = { tenantId: TenantIdSchema, subTenantId: SubTenantIdSchema };
 
-/** When a record was made, and last changed. */
+/** When a record was created, and when it last changed. */
 export const timeFields = { createdAt: TimestampSchema, updatedAt: TimestampSchema };
 
-/** Where a new record shall stand. */
+/** The tenant and sub-tenant of a new record. */
 export const tenancyInputFields = {
   tenantId: IdentifierSchema.nullish().describe(
-    "The tenant of the record. Where it is left out: the caller's one tenant; a caller who has several must name one.",
+    "The tenant of the record. If it is left out, the caller's tenant is used. A caller with several tenants must name one.",
   ),
-  subTenantId: IdentifierSchema.nullish().describe('The sub-tenant of the record; none where it is left out.'),
+  subTenantId: IdentifierSchema.nullish().describe(
+    'The sub-tenant of the record. If it is left out, the record belongs to the whole tenant, or to the sub-tenant that the caller is limited to. A caller with several sub-tenants must name one.',
+  ),
 };
 
-/** The id of a tenant or sub-tenant in a query. Empty means left out. */
+/** The id of a tenant or sub-tenant in a query. An empty string means that it is left out. */
 export const TenantFilterSchema = z
   .string()
   .max(128)
   .regex(/^([A-Za-z0-9][A-Za-z0-9._:-]*)?$/)
   .nullish();
 
-/** As searches have it in their bodies: narrows them to one tenant or sub-tenant. */
+/** The filters by tenant and sub-tenant in the body of a search. */
 export const tenancySearchFields = {
-  tenantId: TenantFilterSchema.describe('Only records of this tenant. Left out or empty: of everything in reach.'),
+  tenantId: TenantFilterSchema.describe(
+    'Only records of this tenant. If it is left out or empty: records of all tenants in reach.',
+  ),
   subTenantId: TenantFilterSchema.describe(
-    'Only records of this sub-tenant. Left out or empty: of everything in reach.',
+    'Only records of this sub-tenant. If it is left out or empty: records of the tenants and of all sub-tenants in reach.',
   ),
 };
 
-/** The same for lists, in the query. */
+/** The filters by tenant and sub-tenant in the query of a list. */
 export const tenancyQueryFields = {
   tenant_id: tenancySearchFields.tenantId.meta({ param: { id: 'TenantFilter' } }),
   sub_tenant_id: tenancySearchFields.subTenantId.meta({ param: { id: 'SubTenantFilter' } }),
 };
 
-/** Where a service account is, as operations on one account take it in the query. */
+/** The query parameters that tell service accounts of the same id apart. */
 export const accountPlaceFields = {
   tenant_id: TenantFilterSchema.meta({
-    description: 'The tenant of the account. Needed if accounts in several tenants have this id.',
+    description: 'The tenant of the account. Required if accounts in several tenants in reach have this id.',
     param: { id: 'AccountTenant' },
   }),
   sub_tenant_id: TenantFilterSchema.meta({
@@ -126,8 +134,8 @@ export const accountPlaceFields = {
   }),
 };
 
-/** The same moment in UTC with milliseconds; as it stands where it is no moment, which the format refuses. */
-function utc(text: string): string {
+/** Converts a time to UTC with milliseconds. Returns a text that is not a time unchanged: the format check refuses it. */
+function toUtc(text: string): string {
   const moment = new Date(text);
   return Number.isNaN(moment.getTime()) ? text : moment.toISOString();
 }

@@ -11,9 +11,11 @@ export const SubjectSchema = z
   .regex(
     /^(user:[A-Za-z0-9][A-Za-z0-9._:-]*|service_account:[A-Za-z0-9][A-Za-z0-9._:-]*\/[A-Za-z0-9][A-Za-z0-9._:-]*)$/,
   )
-  .describe('`user:<id>` or `service_account:<tenant>/<id>`.');
+  .describe('A user or service account: `user:<id>` or `service_account:<tenant>/<id>`.');
 
-const GrantedItemSchema = z.strictObject({ kind: InventoryKindSchema, name: z.string() }).meta({ id: 'GrantedItem' });
+const GrantedItemSchema = z
+  .strictObject({ kind: InventoryKindSchema, name: z.string() })
+  .meta({ id: 'GrantedItem', description: 'An item that the session may use.' });
 
 export const GrantSchema = z
   .strictObject({
@@ -24,7 +26,7 @@ export const GrantSchema = z
   .meta({
     id: 'Grant',
     description:
-      "What a session may use of one provider: what its inventory has, but for blocked and retired items, and what the gateway's manifest allows of that.",
+      "The items of one provider that a session may use: its inventory without blocked and retired items, limited to what the gateway's manifest allows.",
   });
 export type Grant = z.infer<typeof GrantSchema>;
 
@@ -34,25 +36,28 @@ const sessionFields = {
   id: z.string(),
   gatewayId: z.string(),
   ...tenancyFields,
-  subject: SubjectSchema.describe('Whom the session acts for.'),
-  actor: z.string().nullable().describe('Who opened it for the subject, where that was somebody else.'),
+  subject: SubjectSchema.describe('The user or service account that the session is for.'),
+  actor: z
+    .string()
+    .nullable()
+    .describe('The user or service account that opened the session, if it is not the subject. Otherwise null.'),
   status: GatewaySessionStatusSchema,
   issuedAt: TimestampSchema,
   expiresAt: TimestampSchema.describe(
-    'Never later than the end of the API key that opened the session. Earlier than in the token where that key was rotated since: introspection tells.',
+    'When the session ends, never later than the API key that opened it. If that key was rotated, this can be earlier than the `exp` of the token; introspection takes it into account.',
   ),
   revokedAt: TimestampSchema.nullable(),
   revokedReason: z
     .enum(['revoked', 'gateway_ended', 'principal_ended', 'key_ended', 'item_blocked'])
     .nullable()
     .describe(
-      'Why it was revoked. gateway_ended: the gateway was disabled or deleted. principal_ended: its subject, or who opened it, lost access. key_ended: the API key that opened it was revoked, or rotated without an overlap. item_blocked: something that it grants was blocked. Null for a session that is not revoked.',
+      'Why the session was revoked. `revoked`: a caller revoked this session. `gateway_ended`: the gateway was disabled or deleted. `principal_ended`: the subject, or the account that opened the session, lost access. `key_ended`: the API key that opened it was revoked, or rotated without an overlap. `item_blocked`: an item that the session grants was blocked. Null if the session is not revoked.',
     ),
   gatewayUrl: z.string().nullable(),
   grantsDigest: z
     .string()
     .describe(
-      '`sha256:` and the SHA-256, in hex, of the RFC 8785 form of `grants`: as in a token with `grants_digest`.',
+      '`sha256:` and the SHA-256, in hex, of the RFC 8785 form of `grants`. A token with long grants has the same value as `grants_digest`.',
     ),
   grantedItems: z.int().describe('How many items the session grants.'),
   metadata: MetadataSchema,
@@ -62,14 +67,13 @@ const grantsField = { grants: z.array(GrantSchema) };
 
 export const GatewaySessionSummarySchema = z.strictObject(sessionFields).meta({
   id: 'GatewaySessionSummary',
-  description:
-    'A gateway session without its grants, which may be long: `GET .../sessions/{session_id}/grants` lists them.',
+  description: 'A gateway session without its grants. `GET .../sessions/{session_id}/grants` lists them.',
 });
 export type GatewaySessionSummary = z.infer<typeof GatewaySessionSummarySchema>;
 
 export const GatewaySessionSchema = z
   .strictObject({ ...sessionFields, ...grantsField })
-  .meta({ id: 'GatewaySession', description: 'Leave to pass through a gateway for a while.' });
+  .meta({ id: 'GatewaySession', description: 'A time-limited permission of a subject to use a gateway.' });
 export type GatewaySession = z.infer<typeof GatewaySessionSchema>;
 
 export const CreatedGatewaySessionSchema = z
@@ -78,7 +82,9 @@ export const CreatedGatewaySessionSchema = z
     ...grantsField,
     token: z
       .string()
-      .describe('A JWT (ES256, typ `qm-session+jwt`, aud the gateway) that gateways verify offline. Shown this once.'),
+      .describe(
+        'A JWT that gateways verify offline: `alg` ES256, `typ` `qm-session+jwt`, `aud` the id of the gateway. Only this answer has it.',
+      ),
     tokenType: z.literal('Bearer'),
   })
   .meta({ id: 'CreatedGatewaySession', description: 'A new session, with its token.' });
@@ -87,65 +93,75 @@ export type CreatedGatewaySession = z.infer<typeof CreatedGatewaySessionSchema>;
 export const CreateGatewaySessionInputSchema = z
   .strictObject({
     subject: SubjectSchema.nullish().describe(
-      'Whom the session acts for: the caller, where left out. Another subject needs the scope `gateway_sessions:impersonate` wherever that subject belongs: a sub-tenant cannot act as an account or user of the whole tenant.',
+      'The user or service account that the session is for. If it is left out: the caller. For another subject, the caller needs the scope `gateway_sessions:impersonate` in every place where the subject belongs. So a caller in a sub-tenant cannot open a session for an account or user of the whole tenant.',
     ),
     ttlSeconds: z
       .int()
       .min(60)
       .max(SESSION_TTL_MAX_SECONDS)
       .nullish()
-      .describe("Seconds, 60 to 86,400, and not above the gateway's; the gateway's, where left out."),
+      .describe(
+        "The lifetime in seconds: 60 to 86,400, and not more than the gateway's `sessionTtlSeconds`. If it is left out: the gateway's.",
+      ),
     providerIds: z
       .array(z.string().max(128))
       .max(100)
       .nullish()
       .describe(
-        "Only these of the gateway's providers; all, where left out. A session grants at most 10,000 items, and 1 MiB of them as JSON: beyond it, 422.",
+        'Only these providers of the gateway. If it is left out: all of them. A session grants at most 10,000 items, and at most 1 MiB of grants as JSON (422).',
       ),
     metadata: MetadataSchema.nullish(),
   })
-  .meta({ id: 'CreateGatewaySessionInput' });
+  .meta({
+    id: 'CreateGatewaySessionInput',
+    description: 'Who the session is for, how long it lasts, and what it grants.',
+  });
 export type CreateGatewaySessionInput = z.infer<typeof CreateGatewaySessionInputSchema>;
 
 export const IntrospectGatewaySessionInputSchema = z
   .strictObject({
-    token: z.string().min(1).describe("A session's token."),
-    token_type_hint: z.string().max(256).nullish().describe('As RFC 7662 has it; nothing depends on it.'),
+    token: z.string().min(1).describe('The token of a session.'),
+    token_type_hint: z.string().max(256).nullish().describe('The hint of RFC 7662. It is ignored.'),
   })
-  .meta({ id: 'IntrospectGatewaySessionInput' });
+  .meta({ id: 'IntrospectGatewaySessionInput', description: 'An introspection request (RFC 7662).' });
 
-const TokenActorSchema = z.strictObject({ sub: SubjectSchema }).meta({ id: 'TokenActor' });
+const TokenActorSchema = z
+  .strictObject({ sub: SubjectSchema })
+  .meta({ id: 'TokenActor', description: 'The actor claim of RFC 8693.' });
 
-/** Its members are named as RFC 7662 and the token name them. */
+/** The names of the members are those of RFC 7662 and of the claims in the token. */
 export const GatewaySessionIntrospectionSchema = z
   .union([
-    z.strictObject({ active: z.literal(false) }).meta({ id: 'InactiveGatewaySession' }),
+    z.strictObject({ active: z.literal(false) }).meta({
+      id: 'InactiveGatewaySession',
+      description: 'The token does not belong to an active session of this gateway.',
+    }),
     z
       .strictObject({
         active: z.literal(true),
         iss: z.string().describe('The public URL of this service.'),
-        sub: SubjectSchema.describe('Whom the session acts for.'),
-        aud: z.string().describe("The gateway's id."),
-        jti: z.string().describe("The session's id."),
-        iat: z.int().describe('Seconds since 1970.'),
-        exp: z.int().describe('Seconds since 1970.'),
+        sub: SubjectSchema.describe('The user or service account that the session is for.'),
+        aud: z.string().describe('The id of the gateway.'),
+        jti: z.string().describe('The id of the session.'),
+        iat: z.int().describe('When the session was opened, in seconds since 1970-01-01 UTC.'),
+        exp: z.int().describe('When the session ends, in seconds since 1970-01-01 UTC.'),
         token_type: z.literal('Bearer'),
-        client_id: SubjectSchema.describe('Who opened the session.'),
+        client_id: SubjectSchema.describe('The user or service account that opened the session.'),
         tenant_id: z.string(),
         sub_tenant_id: z.string().optional(),
         act: TokenActorSchema.optional().describe(
-          'Who opened the session for the subject, if that was somebody else (RFC 8693).',
+          'The account that opened the session, if it is not the subject (RFC 8693).',
         ),
         gateway_id: z.string(),
         session_id: z.string(),
         grants: z
           .array(GrantSchema)
-          .describe('What the session was granted and is allowed still: never more than its token says.'),
+          .describe('What the session grants and is still allowed at this moment, never more than its token says.'),
         metadata: MetadataSchema,
       })
-      .meta({ id: 'ActiveGatewaySession' }),
+      .meta({ id: 'ActiveGatewaySession', description: 'The active session that the token belongs to.' }),
   ])
-  .meta({ id: 'GatewaySessionIntrospection', description: 'What RFC 7662 calls an introspection response.' });
+  .meta({ id: 'GatewaySessionIntrospection', description: 'An introspection response (RFC 7662).' });
 export type GatewaySessionIntrospection = z.infer<typeof GatewaySessionIntrospectionSchema>;
 
 export const SessionGrantSchema = z
@@ -158,8 +174,8 @@ export const SessionGrantSchema = z
   .meta({ id: 'SessionGrant', description: 'One item that a session grants.' });
 export type SessionGrant = z.infer<typeof SessionGrantSchema>;
 
-/** `status` follows from the times and the clock; the token is in one answer alone. */
-const sessionRecord = { untagged: ['status', 'token', 'tokenType'] };
+/** `status` depends on the clock, and only one answer has the token. */
+const sessionRecord = { tagExcludes: ['status', 'token', 'tokenType'] };
 
 const tag = 'Gateways';
 const gateway = { gateway_id: LookupIdSchema.describe("The gateway's id.") };
@@ -174,7 +190,7 @@ export const createGatewaySession = operation({
   tag,
   summary: 'Open a gateway session',
   description:
-    "Answers the one token that gateways verify with the keys of `/.well-known/jwks.json`. It carries the grants; beyond 4 KiB of them, their digest. Granted is what the providers' inventories have, but for blocked and retired items, and what the gateway's manifest allows of that: `allow`, or of an agent's manifest what it `declares`. A subject has at most 1,000 open sessions at a gateway (`QM_MAX_OPEN_SESSIONS`): beyond it, 409 `session_limit_reached` until one ends.",
+    "Opens a session and returns its token. Gateways verify the token with the keys of `/.well-known/jwks.json`. The token holds the grants, or only their digest if the grants exceed 4 KiB. A session grants the items in the inventories of the gateway's providers, without blocked and retired ones, limited to what the gateway's manifest allows: its `allow` list, or the `declares` list of an agent's manifest. A subject can have at most 1,000 open sessions at a gateway (`QM_MAX_OPEN_SESSIONS`); then the answer is 409 `session_limit_reached` until one ends.",
   params: gateway,
   body: CreateGatewaySessionInputSchema,
   bodyOptional: true,
@@ -191,7 +207,7 @@ export const listGatewaySessions = operation({
   tag,
   summary: 'List the sessions of a gateway',
   description:
-    'Lists the sessions of one gateway, newest first: active, expired and revoked ones, without their grants. `grantsDigest` tells which sessions grant the same.',
+    'Lists the sessions of one gateway, newest first: active, expired and revoked ones, without their grants. Sessions with the same `grantsDigest` grant the same items.',
   params: gateway,
   query: {
     status: GatewaySessionStatusSchema.nullish().describe('Only sessions with this status.'),
@@ -210,7 +226,7 @@ export const introspectGatewaySession = operation({
   tag,
   summary: 'Introspect a session token',
   description:
-    'What a token is good for at this moment (RFC 7662), for gateways that must know at once of a revocation or a block. Whatever is no token of an active session of this gateway answers `{"active": false}`, and no reason. In a form, other parameters are ignored.',
+    'Returns what a token permits at this moment (RFC 7662), for gateways that must learn of a revocation or a block at once. If the token does not belong to an active session of this gateway, the answer is `{"active": false}` without a reason. Other parameters of a form body are ignored.',
   params: gateway,
   body: IntrospectGatewaySessionInputSchema,
   form: true,
@@ -228,7 +244,7 @@ export const getGatewaySession = operation({
   tag,
   summary: 'Get a gateway session',
   description:
-    'Answers one session, active or ended, without its token: only the answer that opened the session has that.',
+    'Returns one session, active or ended, with its grants. Only the answer of `create_gateway_session` has the token.',
   params: session,
   record: sessionRecord,
   output: GatewaySessionSchema,
@@ -242,7 +258,8 @@ export const listGatewaySessionGrants = operation({
   scope: 'gateway_sessions:read',
   tag,
   summary: 'List what a gateway session grants',
-  description: "By provider, in the gateway's order, then by kind and name. What a session grants never changes.",
+  description:
+    "Lists the items that a session grants, by provider in the gateway's order, then by kind and name. The grants of a session never change.",
   params: session,
   query: pageFields,
   output: page('SessionGrantPage', SessionGrantSchema),
@@ -256,7 +273,8 @@ export const revokeGatewaySession = operation({
   scope: 'gateway_sessions:write',
   tag,
   summary: 'Revoke a gateway session',
-  description: 'The record stays, as revoked; revoking it again is 404.',
+  description:
+    'Ends the session at once. The record stays, as `revoked`. An expired session can be revoked too. 404 if the session is already revoked.',
   params: session,
   record: sessionRecord,
   ifMatch: sessionRecord,

@@ -14,10 +14,14 @@ import { operation } from './operation.ts';
 import { page, pageFields } from './pages.ts';
 import { BaseUrlSchema } from './providers.ts';
 
-/** The longest that a gateway session may last, in seconds: a retired signing key is published that long. */
+/** The maximum lifetime of a gateway session, in seconds. A retired signing key stays published for that long. */
 export const SESSION_TTL_MAX_SECONDS = 24 * 3600;
 
-export const SessionTtlSchema = z.int().min(60).max(SESSION_TTL_MAX_SECONDS).describe('Seconds, 60 to 86,400.');
+export const SessionTtlSchema = z
+  .int()
+  .min(60)
+  .max(SESSION_TTL_MAX_SECONDS)
+  .describe('A lifetime in seconds: 60 to 86,400.');
 
 const ProviderIdsSchema = z.array(z.string().max(128)).max(100);
 
@@ -27,23 +31,28 @@ export const GatewaySchema = z
   .strictObject({
     id: z.string(),
     ...tenancyFields,
-    name: NameSchema.describe('Unique in its tenant and sub-tenant, without regard to case.'),
+    name: NameSchema.describe('The name. It is unique in the tenant and sub-tenant, compared case-insensitively.'),
     displayName: DisplayNameSchema.nullable(),
     url: z.string().nullable(),
     status: GatewayStatusSchema,
     providerIds: ProviderIdsSchema.describe(
-      "The providers that agents may reach through it, of its tenant; a sub-tenant's gateway has none of other sub-tenants.",
+      'The ids of the providers that agents may use through the gateway. They belong to its tenant; the gateway of a sub-tenant may not list providers of other sub-tenants.',
     ),
     manifestId: z
       .string()
       .nullable()
       .describe(
-        'The manifest that it runs under, in this very version, superseded or not: its sessions grant no more than that allows.',
+        'The id of one version of a manifest. Sessions grant only what this version allows, even after a newer version supersedes it. Null: no manifest limits the sessions.',
       ),
-    sessionTtlSeconds: SessionTtlSchema.describe('How long its sessions last, unless they ask for less; never more.'),
+    sessionTtlSeconds: SessionTtlSchema.describe(
+      'The lifetime of its sessions, in seconds: 60 to 86,400. A session may ask for less, not for more.',
+    ),
     ...timeFields,
   })
-  .meta({ id: 'Gateway', description: 'Where agents pass through; it enforces the policy that sessions carry.' });
+  .meta({
+    id: 'Gateway',
+    description: 'A point where agents connect. It lists providers and a manifest, and enforces what sessions grant.',
+  });
 export type Gateway = z.infer<typeof GatewaySchema>;
 
 export const CreateGatewayInputSchema = z
@@ -65,15 +74,15 @@ export const UpdateGatewayInputSchema = z
     name: NameInputSchema.optional(),
     displayName: DisplayNameInputSchema.nullish(),
     url: BaseUrlSchema.nullish(),
-    status: z.enum(['active', 'disabled']).optional().describe('Disabling ends its sessions at once.'),
+    status: z.enum(['active', 'disabled']).optional().describe('Disabling a gateway ends its sessions at once.'),
     providerIds: ProviderIdsSchema.optional(),
     manifestId: z.string().max(128).nullish(),
     sessionTtlSeconds: SessionTtlSchema.optional(),
   })
-  .meta({ id: 'UpdateGatewayInput', description: 'Left out keeps, null clears, a value sets.' });
+  .meta({ id: 'UpdateGatewayInput', description: 'A field that is left out keeps its value. Null clears it.' });
 export type UpdateGatewayInput = z.infer<typeof UpdateGatewayInputSchema>;
 
-const gatewayRecord = { untagged: [] };
+const gatewayRecord = { tagExcludes: [] };
 
 const tag = 'Gateways';
 const params = { gateway_id: LookupIdSchema.describe("The gateway's id.") };
@@ -86,7 +95,7 @@ export const createGateway = operation({
   tag,
   summary: 'Create a gateway',
   description:
-    'Creates a gateway: the place where agents pass through, with the providers that they may reach there. Its name must be free in its tenant and sub-tenant (409). A provider or manifest that it may not use is refused like one that does not exist (422).',
+    'Creates a gateway, with the providers that agents may use through it. 409 if the name is already in use in the tenant and sub-tenant. 422 if a provider or the manifest does not exist, or may not be used by this gateway.',
   body: CreateGatewayInputSchema,
   record: gatewayRecord,
   output: GatewaySchema,
@@ -101,11 +110,11 @@ export const listGateways = operation({
   tag,
   summary: 'List gateways',
   description:
-    "Lists the gateways in the caller's reach, newest first. Deleted gateways are listed with `status=deleted` only.",
+    "Lists the gateways in the caller's reach, newest first. Deleted gateways are listed only with `status=deleted`.",
   query: {
     ...tenancyQueryFields,
     status: GatewayStatusSchema.nullish().describe(
-      'Only gateways with this status. Deleted gateways are listed with `deleted` only.',
+      'Only gateways with this status. Deleted gateways are listed only with `deleted`.',
     ),
     ...pageFields,
   },
@@ -119,7 +128,7 @@ export const getGateway = operation({
   scope: 'gateways:read',
   tag,
   summary: 'Get a gateway',
-  description: "Answers one gateway. A gateway that is deleted or out of the caller's reach is 404.",
+  description: "Returns one gateway. 404 if the gateway is deleted or outside the caller's reach.",
   params,
   record: gatewayRecord,
   output: GatewaySchema,
@@ -134,7 +143,7 @@ export const updateGateway = operation({
   tag,
   summary: 'Update a gateway',
   description:
-    'Changes the fields that the body names, and keeps the others. Disabling a gateway ends its sessions at once. A body without a change writes nothing.',
+    'Changes the fields that the body names and keeps the others. Disabling a gateway ends its sessions at once. A body that changes nothing writes nothing.',
   params,
   body: UpdateGatewayInputSchema,
   record: gatewayRecord,
@@ -150,7 +159,7 @@ export const deleteGateway = operation({
   scope: 'gateways:write',
   tag,
   summary: 'Delete a gateway',
-  description: 'Deletes the gateway and ends its sessions at once. The record stays, with the status `deleted`.',
+  description: 'Marks the gateway as `deleted` and ends its sessions at once. The record stays.',
   params,
   record: gatewayRecord,
   ifMatch: gatewayRecord,

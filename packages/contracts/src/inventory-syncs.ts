@@ -3,31 +3,40 @@ import { LookupIdSchema, TimestampSchema } from './fields.ts';
 import { InventoryKindSchema } from './inventory.ts';
 import { operation } from './operation.ts';
 
-/** Items that could not be taken over and are named in an answer; the rest is counted. */
-export const SYNC_ERRORS_SHOWN = 100;
+/** The maximum number of errors that an answer lists. All of them are counted. */
+export const MAX_LISTED_SYNC_ERRORS = 100;
 
 const InventorySyncErrorSchema = z
   .strictObject({ kind: InventoryKindSchema, name: z.string().max(256), reason: z.string() })
-  .meta({ id: 'InventorySyncError', description: 'An item that was listed and could not be taken over.' });
+  .meta({
+    id: 'InventorySyncError',
+    description: 'An item that the provider listed, but that cannot be an inventory item.',
+  });
 
 export const InventorySyncSchema = z
   .strictObject({
-    taskId: z.string().describe('The operator task of kind `sync_inventory` that it ran as.'),
+    taskId: z.string().describe('The id of the operator task (`sync_inventory`) of this sync.'),
     providerId: z.string(),
-    added: z.int().describe('Items that were not known before.'),
-    updated: z.int().describe('Known items that changed, came back, or are not what was accepted (drift).'),
-    removed: z.int().describe('Items that the provider lists no more: they are `missing` now, and not deleted.'),
-    unchanged: z.int(),
+    added: z.int().describe('How many new items were added.'),
+    updated: z
+      .int()
+      .describe('How many known items changed, are available again, or differ from the accepted definition (drift).'),
+    removed: z
+      .int()
+      .describe('How many items the provider no longer lists. They are not deleted; their status is `missing`.'),
+    unchanged: z.int().describe('How many items did not change.'),
     errors: z
       .array(InventorySyncErrorSchema)
-      .max(SYNC_ERRORS_SHOWN)
-      .describe(`What was listed and could not be taken over: the first ${SYNC_ERRORS_SHOWN}.`),
-    errorCount: z.int().describe('How many there were in all.'),
-    durationMs: z.int(),
-    attempts: z.int().describe('How often the provider was asked, until it answered.'),
+      .max(MAX_LISTED_SYNC_ERRORS)
+      .describe(
+        `The items that the provider listed, but that cannot be inventory items: the first ${MAX_LISTED_SYNC_ERRORS}.`,
+      ),
+    errorCount: z.int().describe('How many such items there were in total.'),
+    durationMs: z.int().describe('How long the sync took, in milliseconds.'),
+    attempts: z.int().describe('How many attempts were needed until the provider answered: 1 to 3.'),
     syncedAt: TimestampSchema,
   })
-  .meta({ id: 'InventorySync', description: 'What a sync of an inventory found.' });
+  .meta({ id: 'InventorySync', description: 'The result of an inventory sync.' });
 export type InventorySync = z.infer<typeof InventorySyncSchema>;
 
 export const syncProviderInventory = operation({
@@ -38,14 +47,15 @@ export const syncProviderInventory = operation({
   tag: 'Providers',
   summary: 'Sync the inventory of a provider',
   description: [
-    'Asks the provider what it offers: an MCP server (`mcp`) for its tools, resources and prompts over streamable HTTP,',
-    'a model vendor (`llm`) for its models with `GET {baseUrl}/models`. Everything is fetched first and written in one',
-    'transaction, so that a failed sync (502) leaves the inventory as it was. Requests go to the origin of the base URL',
-    'alone, with the credential of the provider, and have at most 3 attempts and 25 seconds in all. An item whose digest',
-    'is not the accepted one keeps what was accepted, and shows what was found as `drift`.',
+    'Asks the provider what it offers, and updates the inventory with the answer. An MCP server (`mcp`) is asked for its',
+    'tools, resources and prompts over streamable HTTP, a model vendor (`llm`) for its models with `GET {baseUrl}/models`.',
+    'Everything is fetched first and then written in one transaction, so a failed sync (502) changes nothing. Requests go',
+    'only to the origin of the base URL, with the credential of the provider. There are at most 3 attempts, and 25 seconds',
+    'in total. An item whose digest differs from the accepted one keeps the accepted definition, and shows the new one as',
+    '`drift`.',
   ].join(' '),
   params: { provider_id: LookupIdSchema.describe("The provider's id.") },
-  callsOut: true,
+  callsThirdParty: true,
   cost: 10,
   output: InventorySyncSchema,
   errors: ['provider_not_found', 'provider_not_syncable', 'sync_running', 'sync_failed', 'rate_limited'],

@@ -16,40 +16,46 @@ import { pageFields } from './pages.ts';
 
 export const InventoryKindSchema = z
   .enum(['model', 'tool', 'resource', 'prompt', 'agent', 'channel'])
-  .meta({ id: 'InventoryKind' });
+  .meta({ id: 'InventoryKind', description: 'The kind of an item.' });
 export type InventoryKind = z.infer<typeof InventoryKindSchema>;
 
-export const InventoryStatusSchema = z
-  .enum(['available', 'missing', 'retired', 'blocked'])
-  .meta({ id: 'InventoryStatus' });
+export const InventoryStatusSchema = z.enum(['available', 'missing', 'retired', 'blocked']).meta({
+  id: 'InventoryStatus',
+  description:
+    '`available`: may be used. `missing`: the last sync did not find it. `retired`: no longer declared. `blocked`: must not be used.',
+});
 
 export const ItemNameSchema = z.string().min(1).max(256);
 
 /**
- * Whether a name is what it looks like. Sessions grant by it: one that hides something passes for another before whoever
- * decides, and a gateway may take a lone `*` for everything.
+ * Whether a name looks like what it is. Sessions grant items by name: with invisible characters, one name could pass for
+ * another when a person decides about it, and a gateway may read a lone `*` as "everything".
  */
 export function isPlainItemName(name: string): boolean {
   return name === name.trim() && name !== '*' && !HIDDEN_CHARACTER.test(name);
 }
 
-/** A name that somebody declares. */
+/** The name of an item that a caller declares. */
 export const ItemNameInputSchema = ItemNameSchema.refine(isPlainItemName, {
   error:
-    'name should have no spaces around it, no control characters and no invisible ones, and should not be a lone *',
+    'name should not begin or end with a space, should have no control characters or invisible characters, and should not be a lone *',
 });
 
-/** What an item is shown and called by. */
+/** The definition of an item: what people and models are shown, and what it is called with. */
 const definitionFields = {
-  schemaDigest: z.string().nullable().describe("`sha256:` and the digest of the item's definition, where it has one."),
+  schemaDigest: z
+    .string()
+    .nullable()
+    .describe("`sha256:` and the SHA-256, in hex, of the item's definition. Null if it has none."),
   title: DisplayNameSchema.nullable(),
   description: DescriptionSchema.nullable(),
   attributes: MetadataSchema,
 };
 
-export const DriftSchema = z
-  .strictObject({ ...definitionFields, detectedAt: TimestampSchema })
-  .meta({ id: 'Drift', description: 'What the provider changed an item to, and nobody accepted yet.' });
+export const DriftSchema = z.strictObject({ ...definitionFields, detectedAt: TimestampSchema }).meta({
+  id: 'Drift',
+  description: 'The new definition of an item that the provider changed, until a person accepts the change.',
+});
 export type Drift = z.infer<typeof DriftSchema>;
 
 export const InventoryItemSchema = z
@@ -59,18 +65,16 @@ export const InventoryItemSchema = z
     ...tenancyFields,
     kind: InventoryKindSchema,
     name: ItemNameSchema.describe(
-      'Unique for its kind at the provider, as agents call it. Models are one in any case, and with or without the provider in front (`openai/gpt-5`).',
+      'The name that agents use. It is unique for its kind at the provider. Model names are compared case-insensitively, with or without the provider as prefix (`openai/gpt-5`).',
     ),
     title: definitionFields.title,
     description: definitionFields.description,
-    status: InventoryStatusSchema.describe(
-      'available: may be used. missing: gone from the last sync. retired: no longer declared. blocked: must not be used.',
-    ),
-    source: z.enum(['sync', 'manifest', 'recommendation', 'manual']),
+    status: InventoryStatusSchema,
+    source: z.enum(['sync', 'manifest', 'recommendation', 'manual']).describe('What declared the item.'),
     schemaDigest: definitionFields.schemaDigest,
     attributes: definitionFields.attributes,
     drift: DriftSchema.nullable().describe(
-      'What the last sync found it changed to. Everything else here stays as it was accepted until somebody accepts the change.',
+      'The new definition that the last sync found. The other fields keep the accepted definition until a person accepts the change. Null: there is no change.',
     ),
     firstSeenAt: TimestampSchema,
     lastSeenAt: TimestampSchema,
@@ -78,25 +82,25 @@ export const InventoryItemSchema = z
   })
   .meta({
     id: 'InventoryItem',
-    description: 'Something that a provider offers, and that agents are allowed to use or not.',
+    description: 'A model, tool, agent, prompt, resource or channel that a provider offers, as declared.',
   });
 export type InventoryItem = z.infer<typeof InventoryItemSchema>;
 
 export const InventorySchema = z
   .strictObject({
     providerId: z.string(),
-    syncedAt: TimestampSchema.nullable().describe('When the inventory was last synced; null: never.'),
+    syncedAt: TimestampSchema.nullable().describe('When the inventory was last synced. Null: never.'),
     items: z.array(InventoryItemSchema),
-    nextCursor: z.string().nullable().describe('Hand it in as `cursor` for the next page; null on the last.'),
+    nextCursor: z.string().nullable().describe('Send it as `cursor` to get the next page. Null on the last page.'),
   })
-  .meta({ id: 'Inventory' });
+  .meta({ id: 'Inventory', description: 'One page of the inventory of a provider.' });
 export type Inventory = z.infer<typeof InventorySchema>;
 
 export const CreateInventoryItemInputSchema = z
   .strictObject({
     kind: InventoryKindSchema,
     name: ItemNameInputSchema.describe(
-      'As agents call it, without spaces around it, control characters and invisible ones, and not a lone `*`.',
+      'The name that agents use. It has no space at its beginning or end, no control characters and no invisible characters, and is not a lone `*`.',
     ),
     title: DisplayNameInputSchema.nullish(),
     description: DescriptionInputSchema.nullish(),
@@ -117,10 +121,10 @@ export const UpdateInventoryItemInputSchema = z
     status: z.enum(['available', 'retired', 'blocked']).optional(),
     attributes: MetadataSchema.nullish(),
   })
-  .meta({ id: 'UpdateInventoryItemInput', description: 'Left out keeps, null clears, a value sets.' });
+  .meta({ id: 'UpdateInventoryItemInput', description: 'A field that is left out keeps its value. Null clears it.' });
 export type UpdateInventoryItemInput = z.infer<typeof UpdateInventoryItemInputSchema>;
 
-const itemRecord = { untagged: ['firstSeenAt', 'lastSeenAt'] };
+const itemRecord = { tagExcludes: ['firstSeenAt', 'lastSeenAt'] };
 
 const tag = 'Providers';
 const provider = { provider_id: LookupIdSchema.describe("The provider's id.") };
@@ -135,11 +139,17 @@ export const getProviderInventory = operation({
   tag,
   summary: 'Get the inventory of a provider',
   description:
-    'Lists what the provider offers, one page at a time, as it was synced or declared. `syncedAt` says when the last sync was.',
+    'Lists the items that the provider offers, as they were synced or declared. `syncedAt` is the time of the last sync.',
   params: provider,
   query: {
     kind: InventoryKindSchema.nullish().describe('Only items of this kind.'),
     status: InventoryStatusSchema.nullish().describe('Only items with this status.'),
+    text: z
+      .string()
+      .min(1)
+      .max(200)
+      .nullish()
+      .describe('Only items whose name contains this text. ASCII letters are compared case-insensitively.'),
     ...pageFields,
   },
   output: InventorySchema,
@@ -154,7 +164,7 @@ export const createInventoryItem = operation({
   tag,
   summary: 'Declare an inventory item',
   description:
-    'Declares a model, tool or other item of the provider, without a sync. Use it where the provider cannot be synced. The provider may have one item of each kind and name (409).',
+    'Declares an item of the provider without a sync, for example because the provider cannot be synced. 409 if the provider already has an item of this kind and name.',
   params: provider,
   body: CreateInventoryItemInputSchema,
   record: itemRecord,
@@ -170,7 +180,7 @@ export const updateInventoryItem = operation({
   tag,
   summary: 'Update an inventory item',
   description:
-    'Changes the fields that the body names, and keeps the others. Blocking an item revokes the active sessions that grant it.',
+    'Changes the fields that the body names and keeps the others. Blocking an item revokes the active sessions that grant it.',
   params: item,
   body: UpdateInventoryItemInputSchema,
   record: itemRecord,
@@ -187,7 +197,7 @@ export const deleteInventoryItem = operation({
   tag,
   summary: 'Delete an inventory item',
   description:
-    'The declaration goes; what agents use without one is unknown from then on. To forbid an item, block it.',
+    'Deletes the declaration. If agents use the item afterwards, it is unknown. To forbid an item, block it instead.',
   params: item,
   record: itemRecord,
   ifMatch: itemRecord,

@@ -3,23 +3,23 @@ import { operation } from './operation.ts';
 
 export const ExportLogsInputSchema = z.looseObject({ resourceLogs: z.array(z.unknown()).optional() }).meta({
   id: 'ExportLogsServiceRequest',
-  description: 'An OTLP ExportLogsServiceRequest in its JSON form (opentelemetry-proto 1.11).',
+  description: 'An OTLP ExportLogsServiceRequest in JSON (opentelemetry-proto 1.11).',
 });
 
 const ExportLogsPartialSuccessSchema = z
   .strictObject({
-    rejectedLogRecords: z.string().describe('How many log records were refused: an int64, in JSON a string.'),
+    rejectedLogRecords: z.string().describe('How many log records were refused: an int64 as a JSON string.'),
     errorMessage: z.string(),
   })
-  .meta({ id: 'ExportLogsPartialSuccess' });
+  .meta({ id: 'ExportLogsPartialSuccess', description: 'How many log records were refused, and why.' });
 
 export const ExportLogsOutputSchema = z
   .strictObject({
     partialSuccess: ExportLogsPartialSuccessSchema.optional().describe(
-      'Only if log records were refused; the others are taken.',
+      'Present only if log records were refused. The others were accepted.',
     ),
   })
-  .meta({ id: 'ExportLogsServiceResponse' });
+  .meta({ id: 'ExportLogsServiceResponse', description: 'An OTLP ExportLogsServiceResponse.' });
 
 export const ingestLogs = operation({
   method: 'POST',
@@ -30,7 +30,7 @@ export const ingestLogs = operation({
   tag: 'Traces',
   summary: 'Receive log records (OTLP/HTTP)',
   description:
-    'Where OpenTelemetry log exporters send to, as `POST /v1/traces` for spans. Events of coding agents that tell of model and tool calls are counted like spans, each call once. No log record is stored: all other records are accepted and dropped.',
+    'The endpoint for OpenTelemetry log exporters, in the encodings of `POST /v1/traces`. Log records of coding agents that report model and tool calls are counted like spans, each call once. All other records are accepted and dropped. No log record is stored.',
   body: ExportLogsInputSchema,
   output: ExportLogsOutputSchema,
   errors: ['ingest_tenant_ambiguous'],

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { DescriptionSchema } from './fields.ts';
 import { InventoryKindSchema, ItemNameInputSchema, ItemNameSchema } from './inventory.ts';
 
-/** A serialised spec, in bytes of UTF-8. */
+/** The maximum size of a spec, in bytes of UTF-8 when serialised as JSON. */
 export const SPEC_MAX_BYTES = 256 * 1024;
 
 export const ManifestKindSchema = z.enum(['agent', 'gateway', 'channel']).meta({ id: 'ManifestKind' });
@@ -13,10 +13,11 @@ const ProviderReferenceSchema = z
   .min(1)
   .max(200)
   .describe(
-    "The provider's name, in any case, or its id. A name means the provider that has it in the manifest's own tenant or sub-tenant, or in the whole tenant. A provider of a sub-tenant is meant by its id alone in manifests of the whole tenant, and in whatever its gateways run under.",
+    "The name (case-insensitive), an alias or the id of the provider. A name is looked up in the manifest's own sub-tenant and in the whole tenant, never in other sub-tenants. It counts at a gateway only if the provider belongs to the gateway's own sub-tenant or to the whole tenant. To name a provider of another place, use its id.",
   );
 
-const DECLARED_NAME = 'As agents call it. The variants of a model are one: its case, and the provider in front.';
+const DECLARED_NAME =
+  'The name that agents use. Model names are compared case-insensitively, with or without the provider as prefix (`openai/gpt-5`).';
 
 export const DeclarationSchema = z
   .strictObject({
@@ -24,17 +25,17 @@ export const DeclarationSchema = z
     kind: InventoryKindSchema,
     name: ItemNameSchema.describe(DECLARED_NAME),
   })
-  .meta({ id: 'Declaration', description: 'Something that is used of a provider.' });
+  .meta({ id: 'Declaration', description: 'An item of a provider that is used.' });
 
 const DeclarationInputSchema = DeclarationSchema.extend({ name: ItemNameInputSchema.describe(DECLARED_NAME) }).meta({
   id: 'DeclarationInput',
-  description: 'Something that is used of a provider.',
+  description: 'An item of a provider that is used.',
 });
 
 const AllowanceSchema = z
   .strictObject({
     provider: ProviderReferenceSchema,
-    kind: InventoryKindSchema.optional().describe('Only items of this kind; every kind, where left out.'),
+    kind: InventoryKindSchema.optional().describe('Only items of this kind. If it is left out: items of every kind.'),
     names: z
       .array(
         z
@@ -42,37 +43,45 @@ const AllowanceSchema = z
           .min(1)
           .max(257)
           .regex(/^[^*]*\*?$/)
-          .describe('Exactly a name, or with one `*` at its end everything that begins so.'),
+          .describe('An exact name, or a prefix followed by one `*`.'),
       )
       .max(1000)
       .optional()
-      .describe('Only items of these names, of a model all variants; all of them, where left out; none, where empty.'),
+      .describe(
+        'Only items with these names. The name of a model also covers its variants. If it is left out: items of every name. If it is empty: no items.',
+      ),
   })
-  .meta({ id: 'Allowance', description: 'A part of what a provider offers.' });
+  .meta({ id: 'Allowance', description: 'A selection of the items that a provider offers.' });
 
 export const AllowListSchema = z
   .array(AllowanceSchema)
   .max(1000)
   .describe(
-    "What sessions may use, of what the providers' inventories offer: whatever one of the entries covers. Where left out, all of it; where empty, nothing.",
+    "The inventory items that sessions may use: those that at least one entry covers. If it is left out: all items of the gateway's providers. If it is empty: no items.",
   );
 
 const commonFields = {
   description: DescriptionSchema.optional(),
-  owner: z.string().max(200).optional().describe('Who answers for it: a person, a team, an address.'),
+  owner: z.string().max(200).optional().describe('Who is responsible: a person, a team or an address.'),
   declares: z
     .array(DeclarationInputSchema)
     .max(1000)
     .optional()
-    .describe('What it uses. While the manifest is active, observations of these are not unknown.'),
+    .describe(
+      'What the agent, gateway or channel uses. While the manifest is active, observations of these items are not unknown.',
+    ),
 };
 
-const ChannelSchema = extensible(
+const ChannelSchema = withExtensionMembers(
   z.looseObject({
-    type: z.string().min(1).max(64).describe('Such as `slack`, `email` or `web`.'),
-    address: z.string().max(2048).optional().describe('Where it is: a URL, a room, a mailbox.'),
+    type: z.string().min(1).max(64).describe('The type of the channel, such as `slack`, `email` or `web`.'),
+    address: z
+      .string()
+      .max(2048)
+      .optional()
+      .describe('The address of the channel, such as a URL, a room or a mailbox.'),
   }),
-).meta({ id: 'ManifestChannel', description: 'Where people meet the agents.' });
+).meta({ id: 'ManifestChannel', description: 'The channel in which people talk to agents.' });
 
 const fieldsOf = {
   agent: commonFields,
@@ -80,41 +89,42 @@ const fieldsOf = {
   channel: { ...commonFields, channel: ChannelSchema.optional(), allow: AllowListSchema.optional() },
 };
 
-/** What `spec` may hold, for each kind of manifest. */
+/** The schema of `spec` for each kind of manifest. */
 export const MANIFEST_SPECS = {
-  agent: extensible(z.looseObject(fieldsOf.agent)).meta({
+  agent: withExtensionMembers(z.looseObject(fieldsOf.agent)).meta({
     id: 'AgentSpec',
     description:
-      'What an agent uses. A gateway that runs under this manifest grants of its providers what is declared here, and all of it where nothing is said of that.',
+      "What an agent uses. The sessions of a gateway with this manifest are granted only what `declares` lists. If `declares` is left out, all items of the gateway's providers are granted.",
   }),
-  gateway: extensible(z.looseObject(fieldsOf.gateway)).meta({
+  gateway: withExtensionMembers(z.looseObject(fieldsOf.gateway)).meta({
     id: 'GatewaySpec',
-    description: 'What passes through a gateway. One that runs under this manifest grants what is allowed here.',
+    description:
+      'What agents may use through a gateway. The sessions of a gateway with this manifest are granted only what `allow` covers.',
   }),
-  channel: extensible(z.looseObject(fieldsOf.channel)).meta({
+  channel: withExtensionMembers(z.looseObject(fieldsOf.channel)).meta({
     id: 'ChannelSpec',
     description:
-      'Where people meet agents. A gateway that runs under this manifest serves the channel, and grants what is allowed here.',
+      'A channel in which people talk to agents. A gateway with this manifest serves the channel. Its sessions are granted only what `allow` covers.',
   }),
 } as const satisfies Record<ManifestKind, z.ZodType>;
 
-/** What any kind may hold: which of it a kind does hold, {@link MANIFEST_SPECS} says. */
+/** All fields of all kinds. {@link MANIFEST_SPECS} then checks which of them a kind allows. */
 export const ManifestSpecInputSchema = z
   .looseObject(fieldsOf.channel)
   .refine((value) => new TextEncoder().encode(JSON.stringify(value)).length <= SPEC_MAX_BYTES, {
-    error: `spec should have at most ${SPEC_MAX_BYTES} bytes when serialised`,
+    error: `spec should have at most ${SPEC_MAX_BYTES} bytes when serialised as JSON`,
   })
   .meta({
     id: 'ManifestSpecInput',
     description:
-      'What the schema of its kind says: `GET /v1/manifests/schema/{kind}`. `channel` is of channels, `allow` of gateways and channels. Beyond these, members whose names begin with `x-`. At most 256 KiB when serialised.',
+      'The content of the manifest. `GET /v1/manifests/schema/{kind}` returns the JSON Schema for each kind: only channels have `channel`, and only gateways and channels have `allow`. Other members are allowed if their names begin with `x-`. At most 256 KiB when serialised.',
   });
 
 /**
- * Closes an object but for members that begin with `x-`, which are whoever's wrote it. Refusing the others is no
- * pedantry: of a policy, a mistyped `alow` that went unnoticed would allow everything.
+ * Refuses unknown members, except those that begin with `x-`: they belong to the author. Unknown members must be refused,
+ * because a policy with the mistyped key `alow` would otherwise allow everything.
  */
-function extensible<Schema extends z.ZodObject>(schema: Schema): Schema {
+function withExtensionMembers<Schema extends z.ZodObject>(schema: Schema): Schema {
   const allowed = Object.keys(schema.shape);
   const closed = schema.superRefine((value, context) => {
     const keys = Object.keys(value).filter((key) => !allowed.includes(key) && !key.startsWith('x-'));

@@ -18,14 +18,16 @@ export const ManifestSpecSchema = z
       .array(DeclarationSchema)
       .max(1000)
       .optional()
-      .describe('What it uses. While the manifest is active, observations of these are not unknown.'),
+      .describe(
+        'What the agent, gateway or channel uses. While the manifest is active, observations of these items are not unknown.',
+      ),
   })
-  .meta({ id: 'ManifestSpec', description: 'A JSON object, as it was published.' });
+  .meta({ id: 'ManifestSpec', description: 'The content of a manifest: a JSON object, as it was published.' });
 export type ManifestSpec = z.infer<typeof ManifestSpecSchema>;
 
 export const ManifestStatusSchema = z
   .enum(['active', 'superseded', 'deleted'])
-  .meta({ id: 'ManifestStatus', description: 'The newest version is active.' });
+  .meta({ id: 'ManifestStatus', description: 'The newest version is `active`, older ones are `superseded`.' });
 
 export const ManifestSchema = z
   .strictObject({
@@ -33,14 +35,16 @@ export const ManifestSchema = z
     ...tenancyFields,
     name: NameSchema,
     kind: ManifestKindSchema,
-    version: z.int().describe('1 for the first of its name and kind in its tenant and sub-tenant.'),
+    version: z
+      .int()
+      .describe('1, 2, 3 and so on for manifests of the same name and kind in the same tenant and sub-tenant.'),
     status: ManifestStatusSchema,
-    digest: z.string().describe('`sha256:` and the digest of the RFC 8785 form of `spec`.'),
+    digest: z.string().describe('`sha256:` and the SHA-256, in hex, of the RFC 8785 form of `spec`.'),
     spec: ManifestSpecSchema,
-    createdBy: z.string().describe('`user:<id>` or `service_account:<tenant>/<id>`.'),
+    createdBy: z.string().describe('Who published it: `user:<id>` or `service_account:<tenant>/<id>`.'),
     ...timeFields,
   })
-  .meta({ id: 'Manifest', description: 'What an agent, gateway or channel declares to use.' });
+  .meta({ id: 'Manifest', description: 'A document that declares what an agent, gateway or channel uses.' });
 export type Manifest = z.infer<typeof ManifestSchema>;
 
 export const CreateManifestInputSchema = z
@@ -68,10 +72,10 @@ export const ManifestJsonSchemaSchema = z
     additionalProperties: z.literal(false),
     $defs: z.record(z.string(), z.unknown()),
   })
-  .meta({ id: 'ManifestJsonSchema', description: 'A JSON Schema of the draft 2020-12.' });
+  .meta({ id: 'ManifestJsonSchema', description: 'A JSON Schema (draft 2020-12).' });
 export type ManifestJsonSchema = z.infer<typeof ManifestJsonSchemaSchema>;
 
-const manifestRecord = { untagged: [] };
+const manifestRecord = { tagExcludes: [] };
 
 const tag = 'Manifests';
 const params = { manifest_id: LookupIdSchema.describe("The manifest's id.") };
@@ -84,10 +88,10 @@ export const createManifest = operation({
   tag,
   summary: 'Publish a manifest',
   description:
-    'A new content becomes the next version and supersedes the one before. The content of the active version again answers that record. A gateway runs under the very version that its `manifestId` names, also once that is superseded.',
+    'Publishes a new version, which supersedes the previous one. Publishing the content of the active version again changes nothing and returns that version. A gateway keeps the version that its `manifestId` names, even after a newer version supersedes it.',
   body: CreateManifestInputSchema,
   record: manifestRecord,
-  // A thousand rules of a thousand names each.
+  // A spec has at most 256 KiB when serialised. The body may be larger, because it can have white space and escapes.
   bodyMaxBytes: 1024 * 1024,
   output: ManifestSchema,
   errors: ['tenant_limit_reached'],
@@ -102,13 +106,13 @@ export const listManifests = operation({
   tag,
   summary: 'List manifests',
   description:
-    'Lists manifests, newest first. Each published version is a record of its own: `status=active` lists the newest versions only. Deleted manifests are listed with `status=deleted` only.',
+    'Lists manifests, newest first. Each published version is a separate record: `status=active` lists only the newest versions. Deleted manifests are listed only with `status=deleted`.',
   query: {
     ...tenancyQueryFields,
-    name: z.string().max(200).nullish().describe('Only manifests of exactly this name.'),
+    name: z.string().max(200).nullish().describe('Only manifests with exactly this name.'),
     kind: ManifestKindSchema.nullish().describe('Only manifests of this kind.'),
     status: ManifestStatusSchema.nullish().describe(
-      'Only manifests with this status. Deleted manifests are listed with `deleted` only.',
+      'Only manifests with this status. Deleted manifests are listed only with `deleted`.',
     ),
     ...pageFields,
   },
@@ -123,9 +127,9 @@ export const getManifestSchema = operation({
   tag,
   summary: 'Get the JSON Schema of a kind of manifest',
   description:
-    'The JSON Schema (2020-12) of `spec`: what it takes, `create_manifest` takes, up to 256 KiB. Its `$id` is its address here.',
+    'Returns the JSON Schema (draft 2020-12) of `spec`. `create_manifest` accepts every `spec` that this schema accepts, up to 256 KiB. `$id` is the URL of this operation.',
   params: { kind: ManifestKindSchema.describe('The kind of manifest.') },
-  record: { untagged: [] },
+  record: { tagExcludes: [] },
   output: ManifestJsonSchemaSchema,
 });
 
@@ -137,7 +141,7 @@ export const getManifest = operation({
   tag,
   summary: 'Get a manifest',
   description:
-    "Answers one version of a manifest, active or superseded. A manifest that is deleted or out of the caller's reach is 404.",
+    "Returns one version of a manifest, active or superseded. 404 if the manifest is deleted or outside the caller's reach.",
   params,
   record: manifestRecord,
   output: ManifestSchema,
@@ -152,7 +156,7 @@ export const deleteManifest = operation({
   scope: 'manifests:write',
   tag,
   summary: 'Delete a manifest',
-  description: 'Soft: the record stays, as deleted. Not while an active gateway uses it (409).',
+  description: 'Marks the manifest as `deleted`; the record stays. 409 while an active gateway uses it.',
   params,
   record: manifestRecord,
   ifMatch: manifestRecord,

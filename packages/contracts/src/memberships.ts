@@ -4,37 +4,37 @@ import { operation } from './operation.ts';
 import { page, pageFields } from './pages.ts';
 import { RoleSchema } from './scopes.ts';
 
-/** How long an invitation can be accepted. */
+/** For how many days an invitation can be accepted. */
 export const INVITATION_DAYS = 14;
 
 export const MembershipStatusSchema = z.enum(['pending', 'active']).meta({
   id: 'MembershipStatus',
   description:
-    '`pending`: the user has not accepted it. Until then it grants nothing, and the tenant sees nothing of the user.',
+    '`pending`: the user has not accepted the membership yet. Until then it grants nothing, and the administrators of the tenant cannot see the user. `active`: the user has accepted it.',
 });
 
 export const MembershipSchema = z
   .strictObject({
     userId: z.string(),
     ...tenancyFields,
-    email: z.string().describe('As it was invited.'),
+    email: z.string().describe('The email that was invited.'),
     role: RoleSchema,
     status: MembershipStatusSchema,
     acceptedAt: TimestampSchema.nullable(),
     expiresAt: TimestampSchema.nullable().describe(
-      `When a pending membership can no longer be accepted: after ${INVITATION_DAYS} days, or earlier with the API key that offered it. Null once it is accepted.`,
+      `Until when a pending membership can be accepted: ${INVITATION_DAYS} days, or less if the API key that created the invitation ends earlier. Null after it was accepted.`,
     ),
     ...timeFields,
   })
-  .meta({ id: 'Membership', description: 'What a user is in a tenant, or in one of its sub-tenants.' });
+  .meta({ id: 'Membership', description: 'The role of a user in a tenant or in one of its sub-tenants.' });
 export type Membership = z.infer<typeof MembershipSchema>;
 
 export const CreateMembershipInputSchema = z
   .strictObject({
-    email: EmailSchema.describe("Anybody's: the answer does not tell whether it is registered."),
-    role: RoleSchema.describe("At most the caller's own reach."),
+    email: EmailSchema.describe('The email to invite. The answer does not reveal whether it is registered.'),
+    role: RoleSchema.describe('The role to give. It may include no scope that the caller does not hold there (403).'),
     subTenantId: IdentifierSchema.nullish().describe(
-      'Only in this sub-tenant. Left out: in the whole tenant, or in the one sub-tenant that the caller is bound to.',
+      'The sub-tenant of the membership. If it is left out, the membership is for the whole tenant, or for the sub-tenant that the caller is limited to.',
     ),
   })
   .meta({ id: 'CreateMembershipInput' });
@@ -42,19 +42,19 @@ export type CreateMembershipInput = z.infer<typeof CreateMembershipInputSchema>;
 
 export const UpdateMembershipInputSchema = z
   .strictObject({ role: RoleSchema.optional() })
-  .meta({ id: 'UpdateMembershipInput', description: 'Left out keeps, a value sets.' });
+  .meta({ id: 'UpdateMembershipInput', description: 'A field that is left out keeps its value.' });
 export type UpdateMembershipInput = z.infer<typeof UpdateMembershipInputSchema>;
 
-const membershipRecord = { untagged: [] };
+const membershipRecord = { tagExcludes: [] };
 
 const tag = 'Tenants';
 const tenant = { tenant_id: LookupIdSchema.describe("The tenant's id.") };
 const member = { ...tenant, user_id: LookupIdSchema.describe("The user's id.") };
-const whichSubTenant = z.string().max(128).nullish();
-const which = {
-  sub_tenant_id: whichSubTenant.meta({
+const SubTenantQuerySchema = z.string().max(128).nullish();
+const subTenantQuery = {
+  sub_tenant_id: SubTenantQuerySchema.meta({
     description:
-      'The membership in this sub-tenant. Left out or empty: the one in the whole tenant, or in the one sub-tenant that the caller is bound to.',
+      'The sub-tenant of the membership. If it is left out or empty: the membership in the whole tenant, or in the sub-tenant that the caller is limited to.',
     param: { id: 'MembershipSubTenant' },
   }),
 };
@@ -67,7 +67,7 @@ export const createMembership = operation({
   tag,
   summary: 'Invite a member',
   description:
-    'The membership is pending until its user accepts it, registered or not: who is not yet signs in first, with the email that was invited. It can be accepted for 14 days, while the inviter still holds the rights to offer it. An invitation that cannot be accepted any more is replaced.',
+    'Creates a membership that is pending until the invited user accepts it. A person who is not registered signs in with the invited email first. The invitation can be accepted for 14 days, as long as the inviter still holds the rights to offer it. An invitation that can no longer be accepted is replaced by the new one.',
   params: tenant,
   body: CreateMembershipInputSchema,
   record: membershipRecord,
@@ -83,7 +83,7 @@ export const listMemberships = operation({
   tag,
   summary: 'List the members of a tenant',
   description:
-    'Lists the members of a tenant and of its sub-tenants, newest first. Invitations that were not accepted yet are listed as `pending`.',
+    'Lists the memberships in a tenant and its sub-tenants, newest first. Invitations that have not been accepted are listed as `pending`.',
   params: tenant,
   query: {
     sub_tenant_id: z.string().max(128).nullish().describe('Only memberships in this sub-tenant.'),
@@ -103,9 +103,9 @@ export const updateMembership = operation({
   tag,
   summary: "Change a member's role",
   description:
-    'Gives the member another role. The caller cannot give a role that exceeds their own (403), and a tenant keeps at least one owner (409).',
+    'Changes the role of the member. The new role may include no scope that the caller does not hold there (403), and a tenant must keep at least one owner (409).',
   params: member,
-  query: which,
+  query: subTenantQuery,
   body: UpdateMembershipInputSchema,
   record: membershipRecord,
   ifMatch: membershipRecord,
@@ -118,12 +118,13 @@ export const deleteMembership = operation({
   path: '/v1/tenants/{tenant_id}/memberships/{user_id}',
   operationId: 'delete_membership',
   scope: 'memberships:write',
-  ownId: 'user_id',
+  ownIdParameter: 'user_id',
   tag,
   summary: 'Remove a member',
-  description: 'Users leave, and decline what is pending, by themselves without any scope.',
+  description:
+    'Ends a membership and the gateway sessions that the user has there, or withdraws an invitation. Users need no scope to leave a tenant or to decline an invitation. A tenant must keep at least one owner (409).',
   params: member,
-  query: which,
+  query: subTenantQuery,
   record: membershipRecord,
   ifMatch: membershipRecord,
   output: MembershipSchema,
@@ -138,11 +139,11 @@ export const acceptMembership = operation({
   tag,
   summary: 'Accept your own membership',
   description:
-    "For users, with a bearer token. Your own record lists what is pending. Once you accept, you hold the role, and the tenant's administrators see you, and may disable or delete you while they reach all memberships that you accepted. DELETE of your own membership declines.",
+    'Accepts an invitation. Only users may do this, with a bearer token. `get_user` with your own id lists your invitations as `pending`. After you accept, you hold the role. The administrators of the tenant can then see you, and they can disable or delete you as long as all memberships that you have accepted are in their reach. To decline instead, delete your own membership.',
   params: tenant,
   query: {
-    sub_tenant_id: whichSubTenant.describe(
-      'The membership in this sub-tenant. Left out or empty: the one in the whole tenant, or else your only one in the tenant.',
+    sub_tenant_id: SubTenantQuerySchema.describe(
+      'The sub-tenant of the membership. If it is left out or empty: the membership in the whole tenant, or else your only membership in the tenant.',
     ),
   },
   record: membershipRecord,

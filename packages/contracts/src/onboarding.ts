@@ -19,10 +19,12 @@ const RegistrationUserInputSchema = z
   .strictObject({
     email: EmailSchema,
     displayName: DisplayNameInputSchema.nullish(),
-    terms: TermsInputSchema.nullish().describe('Terms that are not mentioned are not accepted.'),
+    terms: TermsInputSchema.nullish().describe(
+      'Whether the user accepts the terms. If it is left out, they are not accepted.',
+    ),
     marketingConsent: MarketingConsentInputSchema.nullish(),
   })
-  .meta({ id: 'RegistrationUserInput' });
+  .meta({ id: 'RegistrationUserInput', description: 'The user to register.' });
 
 export const RegisterInputSchema = z
   .strictObject({
@@ -33,41 +35,44 @@ export const RegisterInputSchema = z
       .min(1)
       .max(64)
       .nullish()
-      .describe('Where the registration came from, such as `saas_registration`.'),
+      .describe('Where the registration came from, such as `saas_registration`. At most 64 characters.'),
     metadata: MetadataSchema.refine((value) => !hasPasswordLikeKey(value), {
-      error: 'passwords are not accepted; credentials are handled by the identity provider',
+      error: 'metadata should have no passwords or other credentials: the identity provider handles them',
     }).nullish(),
   })
   .meta({
     id: 'RegisterInput',
-    description: 'Passwords are never accepted: the identity provider handles credentials.',
+    description:
+      'A registration. Metadata whose names suggest a password or another credential is refused (422): the identity provider handles credentials.',
   });
 export type RegisterInput = z.infer<typeof RegisterInputSchema>;
 
 const RegisteredUserSchema = z
   .strictObject({ id: z.string(), email: z.string(), displayName: DisplayNameSchema.nullable() })
-  .meta({ id: 'RegisteredUser' });
+  .meta({ id: 'RegisteredUser', description: 'The registered user.' });
 
 const RegistrationProgressSchema = z
   .strictObject({
     status: z
       .enum(['pending_terms', 'pending_identity'])
       .describe(
-        '`pending_terms`: the terms were not accepted here. `pending_identity`: they were. Either way the first sign-in comes next, and then the terms.',
+        '`pending_terms`: the registration did not accept the terms. `pending_identity`: it did. In both cases the user signs in next, and then accepts the terms.',
       ),
     receivedAt: TimestampSchema,
   })
-  .meta({ id: 'RegistrationProgress' });
+  .meta({ id: 'RegistrationProgress', description: 'The state of a registration.' });
 
-const SignInSchema = z.strictObject({ issuer: z.string() }).meta({ id: 'SignIn' });
+const SignInSchema = z
+  .strictObject({ issuer: z.string().describe('The URL of the OpenID Connect issuer.') })
+  .meta({ id: 'SignIn', description: 'Where the user signs in.' });
 
 export const RegistrationSchema = z
   .strictObject({
     user: RegisteredUserSchema,
     registration: RegistrationProgressSchema,
-    signIn: SignInSchema.nullable().describe('Where to sign in. Null if no identity provider is configured.'),
+    signIn: SignInSchema.nullable().describe('Where the user signs in. Null if no identity provider is configured.'),
   })
-  .meta({ id: 'Registration' });
+  .meta({ id: 'Registration', description: 'The answer to a registration.' });
 export type Registration = z.infer<typeof RegistrationSchema>;
 
 export const registerUser = operation({
@@ -79,7 +84,7 @@ export const registerUser = operation({
   tag: 'Users',
   summary: 'Register a user',
   description:
-    'Creates the user record only. An email that is known answers like a new one, and its record stays as it is. Anybody can register any email, so nothing of this counts for its owner: the first sign-in clears name, terms, marketing consent and metadata, and the owner says them with `PUT /v1/me/profile`. Who never signs in is removed after 30 days. Rate-limited by address.',
+    'Creates a user record, and nothing else. If the email is registered already, the answer is the same and the existing record does not change. Anyone can register any email, so the owner is not bound by a registration: the first sign-in clears the name, terms, marketing consent and metadata, and the user sets them again with `PUT /v1/me/profile`. Users who never sign in are removed after 30 days. The rate limit applies to each IP address.',
   body: RegisterInputSchema,
   bodyMaxBytes: 16 * 1024,
   output: RegistrationSchema,
@@ -96,22 +101,25 @@ const OrganizationInputSchema = z
       .regex(/^[A-Za-z0-9][A-Za-z0-9._:-]*$/)
       .nullish()
       .describe(
-        'How the id of the new tenant begins, for example `rockets` for `rockets-7k2m9x4p1q`: the service adds `-` and ten random characters, so nobody can take an id that somebody else expects to be free. Left out: the whole id is generated.',
+        'The first part of the id of the new tenant, 1 to 100 characters. The service appends `-` and 10 random characters: `rockets` becomes `rockets-7k2m9x4p1q`. So no user can take an id that another customer expects to get. If it is left out, the whole id is generated.',
       ),
   })
-  .meta({ id: 'OrganizationInput' });
+  .meta({ id: 'OrganizationInput', description: 'The name and the id of the new tenant.' });
 
 export const CreateOrganizationInputSchema = z
   .strictObject({
     organization: OrganizationInputSchema,
     settings: TenantSettingsInputSchema.optional(),
   })
-  .meta({ id: 'CreateOrganizationInput' });
+  .meta({ id: 'CreateOrganizationInput', description: 'A new organization, and its settings.' });
 export type CreateOrganizationInput = z.infer<typeof CreateOrganizationInputSchema>;
 
 export const OrganizationSchema = z
-  .strictObject({ tenant: TenantSchema, membership: MembershipSchema.describe("The caller's, as its owner.") })
-  .meta({ id: 'Organization', description: 'A tenant, made by the user who owns it.' });
+  .strictObject({
+    tenant: TenantSchema,
+    membership: MembershipSchema.describe('The membership of the caller, with the role `owner`.'),
+  })
+  .meta({ id: 'Organization', description: 'A tenant that a user created, and the membership of this user.' });
 export type Organization = z.infer<typeof OrganizationSchema>;
 
 export const createOrganization = operation({
@@ -122,7 +130,7 @@ export const createOrganization = operation({
   tag: 'Users',
   summary: 'Create your organization',
   description:
-    'The first-run step of a user, with a bearer token: makes a tenant, and the caller its owner. For who has accepted no membership, and never made one, not even one that they left since; what is pending does not stand in the way. The answer says which id the tenant got: only platform administrators choose a whole id. Rate-limited by user. 403 `self_service_off` where the service is configured so.',
+    'Creates a tenant with the caller as its owner. Only users may do this, with a bearer token. 409 `organization_exists` if the user has accepted a membership, or has ever created an organization, even one that they left; pending invitations do not matter. The answer has the id of the tenant, because only platform administrators choose a whole id. The rate limit applies to each user. 403 `self_service_off` if self-service is turned off.',
   body: CreateOrganizationInputSchema,
   bodyMaxBytes: 16 * 1024,
   output: OrganizationSchema,

@@ -3,63 +3,65 @@ import type { TaggedRecord } from './entity-tags.ts';
 import type { ErrorCode } from './errors.ts';
 import type { Scope } from './scopes.ts';
 
-/** The longest body of most operations, in bytes: 16 KiB of metadata fit in, however they are escaped. */
+/** The largest body that most operations accept, in bytes. 16 KiB of metadata fit, even if every character is escaped. */
 export const BODY_MAX_BYTES = 128 * 1024;
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
 
-/** What is said of an operation, once. Everything of the interface is made from it. */
-export type OperationSaid<Path extends string, Id extends string, P, Q, B, O> = {
+/** The definition of an operation. REST route, tRPC procedure, validation, document and client are generated from it. */
+export type OperationDefinition<Path extends string, Id extends string, P, Q, B, O> = {
   method: Method;
-  /** Below the base address; parameters in braces. */
+  /** Relative to the base URL, with parameters in braces. */
   path: Path;
-  /** snake_case, verb first. A released one never changes. */
+  /** snake_case, verb first. It must not change after its release. */
   operationId: Id;
-  /** What the caller's credential must hold; null: any credential will do; 'public': none is asked for. */
+  /** The scope that the caller needs. null: any valid credential is enough. 'public': no credential is needed. */
   scope: Scope | null | 'public';
-  /** A user needs no scope where this path parameter is their own id. */
-  ownId?: string;
-  /** Open to users who have not accepted the terms yet. */
-  beforeTerms?: boolean;
-  /** How the REST path is served: by the common way, or by the OTLP receiver (its own encodings and errors). */
+  /** The name of a path parameter. A user needs no scope if it is their own id. */
+  ownIdParameter?: string;
+  /** Whether users may call it before they have accepted the terms. */
+  allowedBeforeTerms?: boolean;
+  /** What serves the REST path: the common request pipeline, or the OTLP receiver, which has encodings and errors of its own. */
   transport?: 'rest' | 'otlp';
   tag: Tag;
   summary: string;
   description?: string;
   query?: Q;
   /**
-   * Ignores query parameters that it does not know, as the specification of the first operations says. Every other
-   * operation refuses them (422), because a mistyped filter would otherwise list everything.
+   * Whether unknown query parameters are ignored, as the specification of the first 18 operations requires. All other
+   * operations refuse them (422), because a mistyped filter would otherwise list everything.
    */
   ignoresUnknownQuery?: boolean;
   body?: B;
-  /** The body may be absent, empty or null, which mean `{}`. */
+  /** Whether the body may be absent, empty or null. All three mean `{}`. */
   bodyOptional?: boolean;
-  /** The body may be a form, too: `application/x-www-form-urlencoded`. Its fields are texts; unknown ones are ignored. */
+  /** Whether the body may also be `application/x-www-form-urlencoded`. Its fields are strings, and unknown fields are ignored. */
   form?: boolean;
-  /** The body holds a secret: a refusal repeats nothing of it, whatever field it was sent in. */
+  /** Whether the body holds a secret. Validation errors then never repeat a value of the body, from any field. */
   confidentialBody?: boolean;
-  /** The longest body that it takes, in bytes: {@link BODY_MAX_BYTES} where left out. */
+  /** The largest body that it accepts, in bytes. Default: {@link BODY_MAX_BYTES}. */
   bodyMaxBytes?: number;
   /**
-   * How many points of a rate limit a request takes, 1 where left out: more for what costs the service much more than most
-   * requests do. A long body takes further points.
+   * How many points of the rate limit a request takes. Default: 1. Operations that cost the service much more than most
+   * take more. A large body takes further points.
    */
   cost?: number;
-  /** A POST that writes nothing, such as a search: there is nothing that an Idempotency-Key could protect. */
+  /** A POST that writes nothing, such as a search. It takes no Idempotency-Key. */
   readOnly?: boolean;
-  /** It waits for somebody else's server, and so cannot be one transaction. */
-  callsOut?: boolean;
-  /** It answers one record, with the ETag of that. */
+  /** It waits for the server of a third party, so it cannot run in one transaction. */
+  callsThirdParty?: boolean;
+  /** It changes many records, each in a transaction of its own, so that other writes have their turns in between. */
+  severalTransactions?: boolean;
+  /** The answer is one record, and carries its ETag. */
   record?: TaggedRecord;
-  /** It takes If-Match, and compares it with the tag of this record as it is before. */
+  /** It accepts If-Match, and compares it with the entity tag that this record has before the change. */
   ifMatch?: TaggedRecord;
   output: O;
-  /** The refusals beyond those that the operation's shape implies (400, 401, 403, 422, 5xx). */
+  /** The error codes beyond those that follow from the definition, such as those of authentication and validation. */
   errors?: readonly ErrorCode[];
 } & ParamsFor<Path, P>;
 
-/** A schema, told by its shape alone: generics over zod's own classes cost seconds of type checking. */
+/** A zod schema, as a structural type. Generics over zod's own classes cost seconds of type checking. */
 type Schema = { _zod: { input: unknown; output: unknown } };
 type Shape = Record<string, Schema>;
 type Fields<S extends Shape, Side extends 'input' | 'output'> = Simplify<
@@ -73,7 +75,7 @@ type ParamNames<Path extends string> = Path extends `${string}{${infer Name}}${i
   ? Name | ParamNames<Rest>
   : never;
 
-/** Every parameter in the path's braces has its schema: forgetting one does not compile. */
+/** Requires a schema for every parameter of the path. A missing one is a compile error. */
 type ParamsFor<Path extends string, P> = [ParamNames<Path>] extends [never]
   ? { params?: never }
   : { params: P & Record<ParamNames<Path>, Schema> };
@@ -93,8 +95,8 @@ type BodyInput<B extends Schema> =
   Record<never, never> extends B['_zod']['input'] ? { body?: B['_zod']['input'] | null } : { body: B['_zod']['input'] };
 
 /**
- * A parser of an operation's input `{ path, query, body }`. The input is nested by where its parts come from, so that
- * the path of an issue is the `loc` of the answer, and nothing is merged that could collide.
+ * Parses an operation's input `{ path, query, body }`. The parts are not merged: so names cannot collide, and the path of
+ * a zod issue is the `loc` of the validation error.
  */
 export type InputParser<I, O> = { _input: I; _output: O; parse(raw: unknown): O };
 
@@ -103,8 +105,8 @@ export type Operation<I = unknown, O = unknown, R = unknown> = {
   readonly path: string;
   readonly operationId: string;
   readonly scope: Scope | null | 'public';
-  readonly ownId?: string;
-  readonly beforeTerms: boolean;
+  readonly ownIdParameter?: string;
+  readonly allowedBeforeTerms: boolean;
   readonly transport: 'rest' | 'otlp';
   readonly tag: Tag;
   readonly summary: string;
@@ -119,9 +121,9 @@ export type Operation<I = unknown, O = unknown, R = unknown> = {
   readonly bodyMaxBytes: number;
   readonly cost: number;
   /**
-   * What an Idempotency-Key does. transaction: the answer is kept in the transaction of the effect. lease: the answer is kept after the
-   * effect, so that a process that dies between the two leaves the effect alone. none: the operation writes nothing, or
-   * spans, which are idempotent by their ids.
+   * What an Idempotency-Key does. transaction: the answer is stored in the transaction of the effect. lease: the answer is
+   * stored after the effect, so a process that dies in between leaves the effect without its answer. none: there is nothing
+   * to protect, because the operation writes nothing, or writes spans, which are idempotent by their ids.
    */
   readonly idempotency: 'none' | 'transaction' | 'lease';
   readonly record?: TaggedRecord;
@@ -131,26 +133,28 @@ export type Operation<I = unknown, O = unknown, R = unknown> = {
   readonly output: { _input: R; _output: R; parse(value: unknown): R };
 };
 
-/** The groups of the reference, in its order. */
+/** The groups of the API reference, in their order there. */
 export const TAGS = {
   'Service accounts': 'Accounts for programs, and their API keys.',
   Providers:
-    'What agents may call: model vendors, MCP servers, agent runtimes, channels; and what each of them offers.',
+    'What agents may call: model vendors, MCP servers, agent runtimes and channels, and the items that each of them offers.',
   'Runtime observations': 'What agents were seen to use, and what people decided about it.',
-  Recommendations: 'The repairs that rules derive from observations, one call away.',
-  Gateways: 'Where agents pass through, and the sessions that carry the policy there.',
-  Manifests: 'What an agent, gateway or channel declares to use.',
-  'Operator tasks': 'What needs a person.',
-  Traces: 'The spans that agents sent, and where they send their telemetry to.',
-  Usage: 'How much agents call: calls, errors, tokens and time, by hour and day.',
-  Credentials: 'Keys and secrets, as metadata.',
-  Users: 'People: registration, profiles, accounts.',
-  Tenants: 'Tenants, and who belongs to them.',
-  Audit: 'Who did what.',
+  Agents: 'Everything that acts, and what each of them uses.',
+  Recommendations: 'Changes that rules propose. Each can be applied, dismissed and undone.',
+  Gateways: 'Points where agents connect, and the sessions that permit a subject to use a gateway.',
+  Manifests: 'Documents that declare what an agent, gateway or channel uses.',
+  'Operator tasks': 'Things that a person has to decide or do.',
+  Traces: 'The spans that agents sent, and the endpoints that receive telemetry.',
+  Usage: 'How much agents call: calls, errors, tokens and duration, by hour or day.',
+  Credentials:
+    'The metadata of API keys, provider secrets and signing keys, and the access that was granted with them.',
+  Users: 'People: their registration, profiles and accounts.',
+  Tenants: 'Tenants, their limits and their members.',
+  Audit: 'Who did what, when, and how it ended.',
 } as const;
 export type Tag = keyof typeof TAGS;
 
-/** Makes an operation of what is said of it. `params` and `query` are shapes; `body` and `output` are schemas. */
+/** Builds an operation from its definition. `params` and `query` are shapes; `body` and `output` are schemas. */
 export function operation<
   Path extends string,
   Id extends string,
@@ -159,18 +163,24 @@ export function operation<
   Q extends Shape | undefined = undefined,
   B extends Schema | undefined = undefined,
 >(
-  said: OperationSaid<Path, Id, P, Q, B, O>,
+  definition: OperationDefinition<Path, Id, P, Q, B, O>,
 ): Operation<Side<P, Q, B, 'input'>, Side<P, Q, B, 'output'>, O['_zod']['output']> & { operationId: Id } {
-  const { params, query, body, output, transport = 'rest', beforeTerms = false, bodyOptional = false } = said;
-  const { form = false, confidentialBody = false, bodyMaxBytes = BODY_MAX_BYTES, cost = 1 } = said;
-  const { ignoresUnknownQuery = false } = said;
+  const {
+    params,
+    query,
+    body,
+    output,
+    transport = 'rest',
+    bodyOptional = false,
+    ignoresUnknownQuery = false,
+  } = definition;
   const object = ignoresUnknownQuery ? z.object : z.strictObject;
   const parts = {
     path: params && z.object(params as unknown as z.ZodRawShape),
     query: query && object(query as unknown as z.ZodRawShape),
     body: body as unknown as z.ZodType | undefined,
   };
-  // Parts that the operation does not have are checked as well: a query where it takes none is a mistake.
+  // A part that the operation does not have is validated too, so that an unexpected query parameter is refused.
   const schema = object({
     path: parts.path ?? z.object({}),
     query: parts.query ?? object({}),
@@ -186,29 +196,51 @@ export function operation<
     });
     return Object.fromEntries(Object.entries(parsed).filter(([part]) => parts[part as keyof typeof parts]));
   };
-  const { operationId, method, path, scope, tag, summary } = said;
   return {
-    ...{ operationId, method, path, scope, tag, summary, transport, beforeTerms, bodyOptional, form, confidentialBody },
-    bodyMaxBytes,
-    cost,
+    operationId: definition.operationId,
+    method: definition.method,
+    path: definition.path,
+    scope: definition.scope,
+    tag: definition.tag,
+    summary: definition.summary,
+    transport,
+    allowedBeforeTerms: definition.allowedBeforeTerms ?? false,
+    bodyOptional,
+    form: definition.form ?? false,
+    confidentialBody: definition.confidentialBody ?? false,
+    bodyMaxBytes: definition.bodyMaxBytes ?? BODY_MAX_BYTES,
+    cost: definition.cost ?? 1,
     ignoresUnknownQuery,
-    idempotency:
-      method === 'GET' || said.readOnly || transport === 'otlp' ? 'none' : said.callsOut ? 'lease' : 'transaction',
-    ...(said.record !== undefined && { record: said.record }),
-    ...(said.ifMatch !== undefined && { ifMatch: said.ifMatch }),
-    ...(said.ownId !== undefined && { ownId: said.ownId }),
-    ...(said.description !== undefined && { description: said.description }),
+    idempotency: idempotencyOf(definition),
+    ...(definition.record !== undefined && { record: definition.record }),
+    ...(definition.ifMatch !== undefined && { ifMatch: definition.ifMatch }),
+    ...(definition.ownIdParameter !== undefined && { ownIdParameter: definition.ownIdParameter }),
+    ...(definition.description !== undefined && { description: definition.description }),
     ...(parts.path && { params: parts.path }),
     ...(parts.query && { query: parts.query }),
     ...(parts.body && { body: parts.body }),
-    errors: said.errors ?? [],
-    // The phantom members say the types alone; nothing reads them.
+    errors: definition.errors ?? [],
+    // `_input` and `_output` exist only in the types. Nothing reads them at run time.
     input: { parse } as unknown as InputParser<Side<P, Q, B, 'input'>, Side<P, Q, B, 'output'>>,
     output: output as unknown as Operation<unknown, unknown, O['_zod']['output']>['output'],
   };
 }
 
-/** Whether a value is an operation: contract modules export schemas and helpers beside them. */
+/** Whether a value is an operation. Contract modules also export schemas and helpers. */
 export function isOperation(value: unknown): value is Operation {
   return typeof value === 'object' && value !== null && 'operationId' in value && 'input' in value && 'path' in value;
+}
+
+function idempotencyOf({
+  method,
+  readOnly,
+  callsThirdParty,
+  severalTransactions,
+  transport,
+}: Pick<
+  OperationDefinition<string, string, unknown, unknown, unknown, unknown>,
+  'method' | 'readOnly' | 'callsThirdParty' | 'severalTransactions' | 'transport'
+>): Operation['idempotency'] {
+  if (method === 'GET' || readOnly || transport === 'otlp') return 'none';
+  return callsThirdParty || severalTransactions ? 'lease' : 'transaction';
 }

@@ -19,30 +19,35 @@ export const OperatorTaskKindSchema = z
     'review_cardinality',
     'review_telemetry',
   ])
-  .meta({ id: 'OperatorTaskKind' });
+  .meta({
+    id: 'OperatorTaskKind',
+    description:
+      '`review_observation`: decide about an observation. `sync_inventory`: a sync, which runs without a person. `rotate_credential`: replace a credential that expires within 14 days. `adopt_provider`: decide about a discovered provider. `review_cardinality`: a tenant or sender reached a limit of observations or providers. `review_telemetry`: nothing in the telemetry of an account was understood.',
+  });
 export type OperatorTaskKind = z.infer<typeof OperatorTaskKindSchema>;
 
-/** What completing a task decides: each kind has its own. */
-export const OUTCOMES = {
+/** The outcomes that a task of each kind can be completed with. */
+export const TASK_OUTCOMES = {
   review_observation: ['approved', 'rejected', 'ignored'],
   adopt_provider: ['adopted', 'dismissed'],
   rotate_credential: ['rotated', 'dismissed'],
   review_cardinality: ['pruned', 'acknowledged'],
   review_telemetry: ['acknowledged'],
-  /** Nobody completes a sync: it ends by itself. */
+  /** A sync ends by itself, so nobody completes it. */
   sync_inventory: [],
 } as const satisfies Record<OperatorTaskKind, readonly string[]>;
 
 export const TaskOutcomeSchema = z
   .enum(['approved', 'rejected', 'ignored', 'adopted', 'dismissed', 'rotated', 'pruned', 'acknowledged'])
-  .meta({ id: 'TaskOutcome' });
+  .meta({ id: 'TaskOutcome', description: 'What was decided when a task was completed.' });
 export type TaskOutcome = z.infer<typeof TaskOutcomeSchema>;
 
 export const OperatorTaskStatusSchema = z
   .enum(['open', 'claimed', 'running', 'succeeded', 'failed', 'cancelled'])
   .meta({
     id: 'OperatorTaskStatus',
-    description: '`claimed`: somebody works on it until the lease ends; then it is open again.',
+    description:
+      '`claimed`: an assignee works on the task until the lease ends. Then it is `open` again. `running`: a sync is running.',
   });
 
 const TaskSubjectSchema = z
@@ -50,11 +55,14 @@ const TaskSubjectSchema = z
     type: z.enum(['runtime_observation', 'provider', 'credential', 'tenant', 'service_account']),
     id: z.string(),
   })
-  .meta({ id: 'TaskSubject', description: 'The record that a task is about. Each has one open task of each kind.' });
+  .meta({
+    id: 'TaskSubject',
+    description: 'The record that a task is about. A record has at most one open task of each kind.',
+  });
 
 const TaskProgressSchema = z
   .strictObject({ phase: z.string(), done: z.int(), total: z.int().nullable() })
-  .meta({ id: 'TaskProgress', description: 'How far a running task is.' });
+  .meta({ id: 'TaskProgress', description: 'The progress of a running task.' });
 
 export const OperatorTaskSchema = z
   .strictObject({
@@ -68,27 +76,29 @@ export const OperatorTaskSchema = z
       .string()
       .nullable()
       .describe(
-        'Who has it, or ended it: `user:<id>` or `service_account:<tenant>/<id>`. Of a task that ended because its subject needed it no more, who had it.',
+        'Who claimed or ended the task: `user:<id>` or `service_account:<tenant>/<id>`. If it ended because it was no longer needed, who had claimed it.',
       ),
     priority: z.enum(['low', 'normal', 'high']),
     dueAt: TimestampSchema.nullable(),
     leaseExpiresAt: TimestampSchema.nullable().describe(
-      'Until when a claim, or a run, holds; then anybody may take it.',
+      'When the lease of a claim or a run expires. Then others can take the task.',
     ),
-    attempts: z.int(),
-    lastError: z.string().nullable(),
-    progress: TaskProgressSchema.nullable().describe('How far a running task is.'),
+    attempts: z.int().describe('How often a sync has asked the provider so far. 0 for other kinds of tasks.'),
+    lastError: z.string().nullable().describe('Why the last attempt of a sync failed. Null for other kinds of tasks.'),
+    progress: TaskProgressSchema.nullable().describe('The progress of a running task. Null if there is none.'),
     outcome: TaskOutcomeSchema.nullable().describe(
-      'What completing it decided. Null where it ended otherwise: it was cancelled, or its subject needed it no more.',
+      'What was decided when the task was completed. Null if it is not completed, was cancelled, or was no longer needed.',
     ),
     note: z.string().max(2000).nullable(),
-    completedAt: TimestampSchema.nullable(),
+    completedAt: TimestampSchema.nullable().describe('When the task ended. Null while it is open, claimed or running.'),
     ...timeFields,
   })
-  .meta({ id: 'OperatorTask', description: 'Something that needs a person.' });
+  .meta({ id: 'OperatorTask', description: 'Something that a person has to decide or do.' });
 export type OperatorTask = z.infer<typeof OperatorTaskSchema>;
 
-const NoteSchema = NoteInputSchema.nullish().describe('Why, for those who read it later.');
+const NoteSchema = NoteInputSchema.nullish().describe(
+  'The reason, for people who read it later. At most 2000 characters.',
+);
 
 export const ClaimOperatorTaskInputSchema = z
   .strictObject({
@@ -97,27 +107,27 @@ export const ClaimOperatorTaskInputSchema = z
       .min(60)
       .max(86_400)
       .nullish()
-      .describe('For how long, 60 to 86,400 seconds from now; 900, where left out.'),
+      .describe('How long the claim lasts, in seconds from now: 60 to 86,400. If it is left out: 900.'),
   })
-  .meta({ id: 'ClaimOperatorTaskInput' });
+  .meta({ id: 'ClaimOperatorTaskInput', description: 'How long a task is claimed.' });
 export type ClaimOperatorTaskInput = z.infer<typeof ClaimOperatorTaskInputSchema>;
 
 export const CompleteOperatorTaskInputSchema = z
   .strictObject({
     outcome: TaskOutcomeSchema.describe(
-      'Of review_observation: approved, rejected or ignored. Of adopt_provider: adopted or dismissed. Of rotate_credential: rotated or dismissed. Of review_cardinality: pruned or acknowledged. Of review_telemetry: acknowledged.',
+      'The decision. The kind of the task determines which outcomes are allowed. `review_observation`: `approved`, `rejected` or `ignored`. `adopt_provider`: `adopted` or `dismissed`. `rotate_credential`: `rotated` or `dismissed`. `review_cardinality`: `pruned` or `acknowledged`. `review_telemetry`: `acknowledged`.',
     ),
     note: NoteSchema,
   })
-  .meta({ id: 'CompleteOperatorTaskInput' });
+  .meta({ id: 'CompleteOperatorTaskInput', description: 'A decision, and its reason.' });
 export type CompleteOperatorTaskInput = z.infer<typeof CompleteOperatorTaskInputSchema>;
 
 export const CancelOperatorTaskInputSchema = z
   .strictObject({ note: NoteSchema })
-  .meta({ id: 'CancelOperatorTaskInput' });
+  .meta({ id: 'CancelOperatorTaskInput', description: 'Why a task is cancelled.' });
 export type CancelOperatorTaskInput = z.infer<typeof CancelOperatorTaskInputSchema>;
 
-const taskRecord = { untagged: ['leaseExpiresAt', 'attempts', 'lastError', 'progress'] };
+const taskRecord = { tagExcludes: ['leaseExpiresAt', 'attempts', 'lastError', 'progress'] };
 
 const tag = 'Operator tasks';
 const params = { task_id: LookupIdSchema.describe("The task's id.") };
@@ -131,11 +141,11 @@ export const listOperatorTasks = operation({
   tag,
   summary: 'List operator tasks',
   description:
-    'Lists the tasks for people, newest first, open and ended ones. Use `status=open` for those that nobody works on yet.',
+    "Lists the operator tasks in the caller's reach, newest first, including ended ones. `status=open` lists the tasks that nobody works on.",
   query: {
     ...tenancyQueryFields,
     status: OperatorTaskStatusSchema.nullish().describe(
-      'Only tasks with this status. A claimed task whose lease has ended counts as open.',
+      'Only tasks with this status. A claimed task whose lease has expired counts as open.',
     ),
     kind: OperatorTaskKindSchema.nullish().describe('Only tasks of this kind.'),
     assignee: z.string().max(300).nullish().describe('Only tasks of this assignee.'),
@@ -152,7 +162,7 @@ export const getOperatorTask = operation({
   scope: 'operator_tasks:read',
   tag,
   summary: 'Get an operator task',
-  description: 'Answers one task, open or ended. Use it to see who works on it, until when, and how it ended.',
+  description: 'Returns one task, open or ended: who works on it, until when, and how it ended.',
   params,
   record: taskRecord,
   output: OperatorTaskSchema,
@@ -167,7 +177,7 @@ export const claimOperatorTask = operation({
   tag,
   summary: 'Claim an operator task',
   description:
-    'Takes an open task for a while; of several who claim at once one gets it. Claiming an own task again renews its lease. Syncs run by themselves, and cannot be claimed.',
+    'Assigns an open task to the caller until a lease expires. If several callers claim it at once, one of them gets it. Claiming the task again renews the lease. Syncs run by themselves and cannot be claimed.',
   params,
   body: ClaimOperatorTaskInputSchema,
   bodyOptional: true,
@@ -184,8 +194,15 @@ export const completeOperatorTask = operation({
   scope: 'operator_tasks:write',
   tag,
   summary: 'Complete an operator task',
-  description:
-    'Decides an open or own task, and does what was decided, in one transaction. That needs its own scope: review_observation reviews the observation, and review_cardinality removes what nobody reviewed or lets it be (`runtime_observations:review`); review_telemetry takes note that nothing is understood of what an account sends (`runtime_observations:review`); adopt_provider applies or dismisses the recommendation (`recommendations:apply`); rotate_credential checks that the credential was replaced, was revoked, or lasts for another 14 days (`credentials:write`), else it is `operator_task_not_done`. A sync ends by itself.',
+  description: [
+    'Completes a task that is open or that the caller has claimed, and carries out the decision, in one transaction. Each',
+    'kind of task needs a further scope. `review_observation` (`runtime_observations:review`): reviews the observation.',
+    '`review_cardinality` (`runtime_observations:review`): `pruned` removes the open observations that are neither declared',
+    'nor reviewed. `review_telemetry` (`runtime_observations:review`): changes nothing else. `adopt_provider`',
+    '(`recommendations:apply`): applies or dismisses the recommendation. `rotate_credential` (`credentials:write`):',
+    '`rotated` requires that the credential was replaced or revoked, or does not end within 14 days; otherwise the answer is',
+    '409 `operator_task_not_done`. A sync ends by itself and cannot be completed.',
+  ].join(' '),
   params,
   body: CompleteOperatorTaskInputSchema,
   record: taskRecord,
@@ -202,7 +219,7 @@ export const cancelOperatorTask = operation({
   tag,
   summary: 'Cancel an operator task',
   description:
-    'Ends an open or own task, or a running sync, without deciding anything: its subject stays as it is, and may lead to another task.',
+    'Ends a task that is open or that the caller has claimed, or a running sync, without a decision. Its subject does not change, and may lead to a new task.',
   params,
   body: CancelOperatorTaskInputSchema,
   bodyOptional: true,

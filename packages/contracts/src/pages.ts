@@ -9,7 +9,7 @@ export function page<Item extends z.ZodType>(id: string, item: Item) {
         .string()
         .nullable()
         .describe(
-          'Hand it in as `cursor` for the next page; null on the last. Filters look at many records: a page may be short, even empty, though there are more.',
+          'Send it as `cursor` to get the next page. Null on the last page. A filtered list reads a limited number of records for each page, so a page may be short or empty although more follow.',
         ),
     })
     .meta({ id, description: 'One page of a list.' });
@@ -20,16 +20,16 @@ export const limitField = z
   .min(1)
   .max(100)
   .default(25)
-  .meta({ description: 'The largest number of records to answer: 1 to 100.', param: { id: 'Limit' } });
+  .meta({ description: 'The maximum number of records on a page: 1 to 100.', param: { id: 'Limit' } });
 
 export const cursorField = z
   .string()
   .max(2048)
   .nullish()
   .meta({
-    description: 'The `nextCursor` of the page before. Send the same filters with it. Opaque.',
+    description: 'The `nextCursor` of the previous page, an opaque text. Send it with the same filters.',
     param: { id: 'Cursor' },
   });
 
-/** What every list and search takes. */
+/** The fields for paging that every list and search accepts. */
 export const pageFields = { limit: limitField, cursor: cursorField };

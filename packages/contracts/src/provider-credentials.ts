@@ -3,12 +3,12 @@ import { CredentialSchema, credentialRecord } from './credentials.ts';
 import { LookupIdSchema, NameInputSchema, TimestampInputSchema } from './fields.ts';
 import { operation } from './operation.ts';
 
-/** The characters of a token (RFC 9110, section 5.6.2), which header names and schemes are. */
+/** A token (RFC 9110, section 5.6.2). Header names and authentication schemes are tokens. */
 const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 
 /**
- * Headers that say how a request travels and is read: a secret there would break it, or show up elsewhere. `__proto__` is
- * lost where headers are kept in objects, as HTTP clients do: it would never be sent.
+ * Headers that control how a request is sent and read. A secret there would break the request, or leak into logs and
+ * other systems. `__proto__` is refused because HTTP clients that keep headers in objects would never send it.
  */
 const RESERVED_HEADER =
   /^(__proto__|accept|accept-.*|access-control-.*|connection|content-.*|cookie2?|date|expect|forwarded|host|keep-alive|last-event-id|mcp-.*|origin|proxy-.*|range|referer|sec-.*|set-cookie2?|te|trailer|transfer-encoding|upgrade|user-agent|via|x-forwarded-.*)$/i;
@@ -20,33 +20,41 @@ export const PutProviderCredentialInputSchema = z
       .min(1)
       .max(4096)
       .refine((text) => /^[\x20-\x7e]*$/.test(text) && text === text.trim(), {
-        error: 'secret should have printable ASCII characters alone, and no spaces around it',
+        error: 'secret should have only printable ASCII characters, and should not begin or end with a space',
       })
-      .describe('Encrypted at rest, sent to the provider by syncs alone, and never answered.'),
+      .describe(
+        'The secret, 1 to 4096 printable ASCII characters. It is encrypted at rest, sent to the provider only by syncs, and never returned.',
+      ),
     name: NameInputSchema.nullish(),
     header: z
       .string()
       .min(1)
       .max(128)
       .refine((text) => TOKEN.test(text) && !RESERVED_HEADER.test(text), {
-        error: 'header should be the name of a header that is free for credentials',
+        error: 'header should be a header name that can carry credentials',
       })
       .nullish()
-      .describe('The request header that it goes in. Where left out: `Authorization`.'),
+      .describe('The request header in which the secret is sent. If it is left out: `Authorization`.'),
     scheme: z
       .string()
       .min(1)
       .max(32)
       .regex(TOKEN)
       .nullish()
-      .describe('The word before it. Where left out: `Bearer` in `Authorization`, none elsewhere. null: none.'),
-    expiresAt: TimestampInputSchema.nullish().describe('When it ends, in the future; it is not sent from then on.'),
+      .describe(
+        'The authentication scheme before the secret. If it is left out: `Bearer` in the header `Authorization`, none in other headers. Null: none.',
+      ),
+    expiresAt: TimestampInputSchema.nullish().describe(
+      'When the credential expires: a time in the future. It is not sent after that.',
+    ),
     standby: z
       .boolean()
       .default(false)
-      .describe('Keeps it beside the one in use, until a `rotate_credential` recommendation is applied.'),
+      .describe(
+        'If true: stores the credential as `standby`. Applying a `rotate_credential` recommendation puts it in use.',
+      ),
   })
-  .meta({ id: 'PutProviderCredentialInput' });
+  .meta({ id: 'PutProviderCredentialInput', description: 'A secret, and how it is sent to the provider.' });
 export type PutProviderCredentialInput = z.infer<typeof PutProviderCredentialInputSchema>;
 
 const tag = 'Providers';
@@ -60,7 +68,7 @@ export const putProviderCredential = operation({
   tag,
   summary: 'Set the credential of a provider',
   description:
-    'The one that it replaces is revoked, and its secret erased. The credential is bound to the base URL that the provider has now: it is sent to this origin and below this path alone. A change of the base URL to an address outside of it revokes the credential.',
+    'Stores a secret that syncs use to ask the provider what it offers. The credential that it replaces is revoked, and its secret erased. The new credential is bound to the current base URL of the provider: it is sent only to this origin, below this path. Changing the base URL to an address outside of that revokes the credential.',
   params,
   body: PutProviderCredentialInputSchema,
   confidentialBody: true,
@@ -77,7 +85,8 @@ export const deleteProviderCredential = operation({
   scope: 'credentials:write',
   tag,
   summary: 'Delete the credential of a provider',
-  description: 'Revokes it and the one on standby, and erases their secrets. Answers the final record.',
+  description:
+    'Revokes the current credential and the standby one, and erases their secrets. Returns the current credential, as `revoked`.',
   params,
   record: credentialRecord,
   ifMatch: credentialRecord,

@@ -18,64 +18,76 @@ import { hidesText } from './visible-text.ts';
 import { operation } from './operation.ts';
 import { page, pageFields } from './pages.ts';
 
-export const ProviderKindSchema = z
-  .enum(['llm', 'mcp', 'agent_runtime', 'channel', 'other'])
-  .meta({ id: 'ProviderKind' });
+export const ProviderKindSchema = z.enum(['llm', 'mcp', 'agent_runtime', 'channel', 'other']).meta({
+  id: 'ProviderKind',
+  description:
+    '`llm`: a model vendor. `mcp`: an MCP server. `agent_runtime`: a runtime of agents. `channel`: where people talk to agents. `other`: anything else.',
+});
 export type ProviderKind = z.infer<typeof ProviderKindSchema>;
 
-export const ProviderStatusSchema = z
-  .enum(['discovered', 'active', 'disabled', 'deleted'])
-  .meta({ id: 'ProviderStatus', description: '`discovered`: seen in traffic, but nobody has declared it.' });
+export const ProviderStatusSchema = z.enum(['discovered', 'active', 'disabled', 'deleted']).meta({
+  id: 'ProviderStatus',
+  description:
+    '`discovered`: seen in telemetry, but not declared. `active`: declared. `disabled`: declared, but turned off.',
+});
 
 export const BaseUrlSchema = z
   .url({ protocol: /^https?$/, error: 'base URL should be an http or https URL' })
   .max(2048)
-  .refine((text) => !URL.canParse(text) || plain(new URL(text)), {
-    error: 'base URL should have neither user, password nor fragment',
+  .refine((text) => !URL.canParse(text) || isWithoutUserAndFragment(new URL(text)), {
+    error: 'base URL should have no user, password or fragment',
   })
-  .refine((text) => !hidesText(text), { error: 'base URL should have no control characters and no invisible ones' })
-  .describe('An http or https URL without credentials. Traffic to its host counts as traffic of this provider.');
+  .refine((text) => !hidesText(text), { error: 'base URL should have no control characters or invisible characters' })
+  .describe(
+    'An http or https URL without user, password and fragment. Calls to its host count as calls of this provider.',
+  );
 
 const SyncIntervalSchema = z
   .int()
   .min(300)
   .max(7 * 24 * 3600)
-  .describe('How often the inventory is synced, in seconds: 300 to 604,800. null: on demand alone.');
+  .describe(
+    'The interval between syncs of the inventory, in seconds: 300 to 604,800. Null: syncs run only on request.',
+  );
 
-/** Other names of one provider at the most. */
-export const ALIASES_MAX = 20;
+/** The maximum number of aliases of a provider. */
+export const MAX_ALIASES = 20;
 
 const aliasesDescription =
-  'Other names that traffic and manifests use for this provider, at most 20. Each is unique in its tenant and sub-tenant among the names and aliases of all providers, without regard to case.';
+  'Other names that telemetry and manifests use for this provider, at most 20. Each is unique among the names and aliases of all providers in the tenant and sub-tenant, compared case-insensitively.';
 
 const AliasesInputSchema = z
   .array(NameInputSchema)
-  .max(ALIASES_MAX)
+  .max(MAX_ALIASES)
   .refine((names) => new Set(names.map((name) => name.normalize('NFKC').toLowerCase())).size === names.length, {
     error: 'aliases should differ from each other',
   })
-  .describe(`${aliasesDescription} A set value replaces all of them.`);
+  .describe(`${aliasesDescription} Setting it replaces all aliases.`);
 
 export const ProviderSchema = z
   .strictObject({
     id: z.string(),
     ...tenancyFields,
-    name: NameSchema.describe('Unique in its tenant and sub-tenant among names and aliases, without regard to case.'),
+    name: NameSchema.describe(
+      'The name. It is unique among the names and aliases of all providers in the tenant and sub-tenant, compared case-insensitively.',
+    ),
     aliases: z.array(NameSchema).describe(aliasesDescription),
     displayName: DisplayNameSchema.nullable(),
     description: DescriptionSchema.nullable(),
     kind: ProviderKindSchema,
     baseUrl: z.string().nullable(),
     status: ProviderStatusSchema,
-    health: z.enum(['unknown', 'healthy', 'failing']).describe('How the last sync went; unknown before the first.'),
-    inventorySyncedAt: TimestampSchema.nullable(),
+    health: z
+      .enum(['unknown', 'healthy', 'failing'])
+      .describe('The result of the last sync. `unknown` before the first sync.'),
+    inventorySyncedAt: TimestampSchema.nullable().describe('When the inventory was last synced. Null: never.'),
     syncIntervalSeconds: SyncIntervalSchema.nullable(),
     metadata: MetadataSchema,
     ...timeFields,
   })
   .meta({
     id: 'Provider',
-    description: 'Something that agents call: a model vendor, an MCP server, a runtime, a channel.',
+    description: 'Something that agents call: a model vendor, an MCP server, an agent runtime or a channel.',
   });
 export type Provider = z.infer<typeof ProviderSchema>;
 
@@ -103,16 +115,16 @@ export const UpdateProviderInputSchema = z
     description: DescriptionInputSchema.nullish(),
     kind: ProviderKindSchema.optional(),
     baseUrl: BaseUrlSchema.nullish().describe(
-      'A change of its origin detaches the credential: it is revoked and erased.',
+      'The base URL. If the new one is outside the address that the credential is bound to, the credential is revoked and its secret erased.',
     ),
-    status: z.enum(['active', 'disabled']).optional().describe('`active` adopts a discovered provider.'),
+    status: z.enum(['active', 'disabled']).optional().describe('`active` also adopts a discovered provider.'),
     syncIntervalSeconds: SyncIntervalSchema.nullish(),
     metadata: MetadataSchema.nullish(),
   })
-  .meta({ id: 'UpdateProviderInput', description: 'Left out keeps, null clears, a value sets.' });
+  .meta({ id: 'UpdateProviderInput', description: 'A field that is left out keeps its value. Null clears it.' });
 export type UpdateProviderInput = z.infer<typeof UpdateProviderInputSchema>;
 
-export const providerRecord = { untagged: ['health', 'inventorySyncedAt'] };
+export const providerRecord = { tagExcludes: ['health', 'inventorySyncedAt'] };
 
 const tag = 'Providers';
 const params = { provider_id: LookupIdSchema.describe("The provider's id.") };
@@ -125,7 +137,7 @@ export const createProvider = operation({
   tag,
   summary: 'Declare a provider',
   description:
-    'Declares something that agents may call. Traffic to the host of its `baseUrl` counts as traffic of this provider. Its name must be free in its tenant and sub-tenant (409).',
+    'Declares something that agents may call. Calls to the host of its `baseUrl` count as calls of this provider. 409 if the name or an alias is already in use in the tenant and sub-tenant.',
   body: CreateProviderInputSchema,
   record: providerRecord,
   output: ProviderSchema,
@@ -141,14 +153,20 @@ export const listProviders = operation({
   tag,
   summary: 'List providers',
   description:
-    "Lists the providers in the caller's reach, newest first: declared ones, and those that were only seen in traffic (`discovered`). Deleted providers are listed with `status=deleted` only.",
+    "Lists the providers in the caller's reach, newest first: declared providers, and those that were only seen in telemetry (`discovered`). Deleted providers are listed only with `status=deleted`.",
   query: {
     ...tenancyQueryFields,
     kind: ProviderKindSchema.nullish().describe('Only providers of this kind.'),
     status: ProviderStatusSchema.nullish().describe(
-      'Only providers with this status. Deleted providers are listed with `deleted` only.',
+      'Only providers with this status. Deleted providers are listed only with `deleted`.',
     ),
-    name: z.string().max(200).nullish().describe('Only the provider of this name, in any case.'),
+    name: z.string().max(200).nullish().describe('Only providers with this name, compared case-insensitively.'),
+    text: z
+      .string()
+      .min(1)
+      .max(200)
+      .nullish()
+      .describe('Only providers whose name contains this text, compared case-insensitively.'),
     ...pageFields,
   },
   output: page('ProviderPage', ProviderSchema),
@@ -161,7 +179,7 @@ export const getProvider = operation({
   scope: 'providers:read',
   tag,
   summary: 'Get a provider',
-  description: "Answers one provider. A provider that is deleted or out of the caller's reach is 404.",
+  description: "Returns one provider. 404 if the provider is deleted or outside the caller's reach.",
   params,
   record: providerRecord,
   output: ProviderSchema,
@@ -177,7 +195,7 @@ export const updateProvider = operation({
   tag,
   summary: 'Update a provider',
   description:
-    'Changes the fields that the body names, and keeps the others. `status: active` adopts a provider that was discovered in traffic. A new `baseUrl` may detach the credential, as the field says.',
+    'Changes the fields that the body names and keeps the others. `status: active` adopts a discovered provider. A new `baseUrl` can revoke the credential: see the field.',
   params,
   body: UpdateProviderInputSchema,
   record: providerRecord,
@@ -193,7 +211,8 @@ export const deleteProvider = operation({
   scope: 'providers:write',
   tag,
   summary: 'Delete a provider',
-  description: 'Its inventory goes with it; what was observed stays. Not while an active gateway lists it (409).',
+  description:
+    'Marks the provider as `deleted`, and deletes its inventory. Its observations stay. 409 while an active gateway lists the provider.',
   params,
   record: providerRecord,
   ifMatch: providerRecord,
@@ -201,6 +220,6 @@ export const deleteProvider = operation({
   errors: ['provider_not_found', 'provider_in_use'],
 });
 
-function plain(url: URL): boolean {
+function isWithoutUserAndFragment(url: URL): boolean {
   return url.username === '' && url.password === '' && url.hash === '';
 }

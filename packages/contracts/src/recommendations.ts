@@ -1,25 +1,37 @@
 import { z } from 'zod';
-import { LookupIdSchema, NoteInputSchema, TimestampSchema, tenancyFields, timeFields } from './fields.ts';
+import {
+  LookupIdSchema,
+  NoteInputSchema,
+  TimestampSchema,
+  tenancyFields,
+  tenancyQueryFields,
+  timeFields,
+} from './fields.ts';
 import { operation } from './operation.ts';
 import { page, pageFields } from './pages.ts';
 import { providerRecord } from './providers.ts';
 
 export const RecommendationKindSchema = z
   .enum(['register_item', 'retire_item', 'block_item', 'adopt_provider', 'accept_drift', 'rotate_credential'])
-  .meta({ id: 'RecommendationKind' });
+  .meta({
+    id: 'RecommendationKind',
+    description:
+      '`register_item`: declare an item that agents use. `retire_item`: retire an item that the provider no longer lists. `block_item`: block an item that was rejected and seen again. `adopt_provider`: declare a discovered provider. `accept_drift`: accept a changed definition. `rotate_credential`: use the standby credential of the provider.',
+  });
 export type RecommendationKind = z.infer<typeof RecommendationKindSchema>;
 
-/** These widen what agents may use: they are applied only where somebody reviewed what they rest on. */
+/** The kinds that widen what agents may use. Unless a call names them by id, they are applied only after a review. */
 export const WIDENING_KINDS: readonly RecommendationKind[] = ['register_item', 'adopt_provider', 'accept_drift'];
 
-export const RecommendationStatusSchema = z
-  .enum(['open', 'applied', 'dismissed', 'superseded'])
-  .meta({ id: 'RecommendationStatus' });
+export const RecommendationStatusSchema = z.enum(['open', 'applied', 'dismissed', 'superseded']).meta({
+  id: 'RecommendationStatus',
+  description: '`superseded`: the recommendation is no longer needed, because the state changed.',
+});
 
 const ChangeTargetSchema = z
   .strictObject({
     type: z.enum(['inventory_item', 'provider', 'credential']),
-    id: z.string().nullable().describe('Null for a record that does not exist yet.'),
+    id: z.string().nullable().describe('The id of the record. Null for a record that does not exist yet.'),
   })
   .meta({ id: 'ChangeTarget', description: 'The record that a recommendation changes.' });
 
@@ -30,18 +42,18 @@ const RecordFieldsSchema = z
 const RecommendedChangeSchema = z
   .strictObject({
     target: ChangeTargetSchema,
-    before: RecordFieldsSchema.nullable().describe('The fields as they are; null: nothing there yet.'),
-    after: RecordFieldsSchema.nullable().describe('The fields as they will be; null: nothing left.'),
+    before: RecordFieldsSchema.nullable().describe('The fields before the change. Null if the record does not exist.'),
+    after: RecordFieldsSchema.nullable().describe('The fields after the change. Null if the record will not exist.'),
   })
-  .meta({ id: 'RecommendedChange', description: 'What applying a recommendation changes.' });
+  .meta({ id: 'RecommendedChange', description: 'The change that a recommendation makes when it is applied.' });
 
 const RecommendationDismissalSchema = z
   .strictObject({
     reason: z.string(),
-    dismissedBy: z.string().describe('`user:<id>` or `service_account:<tenant>/<id>`.'),
+    dismissedBy: z.string().describe('Who dismissed it: `user:<id>` or `service_account:<tenant>/<id>`.'),
     dismissedAt: TimestampSchema,
   })
-  .meta({ id: 'RecommendationDismissal' });
+  .meta({ id: 'RecommendationDismissal', description: 'Who dismissed a recommendation, when and why.' });
 
 export const RecommendationSchema = z
   .strictObject({
@@ -50,17 +62,23 @@ export const RecommendationSchema = z
     providerId: z.string(),
     kind: RecommendationKindSchema,
     status: RecommendationStatusSchema,
-    reason: z.string().describe('Why, in words.'),
-    observationIds: z.array(z.string()).describe('The observations that it rests on, the first hundred.'),
+    reason: z.string().describe('The reason, in words.'),
+    observationIds: z.array(z.string()).describe('The ids of the observations that it is based on, the first 100.'),
     change: RecommendedChangeSchema,
-    appliedBy: z.string().nullable().describe('`user:<id>` or `service_account:<tenant>/<id>`.'),
+    appliedBy: z
+      .string()
+      .nullable()
+      .describe('Who applied it: `user:<id>` or `service_account:<tenant>/<id>`. Null if it is not applied.'),
     appliedAt: TimestampSchema.nullable(),
     dismissal: RecommendationDismissalSchema.nullable().describe(
-      'Who dismissed it, and why. Also null if a review dismissed it.',
+      'Who dismissed it, when and why. Null if it is not dismissed, or if a review dismissed it.',
     ),
     ...timeFields,
   })
-  .meta({ id: 'Recommendation', description: 'A repair that a rule derived from what was observed.' });
+  .meta({
+    id: 'Recommendation',
+    description: 'A change that a rule proposes. It can be applied, dismissed and undone.',
+  });
 export type Recommendation = z.infer<typeof RecommendationSchema>;
 
 export const ApplyRecommendationsInputSchema = z
@@ -69,46 +87,58 @@ export const ApplyRecommendationsInputSchema = z
       .array(z.string().max(128))
       .max(100)
       .nullish()
-      .describe('Only these. Naming one is the review that a widening recommendation needs.'),
+      .describe('Only these recommendations. Naming one counts as the review that a widening recommendation needs.'),
     kinds: z.array(RecommendationKindSchema).max(6).nullish().describe('Only recommendations of these kinds.'),
-    dryRun: z.boolean().nullish().describe('Show what would change, and change nothing.'),
+    dryRun: z.boolean().nullish().describe('If true: returns what would change, and changes nothing.'),
   })
-  .meta({ id: 'ApplyRecommendationsInput' });
+  .meta({ id: 'ApplyRecommendationsInput', description: 'Which recommendations to apply.' });
 export type ApplyRecommendationsInput = z.infer<typeof ApplyRecommendationsInputSchema>;
 
 export const SkipReasonSchema = z
   .enum(['needs_review', 'needs_successor', 'undone', 'not_found', 'not_open', 'not_of_kind'])
   .describe(
-    'needs_review: it would widen what agents may use, and nobody reviewed what it rests on; or it would block for a whole tenant what a reviewer of one sub-tenant rejected. needs_successor: no secret is stored that could follow (`PUT .../credential` with `standby`). undone: somebody applied and undid it; it is applied by name alone from then on. not_open: also where another one of this call settled it.',
+    '`needs_review`: it would widen what agents may use, but nobody has approved an observation that it is based on; or it would block for the whole tenant what only a reviewer of a sub-tenant rejected. `needs_successor`: the provider has no standby credential (`PUT .../credential` with `standby`). `undone`: it was applied and undone before, so it is applied only by its id. `not_found`: the provider has no recommendation with this id. `not_open`: it is not open, or another recommendation of this call made it unnecessary. `not_of_kind`: it is not of one of the kinds.',
   );
 
 const SkippedRecommendationSchema = z
   .strictObject({ id: z.string(), reason: SkipReasonSchema })
-  .meta({ id: 'SkippedRecommendation' });
+  .meta({ id: 'SkippedRecommendation', description: 'A recommendation that was not applied, and why.' });
 
 const RevokedSessionSchema = z
   .strictObject({ id: z.string(), gatewayId: z.string(), subject: z.string() })
-  .meta({ id: 'RevokedSession' });
+  .meta({ id: 'RevokedSession', description: 'A gateway session that was revoked.' });
 
 export const AppliedRecommendationsSchema = z
   .strictObject({
     providerId: z.string(),
     dryRun: z.boolean(),
-    applied: z.array(RecommendationSchema).describe('What was changed, or under `dryRun` would be.'),
+    applied: z
+      .array(RecommendationSchema)
+      .describe('The recommendations that were applied, or that would be applied (`dryRun`).'),
     skipped: z.array(SkippedRecommendationSchema),
     revokedSessions: z
       .array(RevokedSessionSchema)
       .describe(
-        'The running sessions that held what is blocked now: they are revoked, and stay so. The first thousand.',
+        'The active sessions that were revoked because they granted an item that is blocked now, the first 1,000. Undoing the recommendation does not restore them.',
       ),
   })
-  .meta({ id: 'AppliedRecommendations' });
+  .meta({ id: 'AppliedRecommendations', description: 'What applying recommendations changed.' });
 export type AppliedRecommendations = z.infer<typeof AppliedRecommendationsSchema>;
 
-const recommendationRecord = { untagged: ['reason', 'observationIds'] };
+const recommendationRecord = { tagExcludes: ['reason', 'observationIds'] };
 
 const tag = 'Recommendations';
 const params = { provider_id: LookupIdSchema.describe("The provider's id.") };
+
+const statusFilter = RecommendationStatusSchema.nullish().meta({
+  description: 'Only recommendations with this status.',
+  param: { id: 'RecommendationStatusFilter' },
+});
+const kindFilter = RecommendationKindSchema.nullish().meta({
+  description: 'Only recommendations of this kind.',
+  param: { id: 'RecommendationKindFilter' },
+});
+const recommendationPage = page('RecommendationPage', RecommendationSchema);
 
 export const listProviderRecommendations = operation({
   method: 'GET',
@@ -118,15 +148,34 @@ export const listProviderRecommendations = operation({
   tag,
   summary: 'List the recommendations for a provider',
   description:
-    'Lists the recommendations for one provider, newest first: open, applied, dismissed and superseded ones. Read it before you apply them, to see what would change.',
+    'Lists the recommendations for one provider, newest first: open, applied, dismissed and superseded ones. `change` is what applying a recommendation changes.',
   params,
   query: {
-    status: RecommendationStatusSchema.nullish().describe('Only recommendations with this status.'),
-    kind: RecommendationKindSchema.nullish().describe('Only recommendations of this kind.'),
+    status: statusFilter,
+    kind: kindFilter,
     ...pageFields,
   },
-  output: page('RecommendationPage', RecommendationSchema),
+  output: recommendationPage,
   errors: ['provider_not_found'],
+});
+
+export const listRecommendations = operation({
+  method: 'GET',
+  path: '/v1/recommendations',
+  operationId: 'list_recommendations',
+  scope: 'recommendations:read',
+  tag,
+  summary: 'List recommendations of all providers',
+  description: "Lists the recommendations for all providers in the caller's reach, newest first.",
+  query: {
+    ...tenancyQueryFields,
+    status: statusFilter,
+    kind: kindFilter,
+    provider_id: z.string().max(128).nullish().describe('Only recommendations for this provider.'),
+    observation_id: z.string().max(128).nullish().describe('Only recommendations that are based on this observation.'),
+    ...pageFields,
+  },
+  output: recommendationPage,
 });
 
 export const applyProviderRecommendations = operation({
@@ -138,7 +187,7 @@ export const applyProviderRecommendations = operation({
   tag,
   summary: 'Apply recommendations for a provider',
   description:
-    'All of it or nothing, in one transaction; again changes nothing. `{}` means every open one, at most 1,000 at a time, except those that widen what agents may use (`register_item`, `adopt_provider`, `accept_drift`) while nobody has approved what they rest on.',
+    'Applies recommendations in one transaction: either all of its changes are made, or none. Idempotent: repeating the call changes nothing. `{}` applies all open recommendations, at most 1,000 in one call. It skips those that would widen what agents may use (`register_item`, `adopt_provider`, `accept_drift`) until a person approves an observation that they are based on.',
   params,
   body: ApplyRecommendationsInputSchema,
   bodyOptional: true,
@@ -150,8 +199,8 @@ export const applyProviderRecommendations = operation({
 const recommendation = { recommendation_id: LookupIdSchema.describe("The recommendation's id.") };
 
 export const DismissRecommendationInputSchema = z
-  .strictObject({ reason: NoteInputSchema.min(1) })
-  .meta({ id: 'DismissRecommendationInput' });
+  .strictObject({ reason: NoteInputSchema.min(1).describe('Why it is dismissed: 1 to 2000 characters.') })
+  .meta({ id: 'DismissRecommendationInput', description: 'Why a recommendation is dismissed.' });
 export type DismissRecommendationInput = z.infer<typeof DismissRecommendationInputSchema>;
 
 export const dismissRecommendation = operation({
@@ -161,7 +210,8 @@ export const dismissRecommendation = operation({
   scope: 'recommendations:apply',
   tag,
   summary: 'Dismiss a recommendation',
-  description: 'It is not made again for the same cause; a new cause, such as another drift, makes a new one.',
+  description:
+    'Closes an open recommendation without applying it. It is not recommended again for the same cause. A new cause, such as another changed definition, opens a new recommendation.',
   params: recommendation,
   body: DismissRecommendationInputSchema,
   record: recommendationRecord,
@@ -178,7 +228,7 @@ export const undoRecommendation = operation({
   tag,
   summary: 'Undo an applied recommendation',
   description:
-    'Restores what was before, and the recommendation is open again, to be applied by its id alone: what somebody took back does not come again with `{}`. 409 `recommendation_built_on` says what was built on the change since. Sessions that a block revoked stay revoked.',
+    'Restores the state before the recommendation was applied. The recommendation is open again, but it is applied only by its id and no longer with `{}`. 409 `recommendation_built_on` if later changes depend on the change; the detail names them. Sessions that a block revoked stay revoked.',
   params: recommendation,
   record: recommendationRecord,
   ifMatch: recommendationRecord,

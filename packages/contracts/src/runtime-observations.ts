@@ -2,6 +2,7 @@ import { z } from 'zod';
 import {
   LookupIdSchema,
   NoteInputSchema,
+  TimestampInputSchema,
   TimestampSchema,
   tenancyFields,
   tenancyQueryFields,
@@ -11,23 +12,27 @@ import { DriftSchema, InventoryKindSchema } from './inventory.ts';
 import { operation } from './operation.ts';
 import { page, pageFields } from './pages.ts';
 
-export const ObservationStatusSchema = z
-  .enum(['open', 'approved', 'rejected', 'ignored', 'resolved'])
-  .meta({ id: 'RuntimeObservationStatus' });
-export const DecisionSchema = z.enum(['approved', 'rejected', 'ignored']).meta({ id: 'ReviewDecision' });
+export const ObservationStatusSchema = z.enum(['open', 'approved', 'rejected', 'ignored', 'resolved']).meta({
+  id: 'RuntimeObservationStatus',
+  description:
+    '`open`: a decision is needed. `approved`, `rejected`, `ignored`: the decision of a review. `resolved`: it is declared now, or it was dealt with elsewhere.',
+});
+export const DecisionSchema = z
+  .enum(['approved', 'rejected', 'ignored'])
+  .meta({ id: 'ReviewDecision', description: 'The decision of a review.' });
 
 const NoteSchema = z.string().max(2000);
 const samples = z.array(z.string()).max(10);
 
-/** What speaks against an observation. Each comes with its reason in words; the heaviest one is the level. */
+/** The risk factors, each with its level and meaning. The risk of an observation is the highest level of its factors. */
 export const RISK_FACTORS = {
-  rejected_again: 'high: somebody rejected it, and it was seen again since',
-  blocked_item: 'high: the inventory blocks it, and it is used all the same',
-  drift: 'high: the provider changed its definition since it was accepted',
-  unknown_provider: 'high: nobody declared its provider',
+  rejected_again: 'high: a person rejected it, and it was seen again after that',
+  blocked_item: 'high: the inventory blocks it, or a model that answered its calls, but agents use it',
+  drift: 'high: the provider changed its definition after it was accepted',
+  unknown_provider: 'high: its provider is not declared',
   foreign_address: "high: calls went to an address that is not the provider's",
   unknown_item: 'medium: no inventory item and no active manifest declares it',
-  first_use: 'medium: an account used the provider for the first time within the last week, others did before',
+  first_use: 'medium: an account first used the provider within the last 7 days, and other accounts used it before',
   call_errors: 'low: calls ended in an error',
 } as const;
 
@@ -42,45 +47,45 @@ export type RiskFactor = z.infer<typeof RiskFactorSchema>;
 
 export const DefinitionSchema = DriftSchema.omit({ detectedAt: true }).meta({
   id: 'Definition',
-  description: 'What an item is shown and called by.',
+  description: 'The definition of an item: what people and models are shown, and what it is called with.',
 });
 export type Definition = z.infer<typeof DefinitionSchema>;
 
 const ObservationEvidenceSchema = z
   .strictObject({
-    serviceNames: samples.describe('Who used it: `service.name`, the first ten.'),
-    serverAddresses: samples.describe('Where the calls went: `server.address`, the first ten.'),
-    operations: samples.describe('What was done: `gen_ai.operation.name` or the MCP method.'),
-    accounts: samples.describe('The service accounts and users that sent the spans, the last ten to come.'),
-    names: samples.describe('How its name was written: variants of one model are one observation. The first ten.'),
+    serviceNames: samples.describe('The services that used it (`service.name`), the first 10.'),
+    serverAddresses: samples.describe('The addresses that the calls went to (`server.address`), the first 10.'),
+    operations: samples.describe('The operations: `gen_ai.operation.name` or the MCP method, the first 10.'),
+    accounts: samples.describe('The service accounts and users that reported the calls, the last 10.'),
+    names: samples.describe('The spellings of its name, the first 10. Variants of one model are one observation.'),
     responseModels: z
       .array(z.string())
       .max(50)
-      .describe('The models that answered under another name than the requested one, the first 50.'),
-    errors: z.int().describe('How many of the spans ended in an error.'),
+      .describe('Names of models in responses that differ from the requested model, the first 50.'),
+    errors: z.int().describe('How many calls ended in an error.'),
   })
-  .meta({ id: 'ObservationEvidence', description: 'What the observation rests on.' });
+  .meta({ id: 'ObservationEvidence', description: 'What was seen in the calls that the observation is based on.' });
 
 const ObservationRiskFactorSchema = z
   .strictObject({ factor: RiskFactorSchema, reason: z.string() })
-  .meta({ id: 'ObservationRiskFactor' });
+  .meta({ id: 'ObservationRiskFactor', description: 'A risk factor, with its reason in words.' });
 
-const ObservationRiskSchema = z
+export const ObservationRiskSchema = z
   .strictObject({ level: z.enum(['low', 'medium', 'high']), factors: z.array(ObservationRiskFactorSchema) })
-  .meta({ id: 'ObservationRisk', description: 'How much it matters, and why.' });
+  .meta({ id: 'ObservationRisk', description: 'The risk: the highest level of its factors, and the factors.' });
 
 const ObservationReviewSchema = z
   .strictObject({
     decision: DecisionSchema,
     note: NoteSchema.nullable(),
-    reviewedBy: z.string().describe('`user:<id>` or `service_account:<tenant>/<id>`.'),
+    reviewedBy: z.string().describe('Who reviewed it: `user:<id>` or `service_account:<tenant>/<id>`.'),
     reviewedAt: TimestampSchema,
   })
-  .meta({ id: 'ObservationReview' });
+  .meta({ id: 'ObservationReview', description: 'The last review of an observation.' });
 
 const ObservationDriftSchema = z
   .strictObject({ before: DefinitionSchema, after: DefinitionSchema, detectedAt: TimestampSchema })
-  .meta({ id: 'ObservationDrift' });
+  .meta({ id: 'ObservationDrift', description: 'A changed definition, before and after.' });
 
 export const RuntimeObservationSchema = z
   .strictObject({
@@ -89,33 +94,44 @@ export const RuntimeObservationSchema = z
     providerId: z.string(),
     kind: InventoryKindSchema,
     name: z.string(),
-    unknown: z.boolean().describe('Whether no inventory item and no active manifest declares it.'),
+    unknown: z.boolean().describe('Whether neither an inventory item nor an active manifest declares it.'),
     status: ObservationStatusSchema,
-    occurrences: z.int().describe('In how many spans it was seen; 0: a sync alone reported it.'),
-    firstSeenAt: TimestampSchema,
-    lastSeenAt: TimestampSchema,
+    occurrences: z
+      .int()
+      .describe(
+        'How many calls were counted. 0 if only a sync reported it, or if its calls turned out to be of another subject.',
+      ),
+    firstSeenAt: TimestampSchema.describe('The earliest time at which it was seen. Late spans can move it back.'),
+    lastSeenAt: TimestampSchema.describe('The latest time at which it was seen.'),
     lastTraceId: z.string().nullable(),
     lastSpanId: z.string().nullable(),
     evidence: ObservationEvidenceSchema,
     risk: ObservationRiskSchema,
-    inventoryItemId: z.string().nullable().describe('The inventory item that declares it.'),
+    inventoryItemId: z
+      .string()
+      .nullable()
+      .describe('The id of the inventory item that covers it. Null if there is none.'),
     review: ObservationReviewSchema.nullable(),
     drift: ObservationDriftSchema.nullable().describe(
-      'How the provider changed its definition. Null once the change is accepted or undone.',
+      'How the provider changed the definition. Null if there is no change, or once it is accepted or the provider took it back.',
     ),
     ...timeFields,
   })
-  .meta({ id: 'RuntimeObservation', description: 'A model, tool or agent that was seen in traffic at a provider.' });
+  .meta({
+    id: 'RuntimeObservation',
+    description:
+      'What was seen of one model, tool, agent, prompt or resource at a provider: counts, times, evidence and risk.',
+  });
 export type RuntimeObservation = z.infer<typeof RuntimeObservationSchema>;
 
 export const ReviewRuntimeObservationInputSchema = z
   .strictObject({
     decision: DecisionSchema.describe(
-      'approved: its recommendation may be applied (by `{}` where the reviewer reaches all of the place where the provider stands). rejected: it must not be used; the recommendation is dismissed unless it rests on others too, and the next sighting reopens it with a `block_item`. ignored: it stays as it is, quietly.',
+      '`approved`: agents may use it, and the recommendation to declare it may be applied. To be applied without its id, the reviewer must reach the whole place of the provider. `rejected`: agents must not use it. Its recommendation is dismissed unless it is also based on other observations. If it is seen again, the observation is open again and `block_item` is recommended. `ignored`: nothing changes, and further calls do not open it again.',
     ),
-    note: NoteInputSchema.nullish(),
+    note: NoteInputSchema.nullish().describe('The reason for the decision, at most 2000 characters.'),
   })
-  .meta({ id: 'ReviewRuntimeObservationInput' });
+  .meta({ id: 'ReviewRuntimeObservationInput', description: 'A decision about an observation, and its reason.' });
 export type ReviewRuntimeObservationInput = z.infer<typeof ReviewRuntimeObservationInputSchema>;
 
 export const UpdateRuntimeObservationInputSchema = z
@@ -123,14 +139,19 @@ export const UpdateRuntimeObservationInputSchema = z
     status: z
       .enum(['open', 'resolved'])
       .optional()
-      .describe('open: takes a decision back. resolved: dealt with outside.'),
-    note: NoteInputSchema.nullish().describe('The note of the review; nothing to set where there was none.'),
+      .describe(
+        '`open`: withdraws the decision. The status is then `resolved` if it is declared. `resolved`: it was dealt with elsewhere.',
+      ),
+    note: NoteInputSchema.nullish().describe('The note of the review. 422 if there is no review.'),
   })
-  .meta({ id: 'UpdateRuntimeObservationInput', description: 'Left out keeps, null clears, a value sets.' });
+  .meta({
+    id: 'UpdateRuntimeObservationInput',
+    description: 'A field that is left out keeps its value. Null clears it.',
+  });
 export type UpdateRuntimeObservationInput = z.infer<typeof UpdateRuntimeObservationInputSchema>;
 
 const observationRecord = {
-  untagged: ['occurrences', 'firstSeenAt', 'lastSeenAt', 'lastTraceId', 'lastSpanId', 'evidence', 'risk'],
+  tagExcludes: ['occurrences', 'firstSeenAt', 'lastSeenAt', 'lastTraceId', 'lastSpanId', 'evidence', 'risk'],
 };
 
 const tag = 'Runtime observations';
@@ -142,11 +163,84 @@ const filters = {
     .nullish()
     .meta({
       description:
-        'true: only observations that no inventory item and no active manifest declares. false: only declared ones.',
+        'true: only observations of what neither an inventory item nor an active manifest declares. false: only observations of what is declared.',
       param: { id: 'UnknownFilter' },
     }),
 };
 const output = page('RuntimeObservationPage', RuntimeObservationSchema);
+
+export const ObservationViewSchema = z.enum(['open', 'new', 'seen_again', 'changed_definition']).meta({
+  id: 'ObservationView',
+  description:
+    'Observations that need a decision. `open`: all of them. `new`: nobody has decided about them yet, and no definition changed. `seen_again`: a person rejected them, and they were seen again after that. `changed_definition`: the provider changed their definition.',
+});
+export type ObservationView = z.infer<typeof ObservationViewSchema>;
+
+const timeFilter = (what: string) => TimestampInputSchema.nullish().describe(what);
+
+/** The filters that select observations across providers: of lists and counts in the query, of bulk reviews in the body. */
+export const observationFilters = {
+  unknown: filters.unknown,
+  status: ObservationStatusSchema.nullish()
+    .describe('Only observations with this status.')
+    .meta({ param: { id: 'ObservationStatusFilter' } }),
+  view: ObservationViewSchema.nullish()
+    .describe('Only observations of this view.')
+    .meta({ param: { id: 'ObservationViewFilter' } }),
+  min_risk: z
+    .enum(['low', 'medium', 'high'])
+    .nullish()
+    .describe('Only observations with at least this risk level. `low` gives all of them.')
+    .meta({ param: { id: 'MinRiskFilter' } }),
+  provider_id: z
+    .string()
+    .max(128)
+    .nullish()
+    .describe('Only observations at this provider.')
+    .meta({ param: { id: 'ObservationProviderFilter' } }),
+  kind: InventoryKindSchema.nullish()
+    .describe('Only observations of this kind.')
+    .meta({ param: { id: 'ObservationKindFilter' } }),
+  name: z
+    .string()
+    .max(256)
+    .nullish()
+    .describe('Only observations with exactly this name.')
+    .meta({ param: { id: 'ObservationNameFilter' } }),
+  text: z
+    .string()
+    .min(1)
+    .max(200)
+    .nullish()
+    .describe('Only observations whose name contains this text. ASCII letters are compared case-insensitively.')
+    .meta({ param: { id: 'ObservationTextFilter' } }),
+  agent: z
+    .string()
+    .max(256)
+    .nullish()
+    .describe('Only observations of what this agent or service called, by its usage.')
+    .meta({ param: { id: 'ObservationAgentFilter' } }),
+  account: z
+    .string()
+    .max(300)
+    .nullish()
+    .describe(
+      'Only observations of calls that this account reported, by its usage: `user:<id>` or `service_account:<tenant>/<id>`.',
+    )
+    .meta({ param: { id: 'ObservationAccountFilter' } }),
+  first_seen_after: timeFilter('Only observations that were first seen after this time.').meta({
+    param: { id: 'FirstSeenAfter' },
+  }),
+  first_seen_before: timeFilter('Only observations that were first seen before this time.').meta({
+    param: { id: 'FirstSeenBefore' },
+  }),
+  last_seen_after: timeFilter('Only observations that were last seen after this time.').meta({
+    param: { id: 'LastSeenAfter' },
+  }),
+  last_seen_before: timeFilter('Only observations that were last seen before this time.').meta({
+    param: { id: 'LastSeenBefore' },
+  }),
+};
 
 export const listProviderRuntimeObservations = operation({
   method: 'GET',
@@ -157,16 +251,16 @@ export const listProviderRuntimeObservations = operation({
   tag,
   summary: 'List the runtime observations of a provider',
   description:
-    'Newest first, by when they were first received: `firstSeenAt` may still move back when late spans come in.',
+    'Lists the observations at one provider, newest first by when they were first received. Late spans can move `firstSeenAt` back, but do not change this order.',
   params: { provider_id: LookupIdSchema.describe("The provider's id.") },
   query: {
     ...filters,
-    // A string, and not an enum, in the specification of the first operations: clients rely on the empty list.
+    // The specification of the first 18 operations has a string here, and clients rely on the empty list for unknown values.
     status: z
       .string()
       .max(64)
       .nullish()
-      .describe('Only observations with this status. A status that does not exist matches none.'),
+      .describe('Only observations with this status. An unknown status gives an empty list.'),
     ...pageFields,
   },
   output,
@@ -181,16 +275,65 @@ export const listRuntimeObservations = operation({
   tag,
   summary: 'List runtime observations',
   description:
-    "Lists what agents were seen to use, at all providers in the caller's reach, newest first by when it was first received. Use `unknown=true&status=open` for what nobody has declared or reviewed.",
+    "Lists the observations at all providers in the caller's reach. `view=open` lists what needs a decision. With `sort=last_seen_at`, an observation that changes while you read page after page comes again on the last pages: none is left out, some may come twice. Tell them apart by `id`. This order is 422 if there are more than 20,000 observations in reach: name a tenant.",
   query: {
-    ...filters,
-    status: ObservationStatusSchema.nullish().describe('Only observations with this status.'),
-    provider_id: z.string().max(128).nullish().describe('Only observations at this provider.'),
-    kind: InventoryKindSchema.nullish().describe('Only observations of this kind.'),
-    name: z.string().max(256).nullish().describe('Only observations of exactly this name.'),
+    ...tenancyQueryFields,
+    ...observationFilters,
+    sort: z
+      .enum(['created_at', 'last_seen_at'])
+      .default('created_at')
+      .describe(
+        '`created_at`: newest first, by when they were first received. `last_seen_at`: what was seen last comes first.',
+      ),
     ...pageFields,
   },
   output,
+});
+
+export const RuntimeObservationCountsSchema = z
+  .strictObject({
+    open: z.int().describe('All that need a decision.'),
+    new: z.int().describe('Nobody has decided about them yet, and no definition changed.'),
+    seenAgain: z.int().describe('A person rejected them, and they were seen again after that.'),
+    changedDefinition: z.int().describe('The provider changed their definition.'),
+    byRisk: z
+      .strictObject({ low: z.int(), medium: z.int(), high: z.int() })
+      .meta({ id: 'RiskCounts' })
+      .describe('Those that need a decision, by their risk level.'),
+  })
+  .meta({
+    id: 'RuntimeObservationCounts',
+    description: 'How many observations need a decision, for each view. An observation may count in several views.',
+  });
+export type RuntimeObservationCounts = z.infer<typeof RuntimeObservationCountsSchema>;
+
+const { status: _status, view: _view, min_risk: _minRisk, ...countFilters } = observationFilters;
+
+export const countRuntimeObservations = operation({
+  method: 'GET',
+  path: '/v1/runtime-observations/counts',
+  operationId: 'count_runtime_observations',
+  scope: 'runtime_observations:read',
+  tag,
+  summary: 'Count runtime observations that need a decision',
+  description:
+    'Counts the observations of each view and of each risk level. Takes the filters of `list_runtime_observations`. 422 if there are more than 50,000 observations in reach: name a tenant.',
+  query: { ...tenancyQueryFields, ...countFilters },
+  output: RuntimeObservationCountsSchema,
+});
+
+export const getRuntimeObservation = operation({
+  method: 'GET',
+  path: '/v1/runtime-observations/{observation_id}',
+  operationId: 'get_runtime_observation',
+  scope: 'runtime_observations:read',
+  tag,
+  summary: 'Get a runtime observation',
+  description: 'Answers one observation with its evidence, risk and review, for a link to it.',
+  params,
+  record: observationRecord,
+  output: RuntimeObservationSchema,
+  errors: ['runtime_observation_not_found'],
 });
 
 export const reviewRuntimeObservation = operation({
@@ -200,7 +343,8 @@ export const reviewRuntimeObservation = operation({
   scope: 'runtime_observations:review',
   tag,
   summary: 'Review a runtime observation',
-  description: 'Completes its review task. A later review replaces an earlier one.',
+  description:
+    'Stores a decision about the observation and completes its review task. A later review replaces an earlier one.',
   params,
   body: ReviewRuntimeObservationInputSchema,
   record: observationRecord,
@@ -217,7 +361,7 @@ export const updateRuntimeObservation = operation({
   tag,
   summary: 'Update a runtime observation',
   description:
-    'Takes a decision back (`open`), marks the observation as dealt with elsewhere (`resolved`), or changes the note of its review. To decide on it, review it instead.',
+    'Withdraws a decision (`open`), marks the observation as dealt with elsewhere (`resolved`), or changes the note of its review. To decide about it, use `review_runtime_observation`.',
   params,
   body: UpdateRuntimeObservationInputSchema,
   record: observationRecord,

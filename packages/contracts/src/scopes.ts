@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** What a credential may do: `<resource>:<verb>`, or `*` for everything. */
+/** A permission: `<resource>:<verb>`, or `*` for all of them. */
 export const ScopeSchema = z
   .enum([
     '*',
@@ -35,16 +35,16 @@ export const ScopeSchema = z
     'users:read',
     'users:write',
   ])
-  .meta({ id: 'Scope', description: 'What a credential may do: `<resource>:<verb>`, or `*` for everything.' });
+  .meta({ id: 'Scope', description: 'A permission: `<resource>:<verb>`, or `*` for all of them.' });
 export type Scope = z.infer<typeof ScopeSchema>;
 
-/** Who belongs to a tenant is seen by administrators alone, and the audit is theirs to read. */
+/** Only administrators may see the members of a tenant, and read its audit. */
 const ADMINISTRATORS_READ: readonly Scope[] = ['users:read', 'memberships:read', 'audit_events:read'];
 const READ_SCOPES = ScopeSchema.options.filter(
   (scope) => scope.endsWith(':read') && !ADMINISTRATORS_READ.includes(scope),
 );
 
-/** Roles are named sets of scopes. A role never reaches further than the membership (tenant, sub-tenant) that gives it. */
+/** The scopes of each role. They hold only in the tenant or sub-tenant of the membership that gives the role. */
 export const ROLE_SCOPES = {
   owner: ['*'],
   admin: ScopeSchema.options.filter((scope) => scope !== '*' && scope !== 'tenants:write'),
@@ -64,10 +64,10 @@ export const ROLE_SCOPES = {
 
 export const RoleSchema = z
   .enum(['owner', 'admin', 'operator', 'viewer'])
-  .meta({ id: 'Role', description: 'A named set of scopes within one tenant or sub-tenant.' });
+  .meta({ id: 'Role', description: 'A named set of scopes. They hold in the tenant or sub-tenant of the membership.' });
 export type Role = z.infer<typeof RoleSchema>;
 
-/** Whether `held` holds all of `wanted`; `*` holds everything, and only `*` holds `*`. */
+/** Whether `held` includes all of `wanted`. `*` includes every scope, and only `*` includes `*`. */
 export function holdsScopes(held: readonly Scope[], wanted: readonly Scope[]): boolean {
   return held.includes('*') || wanted.every((scope) => held.includes(scope));
 }

@@ -10,20 +10,26 @@ export const CreatedKeySchema = z
     ...credentialFields,
     key: z
       .string()
-      .describe('The API key: `qm_<key id>_<secret><checksum>`. Shown this once; only its digest is kept.'),
+      .describe(
+        'The API key: `qm_<key id>_<secret><checksum>`. Only this answer has it; the service stores only a digest.',
+      ),
   })
-  .meta({ id: 'CreatedKey', description: 'A new API key. The key itself is in this answer alone.' });
+  .meta({ id: 'CreatedKey', description: 'A new API key. Only this answer has the key itself.' });
 export type CreatedKey = z.infer<typeof CreatedKeySchema>;
 
 export const CreateKeyInputSchema = z
   .strictObject({
     name: NameInputSchema.nullish(),
-    scopes: z.array(ScopeSchema).min(1).max(64).describe('What the key may do: nothing that its maker may not.'),
+    scopes: z
+      .array(ScopeSchema)
+      .min(1)
+      .max(64)
+      .describe('The scopes of the key. The caller must hold each of them (403).'),
     expiresAt: TimestampInputSchema.nullish().describe(
-      'When it stops working, in the future. Left out: when the API key that makes it ends, or never. Later than the end of that API key is 403 `grant_exceeds_own`.',
+      'When the key stops working: a time in the future. If it is left out: when the API key of the caller ends, or never. A later end than that of the API key of the caller is 403 `grant_exceeds_own`.',
     ),
   })
-  .meta({ id: 'CreateKeyInput' });
+  .meta({ id: 'CreateKeyInput', description: 'A new API key.' });
 export type CreateKeyInput = z.infer<typeof CreateKeyInputSchema>;
 
 export const RotateKeyInputSchema = z
@@ -33,17 +39,17 @@ export const RotateKeyInputSchema = z
       .min(0)
       .max(7 * 24 * 3600)
       .default(3600)
-      .describe('How long the old key works beside the new one: 0 to 604,800. With 0 it ends at once.'),
+      .describe('How long the old key keeps working, in seconds: 0 to 604,800. 0: it ends at once.'),
     expiresAt: TimestampInputSchema.nullish().describe(
-      "When the new key stops working. Left out: after the old one's whole lifetime, but never later than the API key that rotates it. Later than the end of that API key is 403 `grant_exceeds_own`.",
+      'When the new key stops working: a time in the future. If it is left out, the new key gets the lifetime that the old key had from its creation to its end, but it ends with the API key of the caller at the latest. A later end than that of the API key of the caller is 403 `grant_exceeds_own`.',
     ),
   })
-  .meta({ id: 'RotateKeyInput' });
+  .meta({ id: 'RotateKeyInput', description: 'When the old key and the new key end.' });
 export type RotateKeyInput = z.infer<typeof RotateKeyInputSchema>;
 
 const tag = 'Service accounts';
-const account = { service_account_id: LookupIdSchema.describe("The account's id.") };
-const key = { ...account, key_id: LookupIdSchema.describe("The key's id.") };
+const account = { service_account_id: LookupIdSchema.describe('The id of the service account.') };
+const key = { ...account, key_id: LookupIdSchema.describe('The id of the API key.') };
 const query = accountPlaceFields;
 const notFound = ['service_account_not_found', 'ambiguous_id'] as const;
 
@@ -55,7 +61,7 @@ export const createServiceAccountKey = operation({
   tag,
   summary: 'Create an API key',
   description:
-    'Creates an API key for the account. Only this answer holds the key: store it at once. The key can hold no scope that the caller does not hold (403), and the account must be active (409).',
+    'Creates an API key for the account. Only this answer has the key, so store it at once. The key can have no scope that the caller does not hold (403), and the account must be active (409).',
   params: account,
   query,
   body: CreateKeyInputSchema,
@@ -78,7 +84,7 @@ export const listServiceAccountKeys = operation({
   tag,
   summary: 'List the API keys of an account',
   description:
-    'Lists the keys of one account, newest first, also expired and revoked ones. It answers metadata only: a key itself is shown once, when it is created.',
+    'Lists the API keys of one account, newest first, including expired and revoked ones. Returns only metadata: a key itself is shown once, when it is created.',
   params: account,
   query: {
     ...query,
@@ -97,7 +103,7 @@ export const rotateServiceAccountKey = operation({
   tag,
   summary: 'Rotate an API key',
   description:
-    'Makes a new key with the same name and scopes. The old key works until the overlap ends, and the gateway sessions and pending invitations that it made end with it.',
+    'Creates a new key with the same name and scopes. The old key works until the overlap ends. The gateway sessions and pending invitations that it created end with it.',
   params: key,
   query,
   body: RotateKeyInputSchema,
@@ -124,7 +130,7 @@ export const revokeServiceAccountKey = operation({
   tag,
   summary: 'Revoke an API key',
   description:
-    'It stops working at once, and the gateway sessions that it opened and the pending invitations that it made end with it. The keys that it made keep working: `POST /v1/derived-access/revoke` ends them. The record stays, as revoked; revoking it again is 404.',
+    'Ends the key at once, with the gateway sessions and pending invitations that it created. API keys that it created keep working; `POST /v1/derived-access/revoke` revokes them. The record stays, as `revoked`. 404 if the key is already revoked.',
   params: key,
   query,
   record: credentialRecord,

@@ -20,15 +20,16 @@ import {
 import { operation } from './operation.ts';
 import { page, pageFields } from './pages.ts';
 
-export const ServiceAccountStatusSchema = z
-  .enum(['active', 'disabled', 'deleted'])
-  .meta({ id: 'ServiceAccountStatus', description: 'Keys and sessions work only while the account is active.' });
+export const ServiceAccountStatusSchema = z.enum(['active', 'disabled', 'deleted']).meta({
+  id: 'ServiceAccountStatus',
+  description: 'The API keys and gateway sessions of an account work only while it is `active`.',
+});
 
 const AccountTelemetrySchema = z
   .strictObject({
-    lastReceivedAt: TimestampSchema.describe('When something was last received, to the minute.'),
-    spans: z.int().describe('Spans received, retries included.'),
-    logRecords: z.int().describe('Log records received, retries included.'),
+    lastReceivedAt: TimestampSchema.describe('When telemetry was last received, accurate to the minute.'),
+    spans: z.int().describe('How many spans were received, including retries.'),
+    logRecords: z.int().describe('How many log records were received, including retries.'),
     unread: z
       .array(
         z
@@ -36,61 +37,70 @@ const AccountTelemetrySchema = z
             scope: z.string().describe('The name of the instrumentation scope, cut to 256 characters.'),
             spans: z.int(),
             logRecords: z.int(),
-            since: TimestampSchema.describe('When the first of them was received.'),
+            since: TimestampSchema.describe('When the first of these spans or log records was received.'),
           })
-          .meta({ id: 'UnreadScope' }),
+          .meta({
+            id: 'UnreadScope',
+            description: 'An instrumentation scope in which no model, tool or agent was found.',
+          }),
       )
       .max(10)
       .describe(
-        'Instrumentation scopes of which nothing was understood, the busiest first: none of their spans and log records told of a model, tool or agent. At most 10. Instrumentations of HTTP or databases are expected here; the framework of an agent is not.',
+        'The instrumentation scopes in which no model, tool or agent was found, busiest first, at most 10. Instrumentations of HTTP or databases are expected here, but the framework of an agent is not.',
       ),
   })
   .meta({
     id: 'AccountTelemetry',
     description:
-      'What the account sent, written once a minute. A process that is killed loses the counts of its last minute.',
+      'The telemetry that the account sent. It is written once a minute, so a process that is killed loses the counts of its last minute.',
   });
 
 export const ServiceAccountSchema = z
   .strictObject({
-    id: IdentifierSchema.describe('Unique in its tenant.'),
+    id: IdentifierSchema.describe('The id. It is unique in the tenant.'),
     ...tenancyFields,
-    name: NameSchema.describe('Names may repeat.'),
+    name: NameSchema.describe('The name. Several accounts may have the same name.'),
     displayName: DisplayNameSchema.nullable(),
     description: DescriptionSchema.nullable(),
     status: ServiceAccountStatusSchema,
-    platformAdministrator: z.boolean().describe('Whether its keys count in every tenant.'),
+    platformAdministrator: z.boolean().describe('Whether the scopes of its API keys hold in every tenant.'),
     metadata: MetadataSchema,
-    lastUsedAt: TimestampSchema.nullable().describe('When one of its keys was last used, to the minute.'),
-    keyCount: z.int().describe('All its keys, ended ones included.'),
-    activeKeyCount: z.int().describe('Its keys that work now.'),
-    soonestKeyExpiryAt: TimestampSchema.nullable().describe('When the first of its working keys expires.'),
-    telemetry: AccountTelemetrySchema.nullable().describe('Null: it never sent any.'),
+    lastUsedAt: TimestampSchema.nullable().describe(
+      'When one of its API keys was last used, accurate to the minute. Null: never.',
+    ),
+    keyCount: z.int().describe('How many API keys it has, including expired and revoked ones.'),
+    activeKeyCount: z.int().describe('How many of its API keys work now.'),
+    soonestKeyExpiryAt: TimestampSchema.nullable().describe(
+      'When the first of its working API keys expires. Null if none of them expires.',
+    ),
+    telemetry: AccountTelemetrySchema.nullable().describe(
+      'The telemetry that the account sent. Null if it never sent any.',
+    ),
     ...timeFields,
   })
-  .meta({ id: 'ServiceAccount', description: 'An account for a program. It acts with API keys.' });
+  .meta({ id: 'ServiceAccount', description: 'An account for a program. It authenticates with API keys.' });
 export type ServiceAccount = z.infer<typeof ServiceAccountSchema>;
 
 export const CreatedServiceAccountSchema = ServiceAccountSchema.extend({
   alsoCreated: z
     .array(z.enum(['tenant', 'sub_tenant']))
-    .describe(
-      'What did not exist before, and was created for the account. Empty where the account joined what was there.',
-    ),
-}).meta({ id: 'CreatedServiceAccount', description: 'A service account, and what was created for it.' });
+    .describe('Whether the tenant and sub-tenant were created with the account. Empty if they existed before.'),
+}).meta({ id: 'CreatedServiceAccount', description: 'A new service account, and what was created with it.' });
 export type CreatedServiceAccount = z.infer<typeof CreatedServiceAccountSchema>;
 
 export const CreateServiceAccountInputSchema = z
   .strictObject({
     name: NameInputSchema,
     displayName: DisplayNameInputSchema.nullish(),
-    id: IdentifierSchema.nullish().describe('Made where it is left out. An id is never given twice in a tenant.'),
+    id: IdentifierSchema.nullish().describe(
+      'The id of the account. If it is left out, an id is generated. A tenant never uses an id twice, even after the account was deleted.',
+    ),
     ...tenancyInputFields,
     createTenant: z
       .enum(['if_missing', 'always', 'never'])
       .nullish()
       .describe(
-        '`always`: the tenant must be new, so the account joins nobody else (409 `tenant_exists`). `never`: the tenant and sub-tenant must exist (422). `if_missing`, or left out: what is missing is created.',
+        'Whether the tenant and sub-tenant are created. `always`: the tenant must be new (409 `tenant_exists`). `never`: the tenant and sub-tenant must exist (422). `if_missing`, the default: what is missing is created.',
       ),
     description: DescriptionInputSchema.nullish(),
     status: z.enum(['active', 'disabled']).default('active'),
@@ -98,9 +108,9 @@ export const CreateServiceAccountInputSchema = z
     platformAdministrator: z
       .boolean()
       .default(false)
-      .describe('Only platform administrators may set it: keys of such an account count in every tenant.'),
+      .describe('Whether the scopes of its API keys hold in every tenant. Only platform administrators may set it.'),
   })
-  .meta({ id: 'CreateServiceAccountInput' });
+  .meta({ id: 'CreateServiceAccountInput', description: 'A new service account.' });
 export type CreateServiceAccountInput = z.infer<typeof CreateServiceAccountInputSchema>;
 
 export const UpdateServiceAccountInputSchema = z
@@ -109,40 +119,45 @@ export const UpdateServiceAccountInputSchema = z
     description: DescriptionInputSchema.nullish(),
     metadata: MetadataSchema.nullish(),
   })
-  .meta({ id: 'UpdateServiceAccountInput', description: 'Left out keeps, null clears, a value sets.' });
+  .meta({ id: 'UpdateServiceAccountInput', description: 'A field that is left out keeps its value. Null clears it.' });
 export type UpdateServiceAccountInput = z.infer<typeof UpdateServiceAccountInputSchema>;
 
 export const SearchServiceAccountsInputSchema = z
   .strictObject({
     ...tenancySearchFields,
     ids: z.array(z.string().max(128)).max(100).nullish().describe('Only accounts with one of these ids.'),
-    name: z.string().max(200).nullish().describe('Only accounts of exactly this name.'),
+    name: z.string().max(200).nullish().describe('Only accounts with exactly this name.'),
     query: z
       .string()
       .max(200)
       .nullish()
-      .describe('Only accounts that have this text, in any case, in id, name, display name or description.'),
+      .describe(
+        'Only accounts whose id, name, display name or description contains this text, compared case-insensitively.',
+      ),
     status: ServiceAccountStatusSchema.nullish().describe(
-      'Only accounts with this status. Deleted accounts are listed with `deleted` only.',
+      'Only accounts with this status. Deleted accounts are found only with `deleted`.',
     ),
     metadata: MetadataSchema.refine((value) => Object.keys(value).length <= 20, {
-      error: 'at most 20 members of the metadata can be searched for at once',
+      error: 'metadata should have at most 20 members in a search',
     })
       .nullish()
-      .describe('Only accounts whose metadata has these top-level values, at most 20.'),
-    createdAfter: TimestampInputSchema.nullish().describe('Only accounts made after this time.'),
-    createdBefore: TimestampInputSchema.nullish().describe('Only accounts made before this time.'),
+      .describe('Only accounts whose metadata has these top-level members with these values, at most 20 members.'),
+    createdAfter: TimestampInputSchema.nullish().describe('Only accounts that were created after this time.'),
+    createdBefore: TimestampInputSchema.nullish().describe('Only accounts that were created before this time.'),
     ...pageFields,
   })
-  .meta({ id: 'SearchServiceAccountsInput' });
+  .meta({
+    id: 'SearchServiceAccountsInput',
+    description: 'The conditions of a search. An account must meet all of them.',
+  });
 export type SearchServiceAccountsInput = z.infer<typeof SearchServiceAccountsInputSchema>;
 
 export const serviceAccountRecord = {
-  untagged: ['lastUsedAt', 'keyCount', 'activeKeyCount', 'soonestKeyExpiryAt', 'telemetry'],
+  tagExcludes: ['lastUsedAt', 'keyCount', 'activeKeyCount', 'soonestKeyExpiryAt', 'telemetry'],
 };
 
 const tag = 'Service accounts';
-const params = { service_account_id: LookupIdSchema.describe("The account's id.") };
+const params = { service_account_id: LookupIdSchema.describe('The id of the service account.') };
 const query = accountPlaceFields;
 const notFound = ['service_account_not_found', 'ambiguous_id'] as const;
 
@@ -155,9 +170,9 @@ export const createServiceAccount = operation({
   tag,
   summary: 'Create a service account',
   description:
-    'A platform administrator may name a tenant or sub-tenant that does not exist: it is made. A caller who holds the scope for a whole tenant makes sub-tenants of it so. `alsoCreated` says what was made; `createTenant` says what may be.',
+    'Creates a service account without API keys. If the tenant does not exist, it is created; only platform administrators can do this. If the sub-tenant does not exist, it is created; the caller needs the scope for the whole tenant. `createTenant` restricts what may be created, and `alsoCreated` tells what was created.',
   body: CreateServiceAccountInputSchema,
-  record: { untagged: [...serviceAccountRecord.untagged, 'alsoCreated'] },
+  record: { tagExcludes: [...serviceAccountRecord.tagExcludes, 'alsoCreated'] },
   output: CreatedServiceAccountSchema,
   errors: ['tenant_limit_reached', 'id_taken', 'tenant_exists', 'platform_administrator_required'],
 });
@@ -171,7 +186,7 @@ export const searchServiceAccounts = operation({
   tag,
   summary: 'Search service accounts',
   description:
-    "Finds accounts by id, name, text, status, metadata or time, newest first. An account must meet all conditions. An empty body finds every account in the caller's reach that is not deleted.",
+    "Finds accounts in the caller's reach by id, name, text, status, metadata or time, newest first. An account must meet all conditions. An empty body finds all accounts that are not deleted.",
   body: SearchServiceAccountsInputSchema,
   bodyOptional: true,
   readOnly: true,
@@ -186,7 +201,7 @@ export const getServiceAccount = operation({
   tag,
   summary: 'Get a service account',
   description:
-    "Answers one account. If accounts in several tenants have this id, name the tenant with `tenant_id`; otherwise the answer is 409. An account that is deleted or out of the caller's reach is 404.",
+    "Returns one account. If accounts in several tenants in reach have this id, `tenant_id` is required (409 `ambiguous_id`). 404 if the account is deleted or outside the caller's reach.",
   params,
   query,
   record: serviceAccountRecord,
@@ -203,7 +218,7 @@ export const updateServiceAccount = operation({
   tag,
   summary: 'Update a service account',
   description:
-    'Changes the display name, description or metadata, and keeps the fields that the body leaves out. Disabling and enabling an account are operations of their own.',
+    'Changes the fields that the body names and keeps the others. To disable or enable an account, use the operations for that.',
   params,
   query,
   body: UpdateServiceAccountInputSchema,
@@ -220,7 +235,8 @@ export const deleteServiceAccount = operation({
   scope: 'service_accounts:write',
   tag,
   summary: 'Delete a service account',
-  description: 'Its keys and sessions end at once. Its id is not given again.',
+  description:
+    'Marks the account as `deleted`, and ends its API keys and gateway sessions at once. Its id is never used again in the tenant.',
   params,
   query,
   record: serviceAccountRecord,
@@ -237,7 +253,7 @@ export const disableServiceAccount = operation({
   tag,
   summary: 'Disable a service account',
   description:
-    "Stops the account's keys and ends its sessions at once. Idempotent: repeating the call changes nothing.",
+    "Ends the account's gateway sessions at once, and refuses its API keys until it is enabled. Idempotent: repeating the call changes nothing.",
   params,
   query,
   record: serviceAccountRecord,
@@ -254,7 +270,7 @@ export const enableServiceAccount = operation({
   tag,
   summary: 'Enable a service account',
   description:
-    "Lets the account's keys work again. Sessions that ended stay ended. Idempotent: repeating the call changes nothing.",
+    "Makes the account's API keys work again. Gateway sessions that ended stay ended. Idempotent: repeating the call changes nothing.",
   params,
   query,
   record: serviceAccountRecord,

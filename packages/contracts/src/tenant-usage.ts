@@ -4,7 +4,7 @@ import { operation } from './operation.ts';
 
 const GIBIBYTE = 1024 ** 3;
 
-/** What a tenant may have at most, unless a platform administrator sets another limit. */
+/** The limits of a tenant, unless a platform administrator sets others. */
 export const DEFAULT_TENANT_LIMITS = {
   requestsPerMinute: 12_000,
   storedBytes: 10 * GIBIBYTE,
@@ -20,42 +20,42 @@ export type TenantResource = keyof typeof DEFAULT_TENANT_LIMITS;
 
 export const TENANT_RESOURCES = Object.keys(DEFAULT_TENANT_LIMITS) as TenantResource[];
 
-/** No limit is higher: it stays an exact number in every language, and in JSON. */
+/** The highest limit that can be set. It is an exact number in JSON and in every language. */
 const MAX_LIMIT = 2 ** 50;
 
 const DESCRIPTIONS: Record<TenantResource, string> = {
   requestsPerMinute:
-    'Requests with the API keys of the tenant in the current minute. Several processes on one database count together.',
+    'Requests with API keys of the tenant in the current minute. All processes on one database count together.',
   storedBytes:
-    'Bytes of spans, manifests, answers kept for an `Idempotency-Key` and sets of items that sessions grant, as they are stored. At the limit what would add to them is refused, every write with an `Idempotency-Key` included; removing traces makes room.',
+    'Stored bytes of spans, manifests, answers that are kept for an `Idempotency-Key`, and grants of sessions. At the limit, requests that would store more are refused. This includes every write with an `Idempotency-Key`. Removing traces makes room.',
   serviceAccounts: 'Service accounts that are not deleted.',
   apiKeys: 'API keys that are neither revoked nor expired.',
   providers:
-    'Providers that are not deleted, discovered ones included. Beyond the limit none is discovered; spans are still stored.',
+    'Providers that are not deleted, including discovered ones. At the limit no further providers are discovered, but spans are still stored.',
   inventoryItems: 'Inventory items of all providers. A sync that would exceed the limit fails and changes nothing.',
   gateways: 'Gateways that are not deleted.',
-  openSessions: 'Gateway sessions that are active.',
+  openSessions: 'Active gateway sessions.',
 };
 
 export const TenantQuotaSchema = z
   .strictObject({
-    used: z.int().min(0).describe('What is used now. A value far beyond the limit may be shown as less than it is.'),
-    limit: z.int().min(0).describe('The most that is allowed.'),
-    isDefault: z.boolean().describe('Whether the limit is the default, and not one that was set for this tenant.'),
+    used: z.int().min(0).describe('The current use. A value far above the limit may be shown too low.'),
+    limit: z.int().min(0).describe('The maximum that is allowed.'),
+    isDefault: z.boolean().describe('Whether the limit is the default. False if it was set for this tenant.'),
   })
   .meta({ id: 'TenantQuota', description: 'How much of a resource a tenant uses, and how much it may use.' });
 export type TenantQuota = z.infer<typeof TenantQuotaSchema>;
 
 export const TenantUsageSchema = z
   .strictObject({ tenantId: z.string(), ...fieldsOf((name) => TenantQuotaSchema.describe(DESCRIPTIONS[name])) })
-  .meta({ id: 'TenantUsage', description: 'The limits of a tenant with their use.' });
+  .meta({ id: 'TenantUsage', description: 'The limits of a tenant, and how much of each is used.' });
 export type TenantUsage = z.infer<typeof TenantUsageSchema>;
 
 export const TenantLimitsInputSchema = z
   .strictObject(fieldsOf((name) => z.int().min(0).max(MAX_LIMIT).nullish().describe(DESCRIPTIONS[name])))
   .meta({
     id: 'TenantLimitsInput',
-    description: 'A field that is left out keeps its limit, null restores the default, a value sets the limit.',
+    description: 'A field that is left out keeps its limit. Null restores the default.',
   });
 export type TenantLimitsInput = z.infer<typeof TenantLimitsInputSchema>;
 
@@ -74,7 +74,7 @@ export const getTenantUsage = operation({
   tag,
   summary: 'Get the limits and the usage of a tenant',
   description:
-    'Shows how much of each limit the tenant uses now. Use it to see why a write was refused with `tenant_limit_reached`. Needs the scope for the whole tenant.',
+    'Returns how much of each limit the tenant uses now, for example to find out why a write was refused with `tenant_limit_reached`. The caller needs the scope for the whole tenant.',
   params,
   output: TenantUsageSchema,
   errors: ['tenant_not_found'],
@@ -88,7 +88,7 @@ export const updateTenantLimits = operation({
   tag,
   summary: 'Set the limits of a tenant',
   description:
-    'Platform administrators only. A limit below the current use removes nothing: it refuses what would be added. Other processes apply a change within 5 seconds.',
+    'Sets limits of the tenant. Only platform administrators may do this. A limit below the current use removes nothing, but refuses additions. Other processes apply the change within 5 seconds.',
   params,
   body: TenantLimitsInputSchema,
   output: TenantUsageSchema,

@@ -3,7 +3,7 @@ import { DisplayNameInputSchema, DisplayNameSchema, IdentifierSchema, LookupIdSc
 import { operation } from './operation.ts';
 import { page, pageFields } from './pages.ts';
 
-/** For how many days usage is kept where a tenant says nothing else. */
+/** For how many days usage is kept unless the tenant sets another number. */
 export const DEFAULT_USAGE_RETENTION_DAYS = 400;
 
 export const TenantSettingsSchema = z
@@ -11,30 +11,34 @@ export const TenantSettingsSchema = z
     captureContent: z
       .boolean()
       .describe(
-        'Whether content in spans is stored: message bodies, tool arguments, database statements, HTTP headers, exception messages, paths and queries of URLs. Without it, texts are stored only under attribute names that cannot hold content; the attribute `quartermaster.omitted` names what was left out. Attributes that are named like secrets, and the user and password of URLs, are never stored.',
+        'Whether content in spans is stored: message bodies, tool arguments, database statements, HTTP headers, exception messages, and paths and queries of URLs. If false, texts are stored only in attributes that cannot hold content, and the attribute `quartermaster.omitted` lists the attributes that were left out. Attributes with names of secrets, and the user and password in URLs, are never stored.',
       ),
     spanRetentionDays: z
       .int()
       .min(1)
       .max(3650)
       .nullable()
-      .describe('After how many days without a new span a trace is removed; null: never.'),
+      .describe('A trace is removed after this many days without a new span: 1 to 3,650. Null: never.'),
     recordRetentionDays: z
       .int()
       .min(30)
       .max(3650)
       .nullable()
       .describe(
-        'After how many days ended gateway sessions, finished operator tasks and closed recommendations are removed; null: never. A recommendation that is removed can no longer be undone. The audit keeps what was done.',
+        'Ended gateway sessions, finished operator tasks and closed recommendations are removed this many days after they ended: 30 to 3,650. Null: never. A removed recommendation can no longer be undone. Audit events are kept.',
       ),
-    usageRetentionDays: z.int().min(1).max(3650).describe('For how many days usage is kept. 400 unless it was set.'),
+    usageRetentionDays: z
+      .int()
+      .min(1)
+      .max(3650)
+      .describe('Usage is removed after this many days: 1 to 3,650. The default is 400.'),
     auditReads: z
       .boolean()
       .describe(
-        'Whether the audit records who read traces, spans and the metadata of credentials. Reads of one caller, operation and record within a minute are one event with a count.',
+        'Whether the audit records who read traces, spans and the metadata of credentials. Reads with the same caller, operation and record within one minute are one event with a count.',
       ),
   })
-  .meta({ id: 'TenantSettings' });
+  .meta({ id: 'TenantSettings', description: 'The settings of a tenant.' });
 export type TenantSettings = z.infer<typeof TenantSettingsSchema>;
 
 export const TenantSchema = z
@@ -44,11 +48,15 @@ export const TenantSchema = z
     settings: TenantSettingsSchema,
     selfService: z
       .boolean()
-      .describe('Whether a user created it for themselves (`create_organization`), and not a platform administrator.'),
-    subTenantIds: z.array(IdentifierSchema).describe("Its sub-tenants in the caller's reach, the first thousand."),
+      .describe(
+        'Whether a user created the tenant with `create_organization`. False if a platform administrator created it.',
+      ),
+    subTenantIds: z
+      .array(IdentifierSchema)
+      .describe("The ids of its sub-tenants in the caller's reach, at most 1,000."),
     ...timeFields,
   })
-  .meta({ id: 'Tenant' });
+  .meta({ id: 'Tenant', description: 'A customer of the platform. Records belong to a tenant.' });
 export type Tenant = z.infer<typeof TenantSchema>;
 
 export const TenantSettingsInputSchema = z
@@ -57,13 +65,18 @@ export const TenantSettingsInputSchema = z
     spanRetentionDays: z.int().min(1).max(3650).nullish(),
     auditReads: z.boolean().optional(),
     recordRetentionDays: z.int().min(30).max(3650).nullish(),
-    usageRetentionDays: z.int().min(1).max(3650).nullish().describe('Null restores the default of 400.'),
+    usageRetentionDays: z
+      .int()
+      .min(1)
+      .max(3650)
+      .nullish()
+      .describe('Usage is removed after this many days: 1 to 3,650. Null restores the default of 400.'),
   })
-  .meta({ id: 'TenantSettingsInput', description: 'Left out keeps, null clears, a value sets.' });
+  .meta({ id: 'TenantSettingsInput', description: 'A field that is left out keeps its value. Null clears it.' });
 
 export const CreateTenantInputSchema = z
   .strictObject({
-    id: IdentifierSchema.nullish().describe('Made where it is left out.'),
+    id: IdentifierSchema.nullish().describe('The id of the new tenant. If it is left out, an id is generated.'),
     displayName: DisplayNameInputSchema.nullish(),
     settings: TenantSettingsInputSchema.optional(),
   })
@@ -72,10 +85,10 @@ export type CreateTenantInput = z.infer<typeof CreateTenantInputSchema>;
 
 export const UpdateTenantInputSchema = z
   .strictObject({ displayName: DisplayNameInputSchema.nullish(), settings: TenantSettingsInputSchema.optional() })
-  .meta({ id: 'UpdateTenantInput', description: 'Left out keeps, null clears, a value sets.' });
+  .meta({ id: 'UpdateTenantInput', description: 'A field that is left out keeps its value. Null clears it.' });
 export type UpdateTenantInput = z.infer<typeof UpdateTenantInputSchema>;
 
-const tenantRecord = { untagged: [] };
+const tenantRecord = { tagExcludes: [] };
 
 const tag = 'Tenants';
 const params = { tenant_id: LookupIdSchema.describe("The tenant's id.") };
@@ -88,7 +101,7 @@ export const createTenant = operation({
   tag,
   summary: 'Create a tenant',
   description:
-    'Creates a tenant that has no members yet. Only platform administrators may do this. An id that is taken, in any case, is 409.',
+    'Creates a tenant without members. Only platform administrators may do this. 409 if a tenant has this id already, compared case-insensitively.',
   body: CreateTenantInputSchema,
   bodyOptional: true,
   record: tenantRecord,
@@ -116,7 +129,7 @@ export const getTenant = operation({
   tag,
   summary: 'Get a tenant',
   description:
-    "Answers one tenant, with its settings and the ids of its sub-tenants in the caller's reach. A tenant out of reach is 404.",
+    "Returns one tenant with its settings, and the ids of its sub-tenants in the caller's reach. 404 if the tenant is outside the caller's reach.",
   params,
   record: tenantRecord,
   output: TenantSchema,
@@ -131,7 +144,7 @@ export const updateTenant = operation({
   tag,
   summary: 'Update a tenant',
   description:
-    'Changes the display name or the settings, and keeps what the body leaves out. The caller needs the scope for the whole tenant, not for a sub-tenant of it.',
+    'Changes the fields that the body names and keeps the others. The caller needs the scope for the whole tenant, not only for a sub-tenant.',
   params,
   body: UpdateTenantInputSchema,
   record: tenantRecord,

@@ -6,25 +6,25 @@ import { cursorField, page, pageFields } from './pages.ts';
 const NanoTimeSchema = z
   .string()
   .regex(/^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{9}Z$/)
-  .meta({ id: 'NanoTimestamp', description: 'RFC 3339, UTC, nanoseconds.' });
+  .meta({ id: 'NanoTimestamp', description: 'An RFC 3339 time in UTC with nanoseconds.' });
 
 const AttributesSchema = z.record(z.string(), z.unknown()).meta({
   id: 'Attributes',
   description:
-    'Attributes in the sense of OpenTelemetry: values by name. `quartermaster.omitted` lists the names of texts that were not stored because they may hold content, at most 64; `quartermaster.omitted.count` counts them.',
+    'OpenTelemetry attributes: values by name. `quartermaster.omitted` lists the names of attributes that were not stored because they may hold content, at most 64. `quartermaster.omitted.count` is their number.',
 });
 
 const SpanStatusSchema = z
   .strictObject({ code: z.enum(['unset', 'ok', 'error']), message: z.string().nullable() })
-  .meta({ id: 'SpanStatus' });
+  .meta({ id: 'SpanStatus', description: 'The status of a span.' });
 
 const InstrumentationScopeSchema = z
   .strictObject({ name: z.string(), version: z.string().nullable(), attributes: AttributesSchema })
-  .meta({ id: 'InstrumentationScope', description: 'The library that made the span.' });
+  .meta({ id: 'InstrumentationScope', description: 'The instrumentation library that created the span.' });
 
 const SpanEventSchema = z
   .strictObject({ name: z.string(), time: NanoTimeSchema, attributes: AttributesSchema })
-  .meta({ id: 'SpanEvent' });
+  .meta({ id: 'SpanEvent', description: 'An event within a span.' });
 
 const SpanLinkSchema = z
   .strictObject({ traceId: z.string(), spanId: z.string(), attributes: AttributesSchema })
@@ -41,41 +41,44 @@ const SpanGenAiSchema = z
     inputTokens: z.int().nullable(),
     outputTokens: z.int().nullable(),
   })
-  .meta({ id: 'SpanGenAi', description: "What a span says in OpenTelemetry's GenAI conventions." });
+  .meta({ id: 'SpanGenAi', description: "What a span reports in OpenTelemetry's GenAI conventions." });
 
 export const SpanSchema = z
   .strictObject({
     traceId: z.string().describe('32 hex digits, lower case.'),
     spanId: z.string().describe('16 hex digits, lower case.'),
-    parentSpanId: z.string().nullable(),
+    parentSpanId: z.string().nullable().describe('The id of the parent span. Null for a root span.'),
     ...tenancyFields,
     name: z.string(),
     kind: z.enum(['unspecified', 'internal', 'server', 'client', 'producer', 'consumer']),
     startTime: NanoTimeSchema,
     endTime: NanoTimeSchema,
-    durationMs: z.number(),
+    durationMs: z.number().describe('The duration in milliseconds.'),
     status: SpanStatusSchema,
-    serviceName: z.string().nullable(),
+    serviceName: z.string().nullable().describe('The resource attribute `service.name`.'),
     scope: InstrumentationScopeSchema,
     resource: AttributesSchema,
     attributes: AttributesSchema,
     events: z.array(SpanEventSchema),
     links: z.array(SpanLinkSchema),
     genAi: SpanGenAiSchema.nullable().describe(
-      "What the span says in OpenTelemetry's GenAI conventions. Null if it says nothing.",
+      "What the span reports in OpenTelemetry's GenAI conventions. Null if it reports nothing.",
     ),
-    createdAt: TimestampSchema.describe('When it came in.'),
-    updatedAt: TimestampSchema.describe('The same: spans do not change.'),
-    receivedFrom: z.string().describe('The account that sent it: `user:<id>` or `service_account:<tenant>/<id>`.'),
+    createdAt: TimestampSchema.describe('When the span was received.'),
+    updatedAt: TimestampSchema.describe('The same as `createdAt`, because spans do not change.'),
+    receivedFrom: z
+      .string()
+      .describe('The account that sent the span: `user:<id>` or `service_account:<tenant>/<id>`.'),
     conflicting: z
       .boolean()
       .describe(
-        'Whether the trace has another span with this id: another account sent it, or the same one with different content.',
+        'Whether the trace has another span with this id, either from another account, or from the same account with different content.',
       ),
   })
   .meta({
     id: 'Span',
-    description: 'One span of a trace, without message bodies and tool arguments unless the tenant keeps them.',
+    description:
+      'One span of a trace. Message bodies and tool arguments are left out unless the tenant captures content.',
   });
 export type Span = z.infer<typeof SpanSchema>;
 
@@ -85,47 +88,52 @@ export const TraceSchema = z
   .strictObject({
     traceId: z.string(),
     ...tenancyFields,
-    rootName: z.string().nullable().describe('The name of the span without a parent, once it came in.'),
+    rootName: z.string().nullable().describe('The name of the root span. Null until it is received.'),
     serviceName: z.string().nullable(),
     startTime: NanoTimeSchema,
     endTime: NanoTimeSchema,
-    durationMs: z.int().min(0).describe('From its first start to its last end, in whole milliseconds.'),
-    spanCount: z.int(),
-    errorCount: z.int().describe('Spans with the status `error`.'),
-    services: TraceNamesSchema.describe('Services that its spans came from: the first 20, each cut at 200 characters.'),
-    models: TraceNamesSchema.describe('Models that its spans name: the first 20.'),
-    tools: TraceNamesSchema.describe('Tools that its spans name: the first 20.'),
-    agents: TraceNamesSchema.describe('Agents that its spans name: the first 20.'),
-    createdAt: TimestampSchema.describe('When its first span came in.'),
-    updatedAt: TimestampSchema.describe('When its last span came in.'),
+    durationMs: z
+      .int()
+      .min(0)
+      .describe('The time from the first start to the last end of its spans, in whole milliseconds.'),
+    spanCount: z.int().describe('How many spans the trace has.'),
+    errorCount: z.int().describe('How many of its spans have the status `error`.'),
+    services: TraceNamesSchema.describe(
+      'The services that its spans came from: the first 20, each cut to 200 characters.',
+    ),
+    models: TraceNamesSchema.describe('The models that its spans name: the first 20.'),
+    tools: TraceNamesSchema.describe('The tools that its spans name: the first 20.'),
+    agents: TraceNamesSchema.describe('The agents that its spans name: the first 20.'),
+    createdAt: TimestampSchema.describe('When its first span was received.'),
+    updatedAt: TimestampSchema.describe('When its last span was received.'),
   })
-  .meta({ id: 'Trace' });
+  .meta({ id: 'Trace', description: 'The spans with one trace id in one tenant or sub-tenant, summarized.' });
 export type Trace = z.infer<typeof TraceSchema>;
 
 export const ExportTracesInputSchema = z.looseObject({ resourceSpans: z.array(z.unknown()).optional() }).meta({
   id: 'ExportTraceServiceRequest',
-  description: 'An OTLP ExportTraceServiceRequest in its JSON form (opentelemetry-proto 1.11).',
+  description: 'An OTLP ExportTraceServiceRequest in JSON (opentelemetry-proto 1.11).',
 });
 
 const ExportTracePartialSuccessSchema = z
   .strictObject({
-    rejectedSpans: z.string().describe('How many spans were refused: an int64, in JSON a string.'),
+    rejectedSpans: z.string().describe('How many spans were refused: an int64 as a JSON string.'),
     errorMessage: z.string(),
   })
-  .meta({ id: 'ExportTracePartialSuccess' });
+  .meta({ id: 'ExportTracePartialSuccess', description: 'How many spans were refused, and why.' });
 
 export const ExportTracesOutputSchema = z
   .strictObject({
     partialSuccess: ExportTracePartialSuccessSchema.optional().describe(
-      'Only if spans were refused; the others are stored.',
+      'Present only if spans were refused. The others were stored.',
     ),
   })
-  .meta({ id: 'ExportTraceServiceResponse' });
+  .meta({ id: 'ExportTraceServiceResponse', description: 'An OTLP ExportTraceServiceResponse.' });
 
 const tag = 'Traces';
 
 function traceNameFilter(description: string) {
-  return z.string().min(1).max(256).nullish().describe(`${description} Exactly this name, in the same case.`);
+  return z.string().min(1).max(256).nullish().describe(`${description} The name must match exactly, including case.`);
 }
 
 export const ingestTraces = operation({
@@ -137,7 +145,7 @@ export const ingestTraces = operation({
   tag,
   summary: 'Receive spans (OTLP/HTTP)',
   description:
-    'Where OpenTelemetry exporters send to: protobuf or JSON, gzip or not. Errors are google.rpc.Status in the encoding of the request. Spans are stored in the tenant of the credential. A span that the same account sent before with the same content is stored once. A trace has at most 100,000 spans.',
+    'The endpoint for OpenTelemetry exporters. The body is protobuf or JSON, with gzip or without compression. Errors are google.rpc.Status messages in the encoding of the request. Spans are stored in the tenant and sub-tenant of the credential. A span that the same account sends again with the same content is stored once. A trace has at most 100,000 spans of one account.',
   body: ExportTracesInputSchema,
   output: ExportTracesOutputSchema,
   errors: ['tenant_limit_reached', 'ingest_tenant_ambiguous'],
@@ -151,7 +159,7 @@ export const listTraces = operation({
   tag,
   summary: 'List traces',
   description:
-    'Lists traces, newest first: for each its root span, services, times, counts, and the models, tools and agents in it. Use it to find the trace whose spans you want to read. Filters look at a bounded number of traces for each page: a page may be short, or empty, and have a cursor.',
+    'Lists traces, newest first. Each has its root span, services, times and counts, and the models, tools and agents that its spans name. Filters read a limited number of traces for each page, so a page may be short or empty although more follow.',
   query: {
     ...tenancyQueryFields,
     service_name: z.string().max(256).nullish().describe('Only traces whose first span came from this service.'),
@@ -159,10 +167,14 @@ export const listTraces = operation({
     model: traceNameFilter('Only traces that name this model.'),
     tool: traceNameFilter('Only traces that name this tool.'),
     agent: traceNameFilter('Only traces that name this agent.'),
-    min_duration_ms: z.int().min(0).nullish().describe('Only traces that took at least so many milliseconds.'),
-    errors_only: z.boolean().nullish().describe('Only traces that have a span with the status `error`.'),
-    created_after: TimestampInputSchema.nullish().describe('Only traces whose first span came in after this time.'),
-    created_before: TimestampInputSchema.nullish().describe('Only traces whose first span came in before this time.'),
+    min_duration_ms: z.int().min(0).nullish().describe('Only traces with at least this duration, in milliseconds.'),
+    errors_only: z.boolean().nullish().describe('If true: only traces that have a span with the status `error`.'),
+    created_after: TimestampInputSchema.nullish().describe(
+      'Only traces whose first span was received after this time.',
+    ),
+    created_before: TimestampInputSchema.nullish().describe(
+      'Only traces whose first span was received before this time.',
+    ),
     ...pageFields,
   },
   output: page('TracePage', TraceSchema),
@@ -177,13 +189,61 @@ export const listTraceSpans = operation({
   tag,
   summary: 'List the spans of a trace',
   description:
-    'By start time. A page ends early when it has about 8 MiB, and then has a cursor. 404 where nothing in reach has the trace.',
-  params: { trace_id: LookupIdSchema.describe('32 hex digits of any case.') },
+    "Lists the spans of a trace by start time. A page ends early when it reaches about 8 MiB, and then has a cursor. 404 if no tenant in the caller's reach has the trace.",
+  params: { trace_id: LookupIdSchema.describe('The id of the trace: 32 hex digits, upper or lower case.') },
   query: {
     ...tenancyQueryFields,
-    limit: z.int().min(1).max(1000).default(1000).describe('How many at the most: 1 to 1,000.'),
+    limit: z.int().min(1).max(1000).default(1000).describe('The maximum number of spans on a page: 1 to 1,000.'),
     cursor: cursorField,
   },
   output: page('SpanPage', SpanSchema),
+  errors: ['trace_not_found'],
+});
+
+/** Spans in one answer of a waterfall. */
+export const MAX_WATERFALL_SPANS = 10_000;
+
+const SpanOutlineGenAiSchema = SpanGenAiSchema.pick({ operation: true, model: true, agent: true, tool: true }).meta({
+  id: 'SpanOutlineGenAi',
+  description: "What a span says in OpenTelemetry's GenAI conventions, without tokens.",
+});
+
+export const SpanOutlineSchema = z
+  .strictObject({
+    spanId: z.string(),
+    parentSpanId: z.string().nullable(),
+    name: z.string().max(200).describe('Cut at 200 characters.'),
+    kind: SpanSchema.shape.kind,
+    startTime: NanoTimeSchema,
+    durationMs: z.number(),
+    error: z.boolean().describe('Whether its status is `error`.'),
+    serviceName: z.string().nullable(),
+    genAi: SpanOutlineGenAiSchema.nullable(),
+    conflicting: z.boolean().describe('Whether the trace has another span with this id.'),
+  })
+  .meta({ id: 'SpanOutline', description: 'What a waterfall shows of a span: no attributes, no events, no links.' });
+export type SpanOutline = z.infer<typeof SpanOutlineSchema>;
+
+export const getTraceWaterfall = operation({
+  method: 'GET',
+  path: '/v1/traces/{trace_id}/waterfall',
+  operationId: 'get_trace_waterfall',
+  scope: 'traces:read',
+  tag,
+  summary: 'Get the waterfall of a trace',
+  description:
+    'Lists the spans of a trace by start time, in a short form: up to 10,000 in one answer of some megabytes. The answer ends early if the spans have more than 64 MiB with their attributes, and then has a cursor. It takes a further point of the rate limit for every 1,000 spans.',
+  params: { trace_id: LookupIdSchema.describe('32 hex digits, in any case.') },
+  query: {
+    ...tenancyQueryFields,
+    limit: z
+      .int()
+      .min(1)
+      .max(MAX_WATERFALL_SPANS)
+      .default(MAX_WATERFALL_SPANS)
+      .describe('The maximum number of spans: 1 to 10,000.'),
+    cursor: cursorField,
+  },
+  output: page('SpanOutlinePage', SpanOutlineSchema),
   errors: ['trace_not_found'],
 });

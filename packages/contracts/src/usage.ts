@@ -7,47 +7,49 @@ import { cursorField, page } from './pages.ts';
 export const USAGE_DIMENSIONS = ['provider', 'kind', 'name', 'agent', 'account', 'sub_tenant'] as const;
 export type UsageDimension = (typeof USAGE_DIMENSIONS)[number];
 
-export const UsageIntervalSchema = z.enum(['hour', 'day', 'all']).meta({ id: 'UsageInterval' });
+export const UsageIntervalSchema = z
+  .enum(['hour', 'day', 'all'])
+  .meta({ id: 'UsageInterval', description: 'The length of time that is added up. `all`: the whole time range.' });
 export type UsageInterval = z.infer<typeof UsageIntervalSchema>;
 
-const grouped = (what: string) => `${what} Null where the query does not group by it.`;
+const dimension = (description: string) => `${description} Null if the query does not group by it.`;
 
 export const UsageSchema = z
   .strictObject({
     ...tenancyFields,
-    start: TimestampSchema.nullable().describe('When the hour or the day begins, in UTC. Null for the interval `all`.'),
+    start: TimestampSchema.nullable().describe('The start of the hour or day, in UTC. Null for the interval `all`.'),
     providerId: z
       .string()
       .nullable()
       .describe(
-        grouped(
-          'The id of the provider; empty for providers that were not stored because the tenant has as many as it may.',
+        dimension(
+          'The id of the provider. Empty for providers that were not stored because of the limits of the tenant.',
         ),
       ),
-    kind: InventoryKindSchema.nullable().describe(grouped('The kind of what was called.')),
+    kind: InventoryKindSchema.nullable().describe(dimension('The kind of the called items.')),
     name: z
       .string()
       .nullable()
-      .describe(grouped('The name of what was called; `other` for names beyond the limit of the tenant.')),
+      .describe(dimension('The name of the called item, or `other` for names beyond the limit of the tenant.')),
     agent: z
       .string()
       .nullable()
       .describe(
-        grouped(
-          'The nearest agent around the calls, else the name of their service; `other` for agents beyond the limit of the tenant.',
+        dimension(
+          'The agent that made the calls, or their service if no agent is known, or `other` for agents beyond the limit of the tenant.',
         ),
       ),
     account: z
       .string()
       .nullable()
-      .describe(grouped('The account that reported the calls: `user:<id>` or `service_account:<tenant>/<id>`.')),
-    calls: z.int().describe('How many calls there were. A call that several spans tell of counts once.'),
-    errors: z.int().describe('How many of them failed.'),
-    inputTokens: z.int().describe('Of the calls of models that say it.'),
-    outputTokens: z.int().describe('Of the calls of models that say it.'),
-    durationMs: z.number().describe('How long the calls took in all, in milliseconds.'),
+      .describe(dimension('The account that reported the calls: `user:<id>` or `service_account:<tenant>/<id>`.')),
+    calls: z.int().describe('The number of calls. A call that several spans or log records report counts once.'),
+    errors: z.int().describe('How many of the calls failed.'),
+    inputTokens: z.int().describe('The input tokens of the model calls that report them.'),
+    outputTokens: z.int().describe('The output tokens of the model calls that report them.'),
+    durationMs: z.number().describe('The total duration of the calls, in milliseconds.'),
   })
-  .meta({ id: 'Usage', description: 'The sums of some calls of one tenant.' });
+  .meta({ id: 'Usage', description: 'The calls of one combination of place, time and dimensions, added up.' });
 export type Usage = z.infer<typeof UsageSchema>;
 
 export const listUsage = operation({
@@ -58,27 +60,35 @@ export const listUsage = operation({
   tag: 'Usage',
   summary: 'List usage',
   description:
-    'Adds up the calls of models, tools, agents, prompts and resources that spans and log records tell of: by hour, by day or in all, for each combination of what it is grouped by. Different tenants are never added up together. Sorted by start, then by what it is grouped by. A query takes a further point of the rate limit for every 200 combinations of sub-tenant, provider, kind, name, agent and account that it reads, and for every 2,000 sums. One that would have to add up too much is 422: narrow the time or filter.',
+    'Adds up calls of models, tools, agents, prompts and resources by hour, by day or over the whole time range, for each combination of the dimensions in `group_by`. Calls of different tenants are never added together. The list is sorted by `start`, then by these dimensions. A query takes one more point of the rate limit for every 200 combinations of sub-tenant, provider, kind, name, agent and account that it reads, and for every 2,000 sums. 422 if it would have to read too much: use a shorter time range or a filter.',
   query: {
     ...tenancyQueryFields,
     from: TimestampInputSchema.nullish().describe(
-      'Only calls since this time, which is rounded down to the hour, for the interval `day` to the day. Left out: a day before `to` for the interval `hour`, else 30 days.',
+      'Only calls from this time on. It is rounded down to the hour, or to the day for the interval `day`. If it is left out: 1 day before `to` for the interval `hour`, otherwise 30 days before `to`.',
     ),
     to: TimestampInputSchema.nullish().describe(
-      'Only calls before this time, which is rounded up. Left out: now. At most 31 days after `from` for the interval `hour`, else 3660 days.',
+      'Only calls before this time. It is rounded up like `from` is rounded down. If it is left out: now. At most 31 days after `from` for the interval `hour`, otherwise 3,660 days.',
     ),
-    interval: UsageIntervalSchema.default('all').describe('`all`: one sum for the whole time.'),
+    interval: UsageIntervalSchema.default('all').describe(
+      'Whether calls are added up by `hour`, by `day`, or over the whole time range (`all`).',
+    ),
     group_by: z
       .array(z.enum(USAGE_DIMENSIONS))
       .max(USAGE_DIMENSIONS.length)
       .default([])
-      .describe('What to tell apart. Repeat the parameter for several. Left out: everything is added up.'),
+      .describe(
+        'The dimensions to group by. Repeat the parameter for several. If it is left out, all calls of a tenant are added up.',
+      ),
     provider_id: z.string().max(128).nullish().describe('Only calls at this provider.'),
     kind: InventoryKindSchema.nullish().describe('Only calls of this kind.'),
-    name: z.string().max(256).nullish().describe('Only calls of this name; a model in any case.'),
+    name: z
+      .string()
+      .max(256)
+      .nullish()
+      .describe('Only calls of items with this name. Model names are compared case-insensitively.'),
     agent: z.string().max(256).nullish().describe('Only calls by this agent or service.'),
     account: z.string().max(300).nullish().describe('Only calls that this account reported.'),
-    limit: z.int().min(1).max(1000).default(100).describe('How many at the most: 1 to 1,000.'),
+    limit: z.int().min(1).max(1000).default(100).describe('The maximum number of records on a page: 1 to 1,000.'),
     cursor: cursorField,
   },
   output: page('UsagePage', UsageSchema),

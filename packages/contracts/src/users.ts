@@ -20,7 +20,7 @@ import { ServiceAccountSchema, serviceAccountRecord } from './service-accounts.t
 const VersionSchema = z.string().max(64);
 const VersionInputSchema = z.string().overwrite(visibleLine).max(64);
 
-/** BCP 47, as far as JavaScript itself knows it. */
+/** A BCP 47 language tag that `Intl` accepts. */
 export const LocaleSchema = z
   .string()
   .max(35)
@@ -30,12 +30,13 @@ export const LocaleSchema = z
 export const TimeZoneSchema = z
   .string()
   .max(64)
-  .refine(isTimeZone, { error: 'time zone should be a name of the IANA database' })
+  .refine(isTimeZone, { error: 'time zone should be a name of the IANA time zone database' })
   .describe('A name of the IANA time zone database, such as `Europe/Paris`.');
 
 export const UserStatusSchema = z.enum(['pending_terms', 'pending_identity', 'active', 'disabled', 'deleted']).meta({
   id: 'UserStatus',
-  description: '`pending_terms`: may only accept the terms. `pending_identity`: has never signed in.',
+  description:
+    '`pending_terms`: the user has not accepted the terms, and may do nothing else until then. `pending_identity`: the user has never signed in.',
 });
 
 const UserTermsSchema = z
@@ -45,46 +46,50 @@ const UserTermsSchema = z
     accepted: z
       .boolean()
       .describe(
-        'Whether the user accepted them while signed in. A registration does not count, since anybody can register any email.',
+        'Whether the user accepted the terms while signed in. A registration does not count, because anyone can register any email.',
       ),
     acceptedAt: TimestampSchema.nullable(),
   })
-  .meta({ id: 'UserTerms' });
+  .meta({ id: 'UserTerms', description: 'Which versions of the terms the user accepted, and when.' });
 
 const UserMarketingConsentSchema = z
   .strictObject({
-    optedIn: z.boolean().describe('What the user chose while signed in; a registration does not count.'),
+    optedIn: z.boolean().describe('What the user chose while signed in. A registration does not count.'),
     consentVersion: VersionSchema.nullable(),
     changedAt: TimestampSchema.nullable(),
   })
-  .meta({ id: 'UserMarketingConsent' });
+  .meta({ id: 'UserMarketingConsent', description: 'Whether the user agreed to receive marketing messages.' });
 
 const UserMembershipSchema = z
   .strictObject({ ...tenancyFields, role: RoleSchema, status: MembershipStatusSchema })
-  .meta({ id: 'UserMembership' });
+  .meta({ id: 'UserMembership', description: 'A membership of the user in a tenant or sub-tenant.' });
 
 export const UserSchema = z
   .strictObject({
     id: z.string(),
-    email: z.string().nullable().describe('Null once the user is deleted.'),
-    displayName: DisplayNameSchema.nullable().describe('Until the first sign-in, what the registration said.'),
+    email: z.string().nullable().describe('The email of the user. Null after the user was deleted.'),
+    displayName: DisplayNameSchema.nullable().describe(
+      'The name of the user. Until the first sign-in, it is the name from the registration.',
+    ),
     status: UserStatusSchema,
-    platformAdministrator: z.boolean(),
+    platformAdministrator: z.boolean().describe('Whether the user holds the scopes of the platform in every tenant.'),
     terms: UserTermsSchema,
     marketingConsent: UserMarketingConsentSchema,
-    source: z.string().nullable().describe('Where the registration came from; `invitation` for invited users.'),
+    source: z.string().nullable().describe('Where the registration came from, or `invitation` for invited users.'),
     memberships: z
       .array(UserMembershipSchema)
       .describe(
-        "Those in the caller's reach; all of them to the user, who is shown here what waits to be accepted: the hundred that were offered last.",
+        "The accepted memberships in the caller's reach. Users see all of their own memberships, including the 100 newest that they have not accepted yet.",
       ),
     locale: LocaleSchema.nullable(),
     timeZone: TimeZoneSchema.nullable(),
-    metadata: MetadataSchema.describe('A free JSON object. Until the first sign-in, what the registration said.'),
-    lastSeenAt: TimestampSchema.nullable().describe('To the minute.'),
+    metadata: MetadataSchema.describe(
+      'A JSON object with any members. Until the first sign-in, it is the metadata from the registration.',
+    ),
+    lastSeenAt: TimestampSchema.nullable().describe('When the user last called the service, accurate to the minute.'),
     ...timeFields,
   })
-  .meta({ id: 'User', description: 'A person. The identity provider knows their password; this service never does.' });
+  .meta({ id: 'User', description: 'A person. Only the identity provider knows the password; this service does not.' });
 export type User = z.infer<typeof UserSchema>;
 
 export const TermsInputSchema = z
@@ -93,28 +98,33 @@ export const TermsInputSchema = z
     privacyVersion: VersionInputSchema.nullish(),
     accepted: z.boolean().default(false),
   })
-  .meta({ id: 'TermsInput' });
+  .meta({ id: 'TermsInput', description: 'Whether the user accepts the terms, and in which versions.' });
 export type TermsInput = z.infer<typeof TermsInputSchema>;
 
 export const MarketingConsentInputSchema = z
   .strictObject({ optedIn: z.boolean().default(false), consentVersion: VersionInputSchema.nullish() })
-  .meta({ id: 'MarketingConsentInput' });
+  .meta({
+    id: 'MarketingConsentInput',
+    description: 'Whether the user agrees to receive marketing messages.',
+  });
 
 export const UpdateProfileInputSchema = z
   .strictObject({
     displayName: DisplayNameInputSchema.nullish(),
-    description: DescriptionInputSchema.nullish().describe('Service accounts only.'),
-    locale: LocaleSchema.nullish().describe('Users only.'),
-    timeZone: TimeZoneSchema.nullish().describe('Users only.'),
-    marketingConsent: MarketingConsentInputSchema.optional().describe('Users only.'),
-    terms: TermsInputSchema.optional().describe('Users only. Accepted terms cannot be taken back, only accepted anew.'),
+    description: DescriptionInputSchema.nullish().describe('Only for service accounts.'),
+    locale: LocaleSchema.nullish().describe('Only for users.'),
+    timeZone: TimeZoneSchema.nullish().describe('Only for users.'),
+    marketingConsent: MarketingConsentInputSchema.optional().describe('Only for users.'),
+    terms: TermsInputSchema.optional().describe(
+      'Only for users. Acceptance cannot be withdrawn (422). A new version can be accepted.',
+    ),
     metadata: MetadataSchema.nullish(),
   })
-  .meta({ id: 'UpdateProfileInput', description: 'Left out keeps, null clears, a value sets.' });
+  .meta({ id: 'UpdateProfileInput', description: 'A field that is left out keeps its value. Null clears it.' });
 export type UpdateProfileInput = z.infer<typeof UpdateProfileInputSchema>;
 
-const userRecord = { untagged: ['lastSeenAt'] };
-const profileRecord = { untagged: [...userRecord.untagged, ...serviceAccountRecord.untagged] };
+const userRecord = { tagExcludes: ['lastSeenAt'] };
+const profileRecord = { tagExcludes: [...userRecord.tagExcludes, ...serviceAccountRecord.tagExcludes] };
 
 const tag = 'Users';
 const params = { user_id: LookupIdSchema.describe("The user's id.") };
@@ -125,10 +135,11 @@ export const updateMyProfile = operation({
   operationId: 'update_my_profile',
   ignoresUnknownQuery: true,
   scope: null,
-  beforeTerms: true,
+  allowedBeforeTerms: true,
   tag,
   summary: 'Update your own profile',
-  description: 'With a bearer token the user, with an API key its service account. Needs no scope.',
+  description:
+    'Changes the fields that the body names and keeps the others. A bearer token changes the profile of its user, an API key that of its service account. No scope is needed.',
   body: UpdateProfileInputSchema,
   record: profileRecord,
   ifMatch: profileRecord,
@@ -143,13 +154,13 @@ export const listUsers = operation({
   tag,
   summary: 'List users',
   description:
-    "Members of the tenants in the caller's reach, once they accepted; platform administrators see everyone.",
+    "Lists the users who have accepted a membership in the caller's reach. Platform administrators see all users.",
   query: {
     ...tenancyQueryFields,
     status: UserStatusSchema.nullish().describe(
-      'Only users with this status. Deleted users are listed with `deleted` only.',
+      'Only users with this status. Deleted users are listed only with `deleted`.',
     ),
-    email: z.string().max(254).nullish().describe('Only the user of this email, in any case.'),
+    email: z.string().max(254).nullish().describe('Only the user with this email, compared case-insensitively.'),
     ...pageFields,
   },
   output: page('UserPage', UserSchema),
@@ -161,11 +172,12 @@ export const getUser = operation({
   operationId: 'get_user',
   ignoresUnknownQuery: true,
   scope: 'users:read',
-  ownId: 'user_id',
-  beforeTerms: true,
+  ownIdParameter: 'user_id',
+  allowedBeforeTerms: true,
   tag,
   summary: 'Get a user',
-  description: 'Yourself, without any scope; or a member of a tenant in your reach, who accepted the membership.',
+  description:
+    "Returns one user: the caller, who needs no scope for this, or a user who has accepted a membership in the caller's reach.",
   params,
   record: userRecord,
   output: UserSchema,
@@ -178,17 +190,23 @@ export const deleteUser = operation({
   operationId: 'delete_user',
   ignoresUnknownQuery: true,
   scope: 'users:write',
-  ownId: 'user_id',
-  beforeTerms: true,
+  ownIdParameter: 'user_id',
+  allowedBeforeTerms: true,
   tag,
   summary: 'Delete a user',
   description:
-    'By themselves, also before they accept the terms, by a platform administrator, or by an administrator who reaches all memberships that they accepted. Ends memberships and sessions and erases personal data. The email may register again, as a new user.',
+    'Ends the memberships and gateway sessions of the user, and erases the personal data. Users may delete themselves, even before they accept the terms. Others may delete a user if they are platform administrators, or if all memberships that the user has accepted are in their reach. The email can be registered again, for a new user.',
   params,
   record: userRecord,
   ifMatch: userRecord,
   output: UserSchema,
-  errors: ['user_not_found', 'user_out_of_reach', 'last_owner', 'platform_administrator_required'],
+  errors: [
+    'user_not_found',
+    'user_out_of_reach',
+    'last_owner',
+    'last_platform_administrator',
+    'platform_administrator_required',
+  ],
 });
 
 export const disableUser = operation({
@@ -199,12 +217,18 @@ export const disableUser = operation({
   tag,
   summary: 'Disable a user',
   description:
-    "Ends the user's sessions at once and refuses their further calls. The caller must reach all memberships that the user has accepted. Idempotent: repeating the call changes nothing.",
+    "Ends the user's gateway sessions at once, and refuses further calls of the user. All memberships that the user has accepted must be in the caller's reach. Idempotent: repeating the call changes nothing.",
   params,
   record: userRecord,
   ifMatch: userRecord,
   output: UserSchema,
-  errors: ['user_not_found', 'user_out_of_reach', 'platform_administrator_required', 'last_owner'],
+  errors: [
+    'user_not_found',
+    'user_out_of_reach',
+    'platform_administrator_required',
+    'last_owner',
+    'last_platform_administrator',
+  ],
 });
 
 export const enableUser = operation({
@@ -215,12 +239,44 @@ export const enableUser = operation({
   tag,
   summary: 'Enable a user',
   description:
-    'Lets a disabled user work again, with the memberships that they had. Idempotent: repeating the call changes nothing.',
+    'Permits a disabled user to call the service again, with the memberships from before. Gateway sessions that ended stay ended. Idempotent: repeating the call changes nothing.',
   params,
   record: userRecord,
   ifMatch: userRecord,
   output: UserSchema,
   errors: ['user_not_found', 'user_out_of_reach', 'platform_administrator_required'],
+});
+
+export const grantPlatformAdministrator = operation({
+  method: 'PUT',
+  path: '/v1/users/{user_id}/platform-administrator',
+  operationId: 'grant_platform_administrator',
+  scope: 'users:write',
+  tag,
+  summary: 'Make a user a platform administrator',
+  description:
+    'Gives an active user every right in every tenant. Only platform administrators with the scope `*` may do this. Idempotent: repeating the call changes nothing. The identity provider can also name platform administrators by a claim, which this operation does not show or change.',
+  params,
+  record: userRecord,
+  ifMatch: userRecord,
+  output: UserSchema,
+  errors: ['user_not_found', 'user_not_active', 'platform_administrator_required', 'grant_exceeds_own'],
+});
+
+export const revokePlatformAdministrator = operation({
+  method: 'DELETE',
+  path: '/v1/users/{user_id}/platform-administrator',
+  operationId: 'revoke_platform_administrator',
+  scope: 'users:write',
+  tag,
+  summary: 'Take the rights of a platform administrator away',
+  description:
+    'The user keeps their memberships. It counts from the next request on. The last active user who is a platform administrator keeps the right (409). Only platform administrators with the scope `*` may do this. Idempotent: repeating the call changes nothing.',
+  params,
+  record: userRecord,
+  ifMatch: userRecord,
+  output: UserSchema,
+  errors: ['user_not_found', 'platform_administrator_required', 'grant_exceeds_own', 'last_platform_administrator'],
 });
 
 function isLocale(text: string): boolean {

@@ -7,21 +7,27 @@ import { expect, test } from 'vitest';
 
 const SOURCES = fileURLToPath(new URL('../src', import.meta.url));
 
-/** Bundles a module as an application for browsers would. */
-async function bundled(contents: string) {
+/** Bundles a module as a browser application does. */
+async function bundleForBrowser(contents: string) {
   const { outputFiles, metafile, warnings } = await build({
     stdin: { contents, resolveDir: fileURLToPath(new URL('.', import.meta.url)), loader: 'ts' },
-    ...{ bundle: true, write: false, metafile: true, minify: true },
-    ...{ platform: 'browser', format: 'iife', globalName: 'contracts', target: 'es2022' },
+    bundle: true,
+    write: false,
+    metafile: true,
+    minify: true,
+    platform: 'browser',
+    format: 'iife',
+    globalName: 'contracts',
+    target: 'es2022',
   });
   expect(warnings).toEqual([]);
   const [file] = outputFiles;
-  if (!file) throw new Error('nothing was bundled');
+  if (!file) throw new Error('esbuild returned no file');
   return { code: file.text, bytes: file.contents.length, inputs: Object.keys(metafile.inputs) };
 }
 
-/** What a bundle exports, run where there is neither Node nor the DOM. */
-function run(code: string): Record<string, unknown> {
+/** Runs a bundle without Node's globals and without the DOM, and returns its exports. */
+function exportsOf(code: string): Record<string, unknown> {
   const globals: Record<string, unknown> = { TextEncoder, URL, Intl };
   runInContext(code, createContext(globals));
   return globals['contracts'] as Record<string, unknown>;
@@ -30,8 +36,8 @@ function run(code: string): Record<string, unknown> {
 const SERVICE_ACCOUNTS = `export { ServiceAccountSchema, CreateServiceAccountInputSchema, createServiceAccount }
   from '@quartermaster/contracts/service-accounts.ts';`;
 
-test('a browser can bundle a contract: it holds our sources and zod, and nothing of Node', async () => {
-  const { inputs, bytes } = await bundled(SERVICE_ACCOUNTS);
+test('a bundle of a contract contains our sources and zod, and no Node module', async () => {
+  const { inputs, bytes } = await bundleForBrowser(SERVICE_ACCOUNTS);
   const foreign = inputs.filter((path) => !/(^|\/)(packages\/contracts\/)?src\/[\w-]+\.ts$|\/zod\/|<stdin>/.test(path));
   expect(foreign).toEqual([]);
   expect(inputs.some((path) => path.includes('/zod/'))).toBe(true);
@@ -40,17 +46,30 @@ test('a browser can bundle a contract: it holds our sources and zod, and nothing
   expect(bytes).toBeLessThan(1024 * 1024);
 });
 
-test('the bundle validates where there is no Node', async () => {
-  const { code } = await bundled(SERVICE_ACCOUNTS);
-  const { ServiceAccountSchema, CreateServiceAccountInputSchema, createServiceAccount } = run(code) as Record<
+test('a bundled contract validates without Node', async () => {
+  const { code } = await bundleForBrowser(SERVICE_ACCOUNTS);
+  const { ServiceAccountSchema, CreateServiceAccountInputSchema, createServiceAccount } = exportsOf(code) as Record<
     string,
     { safeParse(value: unknown): { success: boolean }; operationId?: string }
   >;
   const time = '2026-03-01T12:00:00.000Z';
   const account = {
-    ...{ id: 'worker', tenantId: 'acme', subTenantId: null, name: 'Worker', displayName: null, description: null },
-    ...{ status: 'active', platformAdministrator: false, metadata: { a: 1 }, lastUsedAt: null, keyCount: 0 },
-    ...{ activeKeyCount: 0, soonestKeyExpiryAt: null, telemetry: null, createdAt: time, updatedAt: time },
+    id: 'worker',
+    tenantId: 'acme',
+    subTenantId: null,
+    name: 'Worker',
+    displayName: null,
+    description: null,
+    status: 'active',
+    platformAdministrator: false,
+    metadata: { a: 1 },
+    lastUsedAt: null,
+    keyCount: 0,
+    activeKeyCount: 0,
+    soonestKeyExpiryAt: null,
+    telemetry: null,
+    createdAt: time,
+    updatedAt: time,
   };
   expect(ServiceAccountSchema?.safeParse(account).success).toBe(true);
   expect(ServiceAccountSchema?.safeParse({ ...account, more: 1 }).success).toBe(false);
@@ -59,11 +78,11 @@ test('the bundle validates where there is no Node', async () => {
   expect(createServiceAccount?.operationId).toBe('create_service_account');
 });
 
-test('every contract can be bundled and run so', async () => {
+test('every contract can be bundled and run without Node', async () => {
   const files = (await readdir(SOURCES)).filter((file) => file.endsWith('.ts'));
   expect(files.length).toBeGreaterThan(15);
   const all = files.map((file, at) => `export * as module${at} from '@quartermaster/contracts/${file}';`).join('\n');
-  const { code } = await bundled(all);
-  const modules = run(code);
+  const { code } = await bundleForBrowser(all);
+  const modules = exportsOf(code);
   expect(Object.keys(modules)).toHaveLength(files.length);
 });

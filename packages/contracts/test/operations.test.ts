@@ -15,7 +15,7 @@ const OPERATIONS: [string, Operation][] = modules.flatMap((module) =>
   Object.entries(module).flatMap(([name, value]): [string, Operation][] => (isOperation(value) ? [[name, value]] : [])),
 );
 
-test('there are operations, each with a name, a path and a method of its own', () => {
+test('operationIds are unique, and so are the combinations of method and path', () => {
   expect(OPERATIONS.length).toBeGreaterThanOrEqual(61);
   const ids = OPERATIONS.map(([, { operationId }]) => operationId);
   expect(new Set(ids).size).toBe(ids.length);
@@ -23,33 +23,34 @@ test('there are operations, each with a name, a path and a method of its own', (
   expect(new Set(places).size).toBe(places.length);
 });
 
-test.each(OPERATIONS)('%s says all that the document and the service need', (name, said) => {
-  expect(said.operationId).toMatch(/^[a-z]+(_[a-z]+)+$/);
-  expect(name).toBe(said.operationId.replaceAll(/_(\w)/g, (_, letter: string) => letter.toUpperCase()));
-  expect(said.path).toMatch(/^\/v1(\/([a-z]+(-[a-z]+)*|\{[a-z]+(_[a-z]+)*\}))+$/);
-  expect(said.summary).toMatch(/^[A-Z].{4,80}[^.]$/);
-  expect(Object.keys(TAGS)).toContain(said.tag);
-  if (said.scope !== null && said.scope !== 'public') expect(ScopeSchema.options).toContain(said.scope);
-  expect(said.output).toBeInstanceOf(z.ZodType);
-  expect(said.input.parse).toBeInstanceOf(Function);
-  for (const code of said.errors) expect(Object.keys(ERRORS)).toContain(code);
-  expect(new Set(said.errors).size).toBe(said.errors.length);
+test.each(OPERATIONS)('%s has valid names, texts, scope, schemas and error codes', (name, definition) => {
+  expect(definition.operationId).toMatch(/^[a-z]+(_[a-z]+)+$/);
+  expect(name).toBe(definition.operationId.replaceAll(/_(\w)/g, (_, letter: string) => letter.toUpperCase()));
+  expect(definition.path).toMatch(/^\/v1(\/([a-z]+(-[a-z]+)*|\{[a-z]+(_[a-z]+)*\}))+$/);
+  expect(definition.summary).toMatch(/^[A-Z].{4,80}[^.]$/);
+  expect(Object.keys(TAGS)).toContain(definition.tag);
+  if (definition.scope !== null && definition.scope !== 'public')
+    expect(ScopeSchema.options).toContain(definition.scope);
+  expect(definition.output).toBeInstanceOf(z.ZodType);
+  expect(definition.input.parse).toBeInstanceOf(Function);
+  for (const code of definition.errors) expect(Object.keys(ERRORS)).toContain(code);
+  expect(new Set(definition.errors).size).toBe(definition.errors.length);
 });
 
-test.each(OPERATIONS)('%s has a schema and a description for every parameter', (_, said) => {
-  const names = [...said.path.matchAll(/\{(\w+)\}/g)].map(([, parameter]) => parameter);
-  expect(Object.keys(said.params?.shape ?? {})).toEqual(names);
-  for (const [parameter, schema] of Object.entries({ ...said.params?.shape, ...said.query?.shape })) {
+test.each(OPERATIONS)('%s has a schema and a description for every parameter', (_, definition) => {
+  const names = [...definition.path.matchAll(/\{(\w+)\}/g)].map(([, parameter]) => parameter);
+  expect(Object.keys(definition.params?.shape ?? {})).toEqual(names);
+  for (const [parameter, schema] of Object.entries({ ...definition.params?.shape, ...definition.query?.shape })) {
     expect(parameter).toMatch(/^[a-z]+(_[a-z]+)*$/);
     expect(
       z.toJSONSchema(schema as z.ZodType, { io: 'input', unrepresentable: 'any' })['description'],
       parameter,
     ).toEqual(expect.any(String));
   }
-  if (said.method === 'GET' || said.method === 'DELETE') expect(said.body).toBeUndefined();
+  if (definition.method === 'GET' || definition.method === 'DELETE') expect(definition.body).toBeUndefined();
 });
 
-test('reads need a scope for reading, and writes one that is not', () => {
+test('operations that read need a read scope, and operations that write need another scope', () => {
   for (const [name, { method, scope, operationId }] of OPERATIONS) {
     if (scope === null || scope === 'public') continue;
     const reads = method === 'GET' || operationId.startsWith('search_');
@@ -57,16 +58,24 @@ test('reads need a scope for reading, and writes one that is not', () => {
   }
 });
 
-test('only registration is public, and only what is one’s own or a schema needs no scope', () => {
+test('only registration is public, and only operations on one’s own record and the manifest schema need no scope', () => {
   const named = (wanted: Operation['scope']) =>
     OPERATIONS.filter(([, { scope }]) => scope === wanted).map(([name]) => name);
   expect(named('public')).toEqual(['registerUser']);
   expect(new Set(named(null))).toEqual(
-    new Set(['acceptMembership', 'createOrganization', 'getManifestSchema', 'updateMyProfile']),
+    new Set([
+      'acceptMembership',
+      'createOrganization',
+      'getManifestSchema',
+      'getMe',
+      'listMySessions',
+      'revokeMySession',
+      'updateMyProfile',
+    ]),
   );
 });
 
-test('bodies are strict objects: an unknown field is refused', () => {
+test('an unknown field in a body is refused', () => {
   for (const [name, { body, transport }] of OPERATIONS) {
     if (!body || transport === 'otlp') continue;
     const { error } = body.safeParse({ unheardOf: 1 });
@@ -77,20 +86,26 @@ test('bodies are strict objects: an unknown field is refused', () => {
   }
 });
 
-test('the input is nested by where its parts come from, and an optional body may be absent, null or empty', () => {
-  const said = operation({
-    ...{ method: 'PUT', path: '/v1/things/{thing_id}', operationId: 'update_thing', scope: null, tag: 'Users' },
-    ...{ summary: 'Update a thing', bodyOptional: true },
+test('the input is parsed as path, query and body, and an optional body may be absent, null or empty', () => {
+  const updateThing = operation({
+    method: 'PUT',
+    path: '/v1/things/{thing_id}',
+    operationId: 'update_thing',
+    scope: null,
+    tag: 'Users',
+    summary: 'Update a thing',
+    bodyOptional: true,
     params: { thing_id: z.string() },
     query: { limit: z.int().default(25) },
     body: z.strictObject({ name: z.string().optional() }),
     output: z.strictObject({}),
   });
   const parsed = { path: { thing_id: 'x' }, query: { limit: 25 }, body: {} };
-  for (const body of [undefined, null, {}]) expect(said.input.parse({ path: { thing_id: 'x' }, body })).toEqual(parsed);
+  for (const body of [undefined, null, {}])
+    expect(updateThing.input.parse({ path: { thing_id: 'x' }, body })).toEqual(parsed);
   const issues = (raw: unknown) => {
     try {
-      return said.input.parse(raw);
+      return updateThing.input.parse(raw);
     } catch (error) {
       return (error as z.ZodError).issues.map(({ path }) => path.join('.'));
     }
@@ -99,17 +114,17 @@ test('the input is nested by where its parts come from, and an optional body may
   expect(issues(null)).toEqual(['path.thing_id']);
 });
 
-test('a path whose parameter has no schema does not compile', () => {
+test('a path parameter without a schema is a compile error', () => {
   const path = '/v1/things/{thing_id}';
   const get = { method: 'GET', operationId: 'get_thing', tag: 'Users', summary: 'A thing' } as const;
   const rest = { ...get, output: z.strictObject({}) };
   const other = { id: z.string() };
   const checkedOnly = () => [
-    // @ts-expect-error the parameter of the path is missing
+    // @ts-expect-error the schema of the path parameter is missing
     operation({ ...rest, scope: null, path }),
-    // @ts-expect-error it has another name in the path
+    // @ts-expect-error the path parameter has another name
     operation({ ...rest, scope: null, path, params: other }),
-    // @ts-expect-error no such scope
+    // @ts-expect-error the scope does not exist
     operation({ ...rest, scope: 'things:read', path: '/v1/things' }),
   ];
   expect(checkedOnly).toBeInstanceOf(Function);

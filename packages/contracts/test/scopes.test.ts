@@ -4,20 +4,20 @@ import { holdsScopes, ROLE_SCOPES, RoleSchema, type Scope, ScopeSchema } from '.
 const ALL = ScopeSchema.options;
 const ROLES = RoleSchema.options;
 
-test('a scope is a resource and a verb, or everything', () => {
+test('a scope is `<resource>:<verb>` or `*`', () => {
   for (const scope of ALL)
     expect(scope).toMatch(/^(\*|[a-z]+(_[a-z]+)*:(read|write|apply|review|impersonate|introspect))$/);
   expect(new Set(ALL).size).toBe(ALL.length);
 });
 
-test('* holds every scope, and only * holds *', () => {
+test('* includes every scope, and only * includes *', () => {
   for (const scope of ALL) expect(holdsScopes(['*'], [scope])).toBe(true);
   const allBut = ALL.filter((scope) => scope !== '*');
   expect(holdsScopes(allBut, allBut)).toBe(true);
   expect(holdsScopes(allBut, ['*'])).toBe(false);
 });
 
-test('scopes are held whole: one that is missing is missing, and nothing asks for nothing', () => {
+test('holdsScopes is true only if every wanted scope is held', () => {
   for (const scope of ALL.filter((one) => one !== '*')) {
     const others = ALL.filter((one) => one !== '*' && one !== scope);
     expect(holdsScopes(others, [scope])).toBe(false);
@@ -27,7 +27,7 @@ test('scopes are held whole: one that is missing is missing, and nothing asks fo
   expect(holdsScopes(['providers:read'], ['providers:read', 'providers:write'])).toBe(false);
 });
 
-test('a role has scopes that exist, each once', () => {
+test('every role lists existing scopes, each once', () => {
   expect(Object.keys(ROLE_SCOPES)).toEqual(ROLES);
   for (const role of ROLES) {
     const scopes: readonly Scope[] = ROLE_SCOPES[role];
@@ -36,7 +36,7 @@ test('a role has scopes that exist, each once', () => {
   }
 });
 
-test('each role may all that the next one may: owner, admin, operator, viewer', () => {
+test('each role includes the scopes of the roles below it: owner, admin, operator, viewer', () => {
   for (const [at, role] of ROLES.entries()) {
     for (const lesser of ROLES.slice(at + 1)) {
       expect(holdsScopes(ROLE_SCOPES[role], ROLE_SCOPES[lesser]), `${role} over ${lesser}`).toBe(true);
@@ -45,7 +45,7 @@ test('each role may all that the next one may: owner, admin, operator, viewer', 
   }
 });
 
-test('a viewer reads and nothing else; keys and the audit stay with administrators', () => {
+test('a viewer has only scopes for reading, and only administrators can write keys and read the audit', () => {
   for (const scope of ROLE_SCOPES.viewer) expect(scope).toMatch(/:read$/);
   const sensitive: Scope[] = [
     'credentials:write',
@@ -59,6 +59,6 @@ test('a viewer reads and nothing else; keys and the audit stay with administrato
     for (const role of ['operator', 'viewer'] as const) expect(holdsScopes(ROLE_SCOPES[role], [scope])).toBe(false);
   }
   expect(holdsScopes(ROLE_SCOPES.operator, ['gateway_sessions:impersonate'])).toBe(false);
-  // Tenants themselves are the owner's.
+  // Only owners may change a tenant itself.
   expect(holdsScopes(ROLE_SCOPES.admin, ['tenants:write'])).toBe(false);
 });

@@ -3,8 +3,8 @@ import type { Database } from './database.ts';
 import { isPostgres } from './dialects/postgres.ts';
 
 /**
- * The time by the clock that all processes of a database share, for leases: the server's own on Postgres. On SQLite one
- * process serves the database, and its clock is the one.
+ * The current time by the clock that all processes of a database share. Leases are compared with it. On Postgres that is the
+ * server's clock. A SQLite database is served by one process, so its own clock is used.
  *
  * @param processNow the time by the clock of this process
  */
@@ -13,7 +13,7 @@ export async function databaseNow(db: Database, processNow: Date): Promise<Date>
 }
 
 /**
- * How far the clock of this process is ahead of the database's, in milliseconds; null where they are one.
+ * How far the clock of this process is ahead of the database's, in milliseconds. Null if both use the same clock.
  *
  * @param processNow reads the clock of this process
  */
@@ -21,7 +21,7 @@ export async function clockOffset(db: Database, processNow: () => Date): Promise
   if (!isPostgres(db)) return null;
   const before = processNow().getTime();
   const there = await serverTime(db);
-  // The server read its clock at some time in between.
+  // The server has read its clock at some point in between.
   return (before + processNow().getTime()) / 2 - there.getTime();
 }
 

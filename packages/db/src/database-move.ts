@@ -1,97 +1,109 @@
-import { setImmediate as breathe } from 'node:timers/promises';
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import { sql } from 'kysely';
 import { type Database, migrate, requireSchema } from './database.ts';
 import { isPostgres } from './dialects/postgres.ts';
-import { makeSpanPartitions } from './dialects/postgres-spans.ts';
+import { createSpanPartitions } from './dialects/postgres-spans.ts';
 import { DatabaseUnfitError } from './errors.ts';
-import { hasTable } from './stored-migrations.ts';
+import { hasTable } from './applied-migrations.ts';
 import { TABLE_NAMES, type TableName } from './stored-tables.ts';
-import { type Contents, contentsOf, keyOf, type Row, type RowKey, rowsBehind, rowsOfBatch } from './table-contents.ts';
+import {
+  batchSizeOf,
+  keyOf,
+  listRowsAfter,
+  readTableChecksum,
+  type Row,
+  type RowKey,
+  type TableChecksum,
+} from './table-checksum.ts';
 import { inTransaction } from './transaction.ts';
-import { withoutWrites } from './without-writes.ts';
+import { withWritesBlocked } from './writes-blocked.ts';
 
-/** What a move has come to: of a table so many rows of so many. */
+/** How many rows of a table were copied, and how many it has. */
 type MoveProgress = { table: TableName; rows: number; of: number };
 
-/** A table that was moved, and what each side has of it. */
-export type MovedTable = { table: TableName; from: Contents; to: Contents };
+/** A table that was moved, with its row count and checksum on both sides. */
+export type MovedTable = { table: TableName; from: TableChecksum; to: TableChecksum };
 
-/** The move cannot be made; the message says why, and what to do. Nothing was changed, or what was can be gone on with. */
+/** The move is not possible. The message says why, and what to do. A move that has begun can still be resumed. */
 export class MoveError extends Error {}
 
 export type MoveOptions = {
-  /** Names the source: an unfinished move goes on from the one that it was begun from. */
+  /** Names the source. An unfinished move can only be resumed from the same source. */
   origin: string;
-  /** Ends the move between two batches. */
+  /** Aborts the move between two batches. */
   signal: AbortSignal;
   onProgress: (progress: MoveProgress) => void;
-  /** Rows copied in one transaction; {@link rowsOfBatch} by default. An insert of SQLite takes 32,766 parameters. */
+  /** Rows copied in one transaction; {@link batchSizeOf} by default. SQLite takes at most 32,766 parameters in a statement. */
   batchSize?: number;
 };
 
-/** In the target, while a move is unfinished: how far each table is copied. The row of no table names the source. */
+/**
+ * A table in the target that exists while a move is unfinished. It says how far each table is copied. The row with an empty
+ * table name holds the name of the source.
+ */
 const PROGRESS = 'database_move';
-type Step = { table_name: string; last_key: string | null; copied: number };
+type TableProgress = { table_name: string; last_key: string | null; copied: number };
 
 /**
- * Copies all that a database holds to an empty one, of any dialect, and compares. While it runs the source takes no
- * writes: what its servers are asked to write is refused, so that nothing that was acknowledged is left behind.
+ * Copies a database to an empty one, of the same or another dialect, and compares the two. Writes to the source are refused
+ * while it runs, so that no acknowledged write is left behind.
  *
- * Each batch is one transaction with the note of how far it got: after an interruption, however sudden, the same call goes
- * on from there. What was written to the source meanwhile shows in the comparison.
+ * Each batch is one transaction that also saves the progress. After an interruption, the same call resumes there. If the
+ * source was written to in between, the comparison shows it.
  *
- * @returns what each side has; the target is finished where they are the same everywhere
- * @throws {MoveError} where the source is of another version or half a move itself, or the target is not empty
+ * @returns the row count and checksum of each table on both sides. The move is complete if all tables are the same.
+ * @throws {MoveError} if the source has another schema version or is the target of an unfinished move, or if the target is
+ *   not empty
  */
 export async function moveDatabase(source: Database, target: Database, options: MoveOptions): Promise<MovedTable[]> {
-  await named('source', requireWhole(source));
-  await named('target', migrate(target));
-  // As a server does at its start: spans that are younger than its days would have to be moved to them then.
-  if (isPostgres(target)) await makeSpanPartitions(target, new Date());
-  return withoutWrites(source, async (frozen) => {
-    // Again: it may have changed before it could not any more.
-    await named('source', requireWhole(frozen));
-    await beginOrGoOn(target, options.origin);
+  await nameDatabaseInError('source', requireComplete(source));
+  await nameDatabaseInError('target', migrate(target));
+  // Otherwise new spans would go to the default partition, and the next start would have to move them.
+  if (isPostgres(target)) await createSpanPartitions(target, new Date());
+  return withWritesBlocked(source, async (frozen) => {
+    // Check again: the source may have changed before its writes were blocked.
+    await nameDatabaseInError('source', requireComplete(frozen));
+    await startOrResume(target, options.origin);
     const moved: MovedTable[] = [];
     for (const table of TABLE_NAMES) await copyTable(frozen, target, { ...options, table });
     for (const table of TABLE_NAMES) {
       options.signal.throwIfAborted();
-      moved.push({ table, from: await contentsOf(frozen, table), to: await contentsOf(target, table) });
+      moved.push({ table, from: await readTableChecksum(frozen, table), to: await readTableChecksum(target, table) });
     }
-    if (moved.every(isSame)) await target.schema.dropTable(PROGRESS).execute();
+    if (moved.every(hasSameContents)) await target.schema.dropTable(PROGRESS).execute();
     return moved;
   });
 }
 
-export function isSame({ from, to }: MovedTable): boolean {
+export function hasSameContents({ from, to }: MovedTable): boolean {
   return from.rows === to.rows && from.checksum === to.checksum;
 }
 
-/** Where the unfinished move to a database comes from; null where there is none. A finished one leaves nothing behind. */
-export async function unfinishedMove(db: Database): Promise<string | null> {
+/** The name of the source of an unfinished move to this database. Null if there is none. */
+export async function findUnfinishedMove(db: Database): Promise<string | null> {
   if (!(await hasTable(db, PROGRESS))) return null;
-  return (await stepOf(db, ''))?.last_key ?? 'another database';
+  return (await findProgress(db, ''))?.last_key ?? 'another database';
 }
 
-/** Of this version, and all that its own source had. */
-async function requireWhole(source: Database): Promise<void> {
+/** Requires the schema of this version, and no unfinished move to this database. */
+async function requireComplete(source: Database): Promise<void> {
   await requireSchema(source);
-  await refuseHalf(source);
+  await requireNoUnfinishedMove(source);
 }
 
 /**
- * What is half a move looks like a database, once the note of the move is forgotten.
+ * Refuses a database that holds an unfinished move. Without its progress table, a partial copy looks like a complete database.
  *
  * @throws {DatabaseUnfitError}
  */
-export async function refuseHalf(db: Database): Promise<void> {
-  const origin = await unfinishedMove(db);
+export async function requireNoUnfinishedMove(db: Database): Promise<void> {
+  const origin = await findUnfinishedMove(db);
   if (origin === null) return;
   throw new DatabaseUnfitError(`holds an unfinished move from ${origin}: bring that to its end first`);
 }
 
-/** Says of which of the two it is that it does not do. */
-async function named(which: 'source' | 'target', work: Promise<void>): Promise<void> {
+/** Adds to an error which of the two databases it is about. */
+async function nameDatabaseInError(which: 'source' | 'target', work: Promise<void>): Promise<void> {
   try {
     await work;
   } catch (error) {
@@ -99,14 +111,14 @@ async function named(which: 'source' | 'target', work: Promise<void>): Promise<v
   }
 }
 
-async function beginOrGoOn(target: Database, origin: string): Promise<void> {
+async function startOrResume(target: Database, origin: string): Promise<void> {
   if (await hasTable(target, PROGRESS)) {
-    const begun = await stepOf(target, '');
+    const begun = await findProgress(target, '');
     if (begun?.last_key === origin) return;
     throw new MoveError(`the target holds an unfinished move from ${begun?.last_key}: go on with that, or empty it`);
   }
   for (const table of TABLE_NAMES) {
-    const [row] = await rowsBehind(target, table, { after: null, limit: 1 });
+    const [row] = await listRowsAfter(target, table, { after: null, limit: 1 });
     if (row) throw new MoveError(`the target is not empty: its table ${table} has rows`);
   }
   await inTransaction(target, async (trx) => {
@@ -117,39 +129,39 @@ async function beginOrGoOn(target: Database, origin: string): Promise<void> {
       .addColumn('copied', 'integer', (column) => column.notNull())
       .addPrimaryKeyConstraint(`${PROGRESS}_key`, ['table_name'])
       .execute();
-    await note(trx, { table_name: '', last_key: origin, copied: 0 });
+    await saveProgress(trx, { table_name: '', last_key: origin, copied: 0 });
   });
 }
 
 type TableCopy = Omit<MoveOptions, 'origin'> & { table: TableName };
 
 async function copyTable(source: Database, target: Database, options: TableCopy): Promise<void> {
-  const { table, signal, onProgress, batchSize = rowsOfBatch(options.table) } = options;
-  const step = await stepOf(target, table);
+  const { table, signal, onProgress, batchSize = batchSizeOf(options.table) } = options;
+  const progress = await findProgress(target, table);
   const of = await countOf(source, table);
-  let after = step?.last_key == null ? null : (JSON.parse(step.last_key) as RowKey);
-  let rows = step?.copied ?? 0;
+  let after = progress?.last_key == null ? null : (JSON.parse(progress.last_key) as RowKey);
+  let rows = progress?.copied ?? 0;
   onProgress({ table, rows, of });
   for (let copied = batchSize; copied === batchSize; ) {
     signal.throwIfAborted();
-    const batch = await rowsBehind(source, table, { after, limit: batchSize });
+    const batch = await listRowsAfter(source, table, { after, limit: batchSize });
     const last = batch.at(-1);
     copied = batch.length;
     if (last === undefined) return;
-    const behind = keyOf(table, last);
+    const lastKey = keyOf(table, last);
     const sum = rows + copied;
     await inTransaction(target, async (trx) => {
       await insertRows(trx, table, batch);
-      await note(trx, { table_name: table, last_key: JSON.stringify(behind), copied: sum });
+      await saveProgress(trx, { table_name: table, last_key: JSON.stringify(lastKey), copied: sum });
     });
-    [after, rows] = [behind, sum];
+    [after, rows] = [lastKey, sum];
     onProgress({ table, rows, of });
-    // Between two files nothing waits: signals would not come in.
-    await breathe();
+    // Two SQLite databases never wait for anything, so signals such as SIGINT would not be handled.
+    await yieldToEventLoop();
   }
 }
 
-/** A row that is there already is the same one: that its batch was committed may not have been heard. */
+/** A row that exists already is the same row: the commit of its batch may have succeeded without our knowing. */
 async function insertRows(db: Database, table: TableName, rows: readonly Row[]): Promise<void> {
   const columns = Object.keys(rows[0] ?? {});
   const values = rows.map((row) => sql`(${sql.join(columns.map((column) => row[column] ?? null))})`);
@@ -157,12 +169,12 @@ async function insertRows(db: Database, table: TableName, rows: readonly Row[]):
   await sql`insert into ${sql.table(table)} (${names}) values ${sql.join(values)} on conflict do nothing`.execute(db);
 }
 
-async function stepOf(db: Database, table: string): Promise<Step | undefined> {
-  const query = sql<Step>`select * from ${sql.table(PROGRESS)} where table_name = ${table}`;
+async function findProgress(db: Database, table: string): Promise<TableProgress | undefined> {
+  const query = sql<TableProgress>`select * from ${sql.table(PROGRESS)} where table_name = ${table}`;
   return (await query.execute(db)).rows[0];
 }
 
-async function note(db: Database, { table_name, last_key, copied }: Step): Promise<void> {
+async function saveProgress(db: Database, { table_name, last_key, copied }: TableProgress): Promise<void> {
   await sql`insert into ${sql.table(PROGRESS)} (table_name, last_key, copied) values (${table_name}, ${last_key}, ${copied})
     on conflict (table_name) do update set last_key = excluded.last_key, copied = excluded.copied`.execute(db);
 }

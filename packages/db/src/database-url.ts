@@ -1,9 +1,10 @@
 import { resolve } from 'node:path';
 
 /**
- * Whether a URL is one of a Postgres server, and can be read. With an @ behind the host it is read wrong: a password that
- * is not percent-encoded, a piece of which would be taken for the host, and told by errors. So it is with a % that begins
- * no escape.
+ * Whether a URL names a Postgres server and can be parsed safely.
+ *
+ * An @ after the host means that the password is not percent-encoded. Part of the password would then be taken for the host,
+ * and appear in error messages. Such a URL is refused, and so is one with an invalid percent escape.
  */
 export function isPostgresUrl(url: string): boolean {
   const parsed = /^postgres(ql)?:\/\//.test(url) ? URL.parse(url) : null;
@@ -19,7 +20,7 @@ function canBeDecoded(text: string): boolean {
   }
 }
 
-/** The file of an embedded database, absolute; null where the URL names none, as SQLite's `:memory:` does not. */
+/** The absolute path of a SQLite database. Null if the URL names no file, as `sqlite::memory:` does. */
 export function sqlitePath(url: string, root: string): string | null {
   const path = /^sqlite:(?:\/\/)?(.+)$/.exec(url)?.[1];
   return path === undefined || path === ':memory:' ? null : resolve(root, path);

@@ -33,15 +33,17 @@ import { accountTelemetry } from './migrations/0027-account-telemetry.ts';
 import { approvedRecommendations } from './migrations/0029-approved-recommendations.ts';
 import { fairShares } from './migrations/0030-fair-shares.ts';
 import { tracePlaceOrder } from './migrations/0031-trace-place-order.ts';
+import { consoleSessions } from './migrations/0032-console-sessions.ts';
+import { recommendationLists } from './migrations/0033-recommendation-lists.ts';
 import { moveSpansToBlocks } from './spans-to-blocks.ts';
-import { hasTable, migrationsOf } from './stored-migrations.ts';
+import { hasTable, listAppliedMigrations } from './applied-migrations.ts';
 import { TABLE_NAMES } from './stored-tables.ts';
 import type { Tables } from './tables.ts';
 
-/** A connection to the database, or a transaction on it: every repository function takes either. */
+/** A database, or a transaction on it. Every repository function takes either. */
 export type Database = Kysely<Tables>;
 
-/** Migrations in their order. Append only: what is merged is never edited. */
+/** The migrations in their order. Append only: a merged migration is never edited. */
 const MIGRATIONS = {
   '0001-initial': initial,
   '0002-governance-loop': governanceLoop,
@@ -69,18 +71,19 @@ const MIGRATIONS = {
   '0029-approved-recommendations': approvedRecommendations,
   '0030-fair-shares': fairShares,
   '0031-trace-place-order': tracePlaceOrder,
+  '0032-console-sessions': consoleSessions,
+  '0033-recommendation-lists': recommendationLists,
 };
 
-/** Connections to Postgres that a process holds, unless told otherwise. */
+/** The default size of a process's pool of Postgres connections. */
 const POOL_SIZE = 10;
 
 /**
  * Opens a database.
  *
- * @param url `sqlite:<path>`, where the file and its folder, but none above it, are made if they are missing; or
- * `postgres://...`
- * @param root what a relative path is relative to
- * @throws {DatabaseUnavailableError} where the folder cannot be made
+ * @param url `sqlite:<path>` or `postgres://...`. A missing SQLite file and its folder are created, but no folder above it.
+ * @param root the folder that a relative path is relative to
+ * @throws {DatabaseUnavailableError} if the folder cannot be created
  */
 export async function openDatabase(url: string, root: string, { poolSize = POOL_SIZE } = {}): Promise<Database> {
   if (isPostgresUrl(url)) return new Kysely<Tables>({ dialect: postgresDialect({ url, poolSize }) });
@@ -90,12 +93,15 @@ export async function openDatabase(url: string, root: string, { poolSize = POOL_
   return new Kysely<Tables>({ dialect: sqliteDialect(path) });
 }
 
-/** Not those above it: a mistyped path would be built, and in some file systems Node tries for ever. */
+/**
+ * Creates one folder, not its parents: a mistyped path would be created as well, and in some file systems a recursive mkdir of
+ * Node never returns.
+ */
 async function makeFolder(path: string): Promise<void> {
   try {
     await mkdir(path, { mode: 0o700 });
   } catch (error) {
-    // Where it is no folder, opening the file says so.
+    // If the path exists but is no folder, opening the file fails.
     if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) {
       throw new DatabaseUnavailableError({ cause: error });
     }
@@ -103,19 +109,19 @@ async function makeFolder(path: string): Promise<void> {
 }
 
 /**
- * Brings the schema up to date; all of a migration or nothing of it. Of processes that start at once one does it, and the
- * others wait for it. Spans of an earlier version are moved into blocks, which may take minutes.
+ * Brings the schema up to date. Each migration is atomic. If several processes start at once, one migrates and the others
+ * wait. Spans of an earlier version are moved into blocks, which may take minutes.
  *
- * @param onProgress is told how far a long migration got
- * @throws {DatabaseUnfitError} where it holds what is not of this version, or the role may not make what is needed; or behind a
- *   connection pooler in transaction mode
+ * @param onProgress receives messages about the progress of a long migration
+ * @throws {DatabaseUnfitError} if the database holds foreign tables or a newer schema, if the role lacks permissions, or behind
+ *   a connection pooler in transaction mode
  */
 export async function migrate(db: Database, onProgress: (text: string) => void = () => {}): Promise<void> {
   if (isPostgres(db)) await refuseTransactionPooling(db);
-  // Migrations are never taken back: who has had them all needs no lock, and none of what the migrator looks for first.
-  const names = await migrationsOf(db);
+  // Migrations are never reverted. If all are applied, neither the lock nor the migrator's own checks are needed.
+  const names = await listAppliedMigrations(db);
   if (names.join() === Object.keys(MIGRATIONS).join()) return moveSpansToBlocks(db, onProgress);
-  await refuseForeign(db, names);
+  await refuseUnknownSchema(db, names);
   const migrator = new Migrator({ db, provider: { getMigrations: async () => MIGRATIONS } });
   const { error, results } = await migrator.migrateToLatest();
   const failed = results?.find((result) => result.status === 'Error');
@@ -125,13 +131,13 @@ export async function migrate(db: Database, onProgress: (text: string) => void =
 }
 
 /**
- * For whoever does not bring it up to date.
+ * Checks the schema without migrating.
  *
- * @throws {DatabaseUnfitError} where the schema is not the one of this version
+ * @throws {DatabaseUnfitError} if the schema is not that of this version
  */
 export async function requireSchema(db: Database): Promise<void> {
-  const names = await migrationsOf(db);
-  await refuseForeign(db, names);
+  const names = await listAppliedMigrations(db);
+  await refuseUnknownSchema(db, names);
   const wanted = Object.keys(MIGRATIONS);
   if (names.join() === wanted.join()) {
     if (!(await hasTable(db, 'spans'))) return;
@@ -143,8 +149,8 @@ export async function requireSchema(db: Database): Promise<void> {
   throw new DatabaseUnfitError(`has ${versions}: start the server of this version on it once`);
 }
 
-/** What somebody else keeps there, or a newer version, is not touched. */
-async function refuseForeign(db: Database, names: readonly string[]): Promise<void> {
+/** Refuses a database with tables of another application, or with the schema of a newer version. */
+async function refuseUnknownSchema(db: Database, names: readonly string[]): Promise<void> {
   const unknown = names.find((name) => !Object.hasOwn(MIGRATIONS, name));
   if (unknown !== undefined) {
     throw new DatabaseUnfitError(`has the migration ${unknown}, which this version does not know: start a newer one`);
@@ -152,8 +158,8 @@ async function refuseForeign(db: Database, names: readonly string[]): Promise<vo
   if (names.length > 0) return;
   for (const table of TABLE_NAMES) {
     if (!(await hasTable(db, table))) continue;
-    // Another process may have made them meanwhile.
-    if ((await migrationsOf(db)).length > 0) return;
+    // Another process may have migrated in the meantime.
+    if ((await listAppliedMigrations(db)).length > 0) return;
     throw new DatabaseUnfitError(`has a table ${table} that is not of this service: name one that is empty`);
   }
 }

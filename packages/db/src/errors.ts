@@ -1,4 +1,4 @@
-/** A unique key is taken. */
+/** A row with this unique key exists. */
 export class DuplicateKeyError extends Error {
   constructor(options?: ErrorOptions) {
     super('a unique key is taken', options);
@@ -6,7 +6,7 @@ export class DuplicateKeyError extends Error {
   }
 }
 
-/** The database is not one that this can be done with, until somebody changes it; the message says why: `the database <message>`. */
+/** The database cannot be used until an operator changes something. The message completes `the database <message>`. */
 export class DatabaseUnfitError extends Error {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options);
@@ -14,7 +14,7 @@ export class DatabaseUnfitError extends Error {
   }
 }
 
-/** The database is busy, full, read-only or away. What was asked did not happen; it may be asked again. */
+/** The database is busy, full, read-only or unreachable. Nothing was done; the caller may retry. */
 export class DatabaseUnavailableError extends Error {
   constructor(options: ErrorOptions) {
     super('the database is unavailable', options);
@@ -22,7 +22,7 @@ export class DatabaseUnavailableError extends Error {
   }
 }
 
-/** Another transaction came in between, and this one was undone: the same work, from its start, may succeed. */
+/** The transaction was rolled back because of a concurrent one. Repeating all of its work may succeed. */
 export class SerializationFailureError extends DatabaseUnavailableError {
   constructor(options: ErrorOptions) {
     super(options);
@@ -30,7 +30,7 @@ export class SerializationFailureError extends DatabaseUnavailableError {
   }
 }
 
-/** A larger change of the same tenant has its writes to itself for a moment. Nothing was begun. */
+/** The tenant's write gate is closed for a larger change of the tenant. The transaction was not started. */
 export class WriteGateClosedError extends DatabaseUnavailableError {
   constructor() {
     super({ cause: new Error('a larger change of the tenant is under way') });
@@ -39,8 +39,8 @@ export class WriteGateClosedError extends DatabaseUnavailableError {
 }
 
 /**
- * The connection was lost while a change was being made final: it may have been made, or not. To do the same again is
- * the caller's decision alone.
+ * The connection was lost during the commit, so the change may or may not have happened. Only the caller can decide whether
+ * to repeat it.
  */
 export class CommitOutcomeUnknownError extends DatabaseUnavailableError {
   constructor(options: ErrorOptions) {

@@ -1,15 +1,15 @@
-/** Entries that one tenant may have waiting. */
+/** The most entries that one tenant may have waiting. */
 const MAX_WAITING = 1000;
 
 /**
- * A queue with one line for each tenant. The lines have their turns one after the other (round robin), so a tenant with a
- * thousand entries delays another one's entry by one entry, not by a thousand. Null is the line of the service itself.
+ * A queue with one line for each tenant, served round robin. A tenant with a thousand waiting entries delays another tenant's
+ * entry by one, not by a thousand. The line `null` is for the service itself, and has no limit.
  */
 export class FairQueue<Entry> {
-  /** The line whose turn is next comes first. */
+  /** In the order in which lines are served. */
   readonly #lines = new Map<string | null, Entry[]>();
 
-  /** Puts an entry at the end of its tenant's line. @returns false where that line is full */
+  /** Puts an entry at the end of its tenant's line. @returns false if that line is full */
   push(tenant: string | null, entry: Entry): boolean {
     const line = this.#lines.get(tenant);
     if (line === undefined) this.#lines.set(tenant, [entry]);
@@ -18,7 +18,7 @@ export class FairQueue<Entry> {
     return true;
   }
 
-  /** Takes the next entry out. @param isAllowed leaves out the lines of some tenants */
+  /** Takes the next entry out. @param isAllowed whether a tenant's line may be served */
   shift(isAllowed: (tenant: string | null) => boolean = () => true): Entry | undefined {
     for (const [tenant, line] of this.#lines) {
       if (!isAllowed(tenant)) continue;
@@ -30,7 +30,7 @@ export class FairQueue<Entry> {
     return undefined;
   }
 
-  /** Takes an entry out that waits no longer. */
+  /** Removes an entry that no longer waits. */
   remove(tenant: string | null, entry: Entry): void {
     const line = this.#lines.get(tenant);
     const index = line?.indexOf(entry) ?? -1;

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 
-/** Crockford's base 32, lower case: sorts as the numbers do, and has no letters that are taken for digits. */
+/** Crockford's base 32 in lower case. It sorts in numerical order, and leaves out letters that look like digits. */
 const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz';
 
 type Prefix =
@@ -13,6 +13,7 @@ type Prefix =
   | 'man'
   | 'key'
   | 'ses'
+  | 'cses'
   | 'ten'
   | 'sa'
   | 'sig'
@@ -25,38 +26,38 @@ export function newId(prefix: Prefix, now: Date): string {
   return `${prefix}_${base32(BigInt(now.getTime()), 10)}${base32(random(10), 16)}`;
 }
 
-/** The last block's id in its two parts. */
+/** The time and the random part of the last block id. */
 let lastBlock = { time: 0, rest: 0n };
 
 /**
- * The id of a block of spans: a ULID of 26 characters, which holds the time that the block came in. Those that this process
- * makes within one millisecond are in order, too.
+ * The id of a block of spans: a ULID of 26 characters that contains the time of receipt. Ids that this process makes within
+ * one millisecond are in order as well.
  */
 export function newBlockId(now: Date): string {
   const time = now.getTime();
-  // The highest bit stays free, so that adding to it never overflows.
+  // The highest bit is left free, so that additions do not overflow.
   const rest = time === lastBlock.time ? lastBlock.rest + random(4) + 1n : random(10) >> 1n;
   lastBlock = { time, rest };
   return `${base32(BigInt(time), 10)}${base32(rest, 16)}`;
 }
 
-/** When a block came in. */
+/** The time of receipt in a block's id. */
 export function timeOfBlock(id: string): Date {
   let time = 0;
   for (const digit of id.slice(0, 10)) time = time * 32 + ALPHABET.indexOf(digit);
   return new Date(time);
 }
 
-/** The greatest id of an audit event so far, in its two parts. */
+/** The time and the random part of the greatest audit event id so far. */
 let lastAuditEvent = { time: 0, rest: 0n };
 
 /**
- * An audit event's id. Each is greater than all that this process made before, also within a millisecond: events are
- * sealed and listed in the order in which they were written.
+ * An audit event's id. It is greater than every earlier one of this process, even within a millisecond or if the clock goes
+ * back. Events are sealed and listed in the order in which they were written.
  */
 export function newAuditEventId(now: Date): string {
   const time = now.getTime();
-  // The highest bit stays free, so that adding to it overflows never; the steps are random, so that none is guessed.
+  // The highest bit is left free, so that additions do not overflow. The increments are random, so that ids cannot be guessed.
   lastAuditEvent =
     time > lastAuditEvent.time
       ? { time, rest: random(10) >> 1n }
@@ -64,22 +65,22 @@ export function newAuditEventId(now: Date): string {
   return `aud_${base32(BigInt(lastAuditEvent.time), 10)}${base32(lastAuditEvent.rest, 16)}`;
 }
 
-/** Less than every id of this time and later, more than those before: a range of ids is a range of times. */
-export function idsSince(prefix: Prefix, time: Date): string {
+/** A lower bound for the ids of this time and later: a range of times is a range of ids. */
+export function lowestIdAt(prefix: Prefix, time: Date): string {
   return `${prefix}_${base32(BigInt(time.getTime()), 10)}`;
 }
 
-/** A user's id: 130 random bits alone, since a time inside would tell a stranger how old the account is. */
+/** A user's id: 130 random bits. It contains no time, since that would reveal the age of the account. */
 export function newUserId(): string {
   return `usr_${base32(random(17) >> 6n, 26)}`;
 }
 
 /**
- * The id of a tenant that a user creates for themselves: the beginning that they chose, and 50 random bits. Strangers choose
- * it, so it must never be an id that a platform administrator could expect to be free.
+ * The id of a tenant that a user creates by self-service: a prefix that the user chose, and 50 random bits. Without them a
+ * stranger could take an id that a platform administrator wants to use.
  */
-export function newSelfServiceTenantId(beginning: string): string {
-  return `${beginning}-${base32(random(7) >> 6n, 10)}`;
+export function newSelfServiceTenantId(prefix: string): string {
+  return `${prefix}-${base32(random(7) >> 6n, 10)}`;
 }
 
 function random(bytes: number): bigint {

@@ -1,15 +1,15 @@
-import { setImmediate as breathe } from 'node:timers/promises';
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import { type Expression, type SelectQueryBuilder, type SqlBool, sql } from 'kysely';
 import type { Database } from './database.ts';
 import { isPostgres } from './dialects/postgres.ts';
-import { before, MAX_PLACES, type PageKey, type PageRequest, within } from './queries.ts';
-import { statement } from './statement.ts';
+import { beforeKey, inScope, MAX_LISTED_PLACES, type PageKey, type PageRequest } from './queries.ts';
+import { cachedStatement } from './cached-statement.ts';
 import { EVERYWHERE, type TenantScope } from './tenancy.ts';
 
-/** Rows that are looked at between two turns of the event loop: some milliseconds of work on SQLite. */
-const ROWS_AT_ONCE = 2000;
+/** Rows that are scanned before yielding to the event loop: some milliseconds of work on SQLite. */
+const BATCH_SIZE = 2000;
 
-/** Rows that one request looks at, whatever it finds among them, unless the request says otherwise. */
+/** Rows that one request scans at most by default, even if few of them pass its filters. */
 const MAX_ROWS_SCANNED = 200_000;
 
 type ListedTable =
@@ -19,51 +19,58 @@ type ListedTable =
   | 'manifests'
   | 'operator_tasks'
   | 'providers'
+  | 'recommendations'
   | 'runtime_observations'
   | 'service_accounts'
   | 'traces'
   | 'users';
 
-/** What stands where its parent does, and is listed by it. */
+/** Records that belong to a parent and are listed for one parent. They are in the same place as the parent. */
 type ChildTable = 'gateway_sessions' | 'inventory_items' | 'recommendations';
 
-/** Users are of no tenant, and listed as what is everywhere. */
+/** A listed row. Users belong to no tenant. */
 type Keyed = { tenant_id?: string; created_at: string; id: string };
 
-/** Which rows of a list are wanted: before `after`, down to `until` (itself included), at the most `rows`. */
-export type Stretch = {
+/**
+ * A range of rows for keyset pagination, newest first: from after the key `after` to the key `until` (inclusive), at most
+ * `rows`.
+ */
+export type KeysetRange = {
   scope: TenantScope;
   after: PageKey | null;
   until: PageKey | null;
   rows: number;
-  /** The same range as plain bounds on `created_at`, on Postgres alone: see {@link plainBounds}. */
+  /** The same range as bounds on `created_at`, for Postgres only: see {@link timeBounds}. */
   times: { from: string; to: string } | null;
 };
 
-type Listed = { table: ListedTable } | { table: ChildTable; parentId: string } | { keyAt: KeyAt };
+type Listed = { table: ListedTable } | { table: ChildTable; parentId: string } | { findKeyAt: FindKeyAt };
 
-/** Some rows further down than `after`. */
-export type At = { scope: TenantScope; after: PageKey | null; offset: number };
+/** The position `offset` rows after the key `after`. */
+export type KeysetOffset = { scope: TenantScope; after: PageKey | null; offset: number };
 
-/** The key some rows further down a list, whatever its filters: read from an index alone. At most one. */
-type KeyAt = (db: Database, at: At) => Promise<{ created_at: string; id: string }[]>;
+/** Finds the key at a position of the unfiltered list, from an index alone. Returns at most one. */
+type FindKeyAt = (db: Database, at: KeysetOffset) => Promise<{ created_at: string; id: string }[]>;
 
 export type Listing<Row> = Listed & {
-  /** Whether filters leave rows out, and no index finds those that are left. Those in `created` are none of them. */
-  isSifted: boolean;
-  /** Where the rows were made: what is newer is not looked at, nor what is older. */
+  /** Whether there are filters that no index serves. The bounds in `created` do not count. */
+  hasUnindexedFilter: boolean;
+  /** Bounds on `created_at`. Rows outside of them are not scanned. */
   created?: { after: string | null | undefined; before: string | null | undefined };
-  /** The rows of a stretch that pass the filters, newest first. */
-  rows: (stretch: Stretch) => Promise<Row[]>;
+  /** Reads the rows of a range that pass the filters, newest first. */
+  rows: (range: KeysetRange) => Promise<Row[]>;
 };
 
 /**
- * One page of a list that is sorted by (created_at, id), newest first. The id of a trace is its {@link tracePlace}.
+ * One page of a list that is sorted by (created_at, id), newest first. Traces are sorted by {@link traceSortId}
+ * instead of an id.
  *
- * Work is bounded, however large the table and however little is found: where rows are sifted, it looks at
- * {@link ROWS_AT_ONCE} of them at a time and at {@link MAX_ROWS_SCANNED} in all; then the page ends where it looked last, and
- * may be short, or empty, though there are more. Each place of the scope is read by its own index, and merged: for
- * several at once SQLite would read and sort all that they hold.
+ * The work is bounded, however large the table and however few rows match. With unindexed filters it scans
+ * {@link BATCH_SIZE} rows at a time, and {@link MAX_ROWS_SCANNED} in total. Then the page ends at the last scanned row, so it
+ * may be short or empty although there are more.
+ *
+ * Each place of the scope is read by its own index, and the results are merged. For several places in one query SQLite would
+ * read and sort all of their rows.
  */
 export async function listRows<Row extends Keyed>(
   db: Database,
@@ -71,27 +78,28 @@ export async function listRows<Row extends Keyed>(
   page: PageRequest,
   listing: Listing<Row>,
 ): Promise<{ rows: Row[]; next: PageKey | null }> {
-  if (scope.length > MAX_PLACES) return listManyPlaces(db, scope, page, listing);
-  const places = distinct(scope);
+  if (scope.length > MAX_LISTED_PLACES) return listManyPlaces(db, scope, page, listing);
+  const places = withoutCoveredPlaces(scope);
   const found: Row[] = [];
-  let floor: PageKey | null = null;
+  let completeDownTo: PageKey | null = null;
   for (const place of places) {
-    const wanted = { after: beginOf(page, listing), rows: page.limit + 1, maxRowsScanned: page.maxRowsScanned };
+    const wanted = { after: startOfPage(page, listing), rows: page.limit + 1, maxRowsScanned: page.maxRowsScanned };
     const read = await listPlace(db, [place], wanted, listing);
     found.push(...read.rows);
-    if (read.stoppedAt && (floor === null || isBefore(floor, read.stoppedAt))) floor = read.stoppedAt;
+    if (read.stoppedAt && (completeDownTo === null || isOlder(completeDownTo, read.stoppedAt)))
+      completeDownTo = read.stoppedAt;
   }
-  // Where one place was not read to its end, nothing is known of what is older in it.
-  const known = floor === null ? found : found.filter((row) => !isBefore(keyOf(row), floor));
-  const sorted = places.length < 2 ? known : merged(known);
+  // If one place was not scanned to its end, rows older than where it stopped may be missing: they belong to the next page.
+  const known = completeDownTo === null ? found : found.filter((row) => !isOlder(keyOf(row), completeDownTo));
+  const sorted = places.length < 2 ? known : sortNewestFirst(known);
   const rows = sorted.slice(0, page.limit);
   const last = rows.at(-1);
-  return { rows, next: sorted.length > page.limit && last ? keyOf(last) : floor };
+  return { rows, next: sorted.length > page.limit && last ? keyOf(last) : completeDownTo };
 }
 
 /**
- * The same for many places: one walk through the rows of all tenants, newest first, that leaves out those of other places
- * as a filter does. A query for each place would take longer, and their number has no bound.
+ * {@link listRows} for many places. It scans the rows of all tenants, newest first, and treats the scope as an unindexed
+ * filter. One query for each place would take longer, and there may be any number of places.
  */
 async function listManyPlaces<Row extends Keyed>(
   db: Database,
@@ -99,9 +107,9 @@ async function listManyPlaces<Row extends Keyed>(
   page: PageRequest,
   listing: Listing<Row>,
 ): Promise<{ rows: Row[]; next: PageKey | null }> {
-  const wanted = { after: beginOf(page, listing), rows: page.limit + 1, maxRowsScanned: page.maxRowsScanned };
-  const walk = { ...listing, isSifted: true, scopeOfKeys: EVERYWHERE };
-  const { rows: found, stoppedAt } = await listPlace(db, scope, wanted, walk);
+  const wanted = { after: startOfPage(page, listing), rows: page.limit + 1, maxRowsScanned: page.maxRowsScanned };
+  const overAllTenants = { ...listing, hasUnindexedFilter: true, scopeOfKeys: EVERYWHERE };
+  const { rows: found, stoppedAt } = await listPlace(db, scope, wanted, overAllTenants);
   const rows = found.slice(0, page.limit);
   const last = rows.at(-1);
   return { rows, next: found.length > page.limit && last ? keyOf(last) : stoppedAt };
@@ -113,20 +121,20 @@ async function listPlace<Row extends Keyed>(
   wanted: { after: PageKey | null; rows: number; maxRowsScanned: number | undefined },
   listing: Listing<Row> & { scopeOfKeys?: TenantScope },
 ): Promise<{ rows: Row[]; stoppedAt: PageKey | null }> {
-  const { isSifted, created, rows: read, scopeOfKeys = scope } = listing;
+  const { hasUnindexedFilter, created, rows: read, scopeOfKeys = scope } = listing;
   let { after } = wanted;
-  const stretch = (until: PageKey | null, rows: number): Stretch => {
-    return { scope, after, until, rows, times: plainBounds(db, after, until) };
+  const range = (until: PageKey | null, rows: number): KeysetRange => {
+    return { scope, after, until, rows, times: timeBounds(db, after, until) };
   };
-  if (!isSifted) return { rows: await read(stretch(null, wanted.rows)), stoppedAt: null };
+  if (!hasUnindexedFilter) return { rows: await read(range(null, wanted.rows)), stoppedAt: null };
   const { maxRowsScanned = MAX_ROWS_SCANNED } = wanted;
   const rows: Row[] = [];
-  for (let looked = 0; looked < maxRowsScanned; looked += ROWS_AT_ONCE) {
-    if (looked > 0) await breathe();
-    const [end] = await keyAt(db, listing, { scope: scopeOfKeys, after, offset: ROWS_AT_ONCE - 1 });
+  for (let scanned = 0; scanned < maxRowsScanned; scanned += BATCH_SIZE) {
+    if (scanned > 0) await yieldToEventLoop();
+    const [end] = await findKeyAt(db, listing, { scope: scopeOfKeys, after, offset: BATCH_SIZE - 1 });
     const isLast = !end || (created?.after != null && end.created_at <= created.after);
     const until: PageKey | null = isLast ? null : [end.created_at, end.id];
-    rows.push(...(await read(stretch(until, wanted.rows - rows.length))));
+    rows.push(...(await read(range(until, wanted.rows - rows.length))));
     if (until === null || rows.length === wanted.rows) return { rows, stoppedAt: null };
     after = until;
   }
@@ -134,45 +142,45 @@ async function listPlace<Row extends Keyed>(
 }
 
 /**
- * Postgres estimates each comparison of row constructors alone, as a large part of the table, and would then read and sort
- * the table for a range of {@link ROWS_AT_ONCE} rows. A pair of plain bounds adds no condition, but the planner knows it
- * as a range. SQLite needs none, and could choose a worse index for them.
+ * The bounds of a range on `created_at` alone. They are redundant, but the planner of Postgres recognises them as a range. Of
+ * comparisons of row constructors it assumes that each matches a large part of the table. So for a range of
+ * {@link BATCH_SIZE} rows it would read and sort the table. SQLite needs no such hint, and might choose a worse index.
  */
-function plainBounds(db: Database, after: PageKey | null, until: PageKey | null): Stretch['times'] {
+function timeBounds(db: Database, after: PageKey | null, until: PageKey | null): KeysetRange['times'] {
   return isPostgres(db) ? { from: until?.[0] ?? '', to: after?.[0] ?? AFTER_ALL_TIMES } : null;
 }
 
-/** No time begins with it, and all sort before it. */
+/** Sorts after every time. */
 const AFTER_ALL_TIMES = '~';
 
 /**
- * The plain bounds of a range, to be put after its other conditions: Postgres begins to scan an index at the first
- * condition on its column, and many rows may share one time.
+ * The condition of {@link timeBounds}. It must come after the other conditions: Postgres starts an index scan at the first
+ * condition on a column, and many rows may share one time.
  */
-export function withinTimes(times: Stretch['times']): Expression<SqlBool> {
+export function inTimeRange(times: KeysetRange['times']): Expression<SqlBool> {
   return times === null ? sql<SqlBool>`1 = 1` : sql<SqlBool>`created_at <= ${times.to} and created_at >= ${times.from}`;
 }
 
 /**
- * The order, place and number of a stretch's rows, for a query of them.
+ * Limits a query to a range: its condition, order and limit.
  *
- * @param id what the list is sorted by, after the time
+ * @param id the second sort key, after `created_at`
  */
-export function inStretch<DB, T extends keyof DB, O>(
-  { after, until, rows, times }: Pick<Stretch, 'after' | 'until' | 'rows' | 'times'>,
+export function inKeysetRange<DB, T extends keyof DB, O>(
+  { after, until, rows, times }: Pick<KeysetRange, 'after' | 'until' | 'rows' | 'times'>,
   id: Expression<string> = ID,
 ) {
   return (query: SelectQueryBuilder<DB, T, O>): SelectQueryBuilder<DB, T, O> =>
     query
-      .where(withinStretch({ after, until }, id))
-      .$if(times !== null, (ranged) => ranged.where(withinTimes(times)))
+      .where(keysetCondition({ after, until }, id))
+      .$if(times !== null, (ranged) => ranged.where(inTimeRange(times)))
       .orderBy(sql.ref('created_at'), 'desc')
       .orderBy(id, 'desc')
       .limit(rows);
 }
 
-function withinStretch(
-  { after, until }: Pick<Stretch, 'after' | 'until'>,
+function keysetCondition(
+  { after, until }: Pick<KeysetRange, 'after' | 'until'>,
   id: Expression<string>,
 ): Expression<SqlBool> {
   if (until === null) return olderThan(after, id);
@@ -182,65 +190,71 @@ function withinStretch(
     : sql<SqlBool>`${olderThan(after, id)} and ${isReached} and created_at >= ${until[0]}`;
 }
 
-/** What tells traces of one time apart: one trace may stand in several places. */
-export const tracePlace = sql<string>`trace_id || '/' || tenant_id || '/' || sub_tenant_id`;
+/** The second sort key of traces. A trace id is not unique, since one trace may be in several places. */
+export const traceSortId = sql<string>`trace_id || '/' || tenant_id || '/' || sub_tenant_id`;
 
 const ID: Expression<string> = sql.ref('id');
 
 function olderThan(key: PageKey | null, id: Expression<string>): Expression<SqlBool> {
-  if (id === ID || key === null) return before(key, 'created_at', 'id');
-  // The second condition says nothing new, but an index of SQLite serves it.
+  if (id === ID || key === null) return beforeKey(key, 'created_at', 'id');
+  // The second condition is redundant, but SQLite can use an index for it.
   return sql<SqlBool>`(created_at, ${id}) < (${key[0]}, ${key[1]}) and created_at <= ${key[0]}`;
 }
 
-/** Where the page begins: after the one before it, and before what is too new. */
-function beginOf({ after }: PageRequest, { created }: Pick<Listing<never>, 'created'>): PageKey | null {
+/** The key after which the page begins: the end of the previous page, or the upper bound in `created` if that is older. */
+function startOfPage({ after }: PageRequest, { created }: Pick<Listing<never>, 'created'>): PageKey | null {
   if (created?.before == null) return after;
-  // No id comes before the empty text.
+  // Every id sorts after the empty text.
   const newest: PageKey = [created.before, ''];
-  return after !== null && isBefore(after, newest) ? after : newest;
+  return after !== null && isOlder(after, newest) ? after : newest;
 }
 
-function keyAt(db: Database, listed: Listed, at: At): ReturnType<KeyAt> {
-  if ('keyAt' in listed) return listed.keyAt(db, at);
+function findKeyAt(db: Database, listed: Listed, at: KeysetOffset): ReturnType<FindKeyAt> {
+  if ('findKeyAt' in listed) return listed.findKeyAt(db, at);
   return 'parentId' in listed
-    ? KEY_AT_IN_PARENT[listed.table](db, { ...at, parentId: listed.parentId })
-    : KEY_AT[listed.table](db, at);
+    ? FIND_KEY_IN_PARENT[listed.table](db, { ...at, parentId: listed.parentId })
+    : FIND_KEY[listed.table](db, at);
 }
 
-const KEY_AT = {
-  audit_events: keyOfTable('audit_events'),
-  credentials: keyOfTable('credentials'),
-  gateways: keyOfTable('gateways'),
-  manifests: keyOfTable('manifests'),
-  operator_tasks: keyOfTable('operator_tasks'),
-  providers: keyOfTable('providers'),
-  runtime_observations: keyOfTable('runtime_observations'),
-  service_accounts: keyOfTable('service_accounts'),
-  traces: keyOfTable('traces', tracePlace),
-  users: keyOfTable('users'),
+const FIND_KEY = {
+  audit_events: findKeyOfTable('audit_events'),
+  credentials: findKeyOfTable('credentials'),
+  gateways: findKeyOfTable('gateways'),
+  manifests: findKeyOfTable('manifests'),
+  operator_tasks: findKeyOfTable('operator_tasks'),
+  providers: findKeyOfTable('providers'),
+  recommendations: findKeyOfTable('recommendations'),
+  runtime_observations: findKeyOfTable('runtime_observations'),
+  service_accounts: findKeyOfTable('service_accounts'),
+  traces: findKeyOfTable('traces', traceSortId),
+  users: findKeyOfTable('users'),
 } satisfies Record<ListedTable, unknown>;
 
-const KEY_AT_IN_PARENT = {
-  gateway_sessions: keyInParent('gateway_sessions', 'gateway_id'),
-  inventory_items: keyInParent('inventory_items', 'provider_id'),
-  recommendations: keyInParent('recommendations', 'provider_id'),
+const FIND_KEY_IN_PARENT = {
+  gateway_sessions: findKeyInParent('gateway_sessions', 'gateway_id'),
+  inventory_items: findKeyInParent('inventory_items', 'provider_id'),
+  recommendations: findKeyInParent('recommendations', 'provider_id'),
 } satisfies Record<ChildTable, unknown>;
 
-function keyOfTable(table: ListedTable, id = ID) {
-  return statement((db, at: At) => keyQuery(db, table, at, id).where(within(at.scope)));
+function findKeyOfTable(table: ListedTable, id = ID) {
+  return cachedStatement((db, at: KeysetOffset) => keyQuery(db, table, at, id).where(inScope(at.scope)));
 }
 
-function keyInParent(table: ChildTable, parent: 'gateway_id' | 'provider_id') {
-  return statement((db, at: At & { parentId: string }) =>
+function findKeyInParent(table: ChildTable, parent: 'gateway_id' | 'provider_id') {
+  return cachedStatement((db, at: KeysetOffset & { parentId: string }) =>
     keyQuery(db, table, at, ID)
       .where(sql.ref(parent), '=', at.parentId)
-      // Not the sub-tenant: all rows of a parent stand where it does, and the index does not have it.
-      .where(within(at.scope.map((place) => ({ ...place, subTenantId: null })))),
+      // Without the sub-tenant: all rows of a parent are in its sub-tenant, and the index lacks that column.
+      .where(inScope(at.scope.map((place) => ({ ...place, subTenantId: null })))),
   );
 }
 
-function keyQuery(db: Database, table: ListedTable | ChildTable, { after, offset }: At, id: Expression<string>) {
+function keyQuery(
+  db: Database,
+  table: ListedTable | ChildTable,
+  { after, offset }: KeysetOffset,
+  id: Expression<string>,
+) {
   return db
     .selectFrom(table)
     .select(['created_at', sql<string>`${id}`.as('id')])
@@ -251,8 +265,8 @@ function keyQuery(db: Database, table: ListedTable | ChildTable, { after, offset
     .offset(offset);
 }
 
-/** The places that no other one covers, each once. */
-function distinct(scope: TenantScope): TenantScope {
+/** The places that no other place of the scope covers, each once. */
+function withoutCoveredPlaces(scope: TenantScope): TenantScope {
   return scope.filter((place, index) =>
     scope.every(
       (other, position) =>
@@ -268,17 +282,20 @@ function includes(outer: TenantScope[number], inner: TenantScope[number]): boole
   );
 }
 
-/** Newest first. Places may overlap, though none covers the other: a tenant, and a sub-tenant of this name in any. */
-function merged<Row extends Keyed>(rows: readonly Row[]): Row[] {
+/**
+ * Sorts rows of several places newest first, each once. Places may overlap although none covers the other: one tenant as a
+ * whole, and a sub-tenant id in any tenant.
+ */
+function sortNewestFirst<Row extends Keyed>(rows: readonly Row[]): Row[] {
   const once = new Map(rows.map((row) => [`${row.tenant_id}\n${row.id}`, row]));
-  return [...once.values()].toSorted((a, b) => (isBefore(keyOf(a), keyOf(b)) ? 1 : -1));
+  return [...once.values()].toSorted((a, b) => (isOlder(keyOf(a), keyOf(b)) ? 1 : -1));
 }
 
 function keyOf(row: Keyed): PageKey {
   return [row.created_at, row.id];
 }
 
-/** Whether a key comes later in the list: older. */
-function isBefore(a: PageKey, b: PageKey): boolean {
+/** Whether `a` is older than `b`, and so comes later in the list. */
+function isOlder(a: PageKey, b: PageKey): boolean {
   return a[0] === b[0] ? a[1] < b[1] : a[0] < b[0];
 }

@@ -1,10 +1,10 @@
 /**
- * A model's name taken apart: the model itself, and what senders add to say which snapshot of it, or which way to it, they
- * mean. `us.anthropic.claude-sonnet-5-20260101-v1:0` is `claude-sonnet-5` with the route `us`, the date 20260101 and the
+ * A parsed model name: the model itself, and the qualifiers that senders add for a snapshot of it or a route to it.
+ * `us.anthropic.claude-sonnet-5-20260101-v1:0` is `claude-sonnet-5` with the route `us`, the date 20260101 and the
  * revision v1:0.
  */
 export type ModelName = {
-  /** What stands before the name, a NUL, and the name: to be compared alone. */
+  /** The directory before the name, a NUL, and the name without qualifiers. Only used in comparisons. */
   base: string;
   qualifiers: ReadonlyMap<Qualifier, string>;
 };
@@ -18,10 +18,10 @@ export type ModelName = {
  */
 type Qualifier = 'route' | 'date' | 'revision' | 'variant' | 'shortDate' | 'tag';
 
-/** What may also tell two models apart: it widens no declaration, but gets round no block either. */
+/** Qualifiers that may also name a different model. A declaration does not cover them, but a block does. */
 const DOUBTFUL: ReadonlySet<Qualifier> = new Set(['shortDate', 'tag']);
 
-/** @param vendorPrefixes what may stand before the name and says nothing, case-folded */
+/** @param vendorPrefixes case-folded prefixes that do not belong to the model's name */
 export function parseModelName(key: string, vendorPrefixes: readonly string[]): ModelName {
   const qualifiers = new Map<Qualifier, string>();
   const { directory, name } = splitName(withoutPrefixes(key, vendorPrefixes, qualifiers));
@@ -29,17 +29,17 @@ export function parseModelName(key: string, vendorPrefixes: readonly string[]): 
 }
 
 /**
- * The coarsest form of a model's name: all names that one declaration can cover share it, whatever the provider is called.
- * Names that share it may still be different models.
+ * The coarsest form of a model's name. All names that one declaration can cover have the same family, whatever the provider
+ * is called. Names with the same family may still be different models.
  */
 export function modelFamily(key: string): string {
   return withoutQualifiers(splitName(key).name, new Map());
 }
 
-/** How exactly a declaration names what it covers; more is more exact. */
+/** How exactly a declaration names what it covers: a higher number is more exact. */
 export type Coverage = { exactness: number; doubtful: boolean };
 
-/** How a declared name covers one that was seen; null where it does not. Both without their provider in front. */
+/** How a declared name covers an observed one. Null if it does not. Both come without their provider's prefix. */
 export function modelCoverage(declared: ModelName, seen: ModelName): Coverage | null {
   if (declared.base !== seen.base) return null;
   for (const [qualifier, value] of declared.qualifiers) {
@@ -75,7 +75,7 @@ function withoutPrefixes(key: string, vendorPrefixes: readonly string[], qualifi
   return rest;
 }
 
-/** What Pydantic AI and LangChain write before a colon. Other names do not count there, since `llama3:70b` has one as well. */
+/** The prefixes that Pydantic AI and LangChain write before a colon. Others are no prefix: `llama3:70b` has a colon as well. */
 const COLON_PREFIX =
   /^(?:anthropic|aws|azure|azure[_-]ai|azure[_-]openai|bedrock|bedrock[_-]converse|cerebras|cohere|deepseek|fireworks|fireworks[_-]ai|gemini|google|google[_-]anthropic[_-]vertex|google-gla|google[_-]genai|google-vertex|google_vertexai|grok|groq|huggingface|ibm|litellm|mistral|mistralai|moonshotai|nvidia|ollama|openai|openai-chat|openai-responses|openrouter|perplexity|together|vercel|vertexai|x-ai|xai)$/;
 
@@ -92,7 +92,7 @@ function withoutRoute(name: string, route: RegExp, qualifiers: Map<Qualifier, st
   return name.slice(found.length);
 }
 
-/** What stands before the last slash, and a vendor before a colon, are kept apart from the name itself. */
+/** Splits a name from its directory: what precedes the last slash, and a vendor before a colon. */
 function splitName(key: string): { directory: string; name: string } {
   let start = key.length < 2 ? 0 : key.lastIndexOf('/', key.length - 2) + 1;
   for (;;) {
@@ -109,7 +109,7 @@ const MONTH = '(0[1-9]|1[0-2])';
 const DAY = '(0[1-9]|[12]\\d|3[01])';
 const whole = ([text]: RegExpExecArray) => text.slice(1);
 
-/** In the order in which they are looked for at the end of a name. */
+/** The suffixes, in the order in which they are searched for at the end of a name. */
 const SUFFIXES: readonly Suffix[] = [
   { qualifier: 'variant', pattern: /\[[\w.-]+\]$/, value: whole },
   { qualifier: 'revision', pattern: /-v\d+:\d+(?::\d+k)?$/, value: whole },
@@ -133,14 +133,14 @@ const MAY_HAVE_SUFFIX = /[\d\]]$|[-:@](?:latest|default)$|:[\w.-]+$/;
 
 const DOTTED_REVISION: Suffix = { qualifier: 'revision', pattern: /-v\d+$/, value: whole };
 
-/** Answers the base, and adds what was said beyond it to the qualifiers. */
+/** Returns the base name, and adds the qualifiers that it removed to `qualifiers`. */
 function withoutQualifiers(name: string, qualifiers: Map<Qualifier, string>): string {
   // A fine-tuned model is a model of its own: ft:gpt-4o-mini-2024-07-18:org:name:id
   if (name.startsWith('ft:')) return name;
   const unrouted = withoutRoute(name, PROFILE, qualifiers);
   let rest = strip(unrouted, MAKER);
   const suffixes = rest === unrouted ? SUFFIXES : [DOTTED_REVISION, ...SUFFIXES];
-  // Most names have no suffix, and are not compared with each of them.
+  // One quick check, since most names have no suffix.
   while (MAY_HAVE_SUFFIX.test(rest)) {
     const current = rest;
     const found = suffixes.find(({ qualifier, pattern }) => !qualifiers.has(qualifier) && pattern.test(current));
@@ -154,7 +154,7 @@ function withoutQualifiers(name: string, qualifiers: Map<Qualifier, string>): st
 
 const SEPARATORS = /[\s._]/;
 
-/** Senders write versions with a dot, a hyphen or (on Azure, where names have no dots) with neither. */
+/** Makes separators equal. Senders write versions with a dot, a hyphen or, on Azure, with neither. */
 function plainBase(name: string): string {
   const plain = name.startsWith('gpt-35') ? name.replace(/^gpt-35(?=-|$)/, 'gpt-3.5') : name;
   return SEPARATORS.test(plain) ? plain.replaceAll(/[\s._]+/g, '-') : plain;

@@ -1,14 +1,14 @@
 import type { InventoryItem, InventoryKind } from '@quartermaster/contracts/inventory.ts';
 import { type Coverage, modelCoverage, modelFamily, parseModelName } from './model-name.ts';
 import { modelPrefixes, type NamedProvider } from './provider-names.ts';
-import { folded } from './queries.ts';
+import { caseFolded } from './queries.ts';
 
 /**
- * What an index finds the names by that may mean the same: every name that a declaration covers has its family. Of models it
- * is the name without dates, versions and routes; of tools the name as frameworks rewrite it. It does not depend on what the
- * provider is called. It is stored: another rule needs a migration that computes it anew.
+ * The indexed form of a name that finds all names which may mean the same: a declaration and every name that it covers have
+ * the same family. For models it is the name without dates, versions and routes; for tools the name as frameworks rewrite it.
+ * It does not depend on the provider's name. Families are stored, so a change of this rule needs a migration.
  *
- * @param nameKey of the name, see nameKey
+ * @param nameKey the key of the name, see nameKey
  */
 export function nameFamily(kind: InventoryKind, nameKey: string): string {
   if (kind === 'model') return modelFamily(nameKey);
@@ -16,31 +16,31 @@ export function nameFamily(kind: InventoryKind, nameKey: string): string {
 }
 
 /**
- * A tool's or a server's name as frameworks rewrite it for vendors that take letters, digits and `_` alone, in lower case.
- * Letters beyond ASCII are kept, so that names in other scripts stay apart.
+ * A tool's or a server's name as frameworks rewrite it for vendors that allow only letters, digits and `_`, in lower case.
+ * Letters beyond ASCII are kept, so that names in other scripts stay different.
  */
 export function rewrittenName(name: string): string {
   if (PLAIN.test(name)) return name;
-  const rewritten = folded(name).replaceAll(/[^\p{L}\p{N}]+/gu, '_');
-  return rewritten.replaceAll(/^_|_$/g, '') || folded(name);
+  const rewritten = caseFolded(name).replaceAll(/[^\p{L}\p{N}]+/gu, '_');
+  return rewritten.replaceAll(/^_|_$/g, '') || caseFolded(name);
 }
 
-/** What is written as it would be rewritten: most names are. */
+/** Names that rewriting does not change: most of them. */
 const PLAIN = /^[a-z0-9]+(?:_[a-z0-9]+)*$/;
 
 function withUnderscores(name: string): string {
   return name.replaceAll(/[^\p{L}\p{N}]/gu, '_');
 }
 
-/** Says how names of one provider and kind cover one another. */
-export type Covering = (declaredKey: string, seenKey: string) => Coverage | null;
+/** Says how a declared name covers an observed one, at one provider and kind. */
+export type CoverageRule = (declaredKey: string, seenKey: string) => Coverage | null;
 
 const EXACT: Coverage = { exactness: Number.MAX_SAFE_INTEGER, doubtful: false };
 
-/** How declarations cover what is seen at a provider. The names are keys as nameKey makes them, with or without its name. */
-export function coveringAt(provider: NamedProvider, kind: InventoryKind): Covering {
+/** The coverage rule of a provider and kind. Names are keys as nameKey makes them, with or without the provider's prefix. */
+export function coverageRuleOf(provider: NamedProvider, kind: InventoryKind): CoverageRule {
   if (kind === 'model') {
-    // Built lazily, since most names are declared as they are seen.
+    // Built lazily, since most names are declared exactly as they are observed.
     let prefixes: string[] | undefined;
     return (declared, seen) => {
       if (declared === seen) return EXACT;
@@ -51,7 +51,7 @@ export function coveringAt(provider: NamedProvider, kind: InventoryKind): Coveri
   return (declared, seen) => {
     if (declared === seen) return EXACT;
     if (kind !== 'tool' || rewrittenName(declared) !== rewrittenName(seen)) return null;
-    // Tools that differ in their case may be different ones.
+    // Tools whose names differ in case may be different tools.
     return { exactness: 0, doubtful: withUnderscores(declared) !== withUnderscores(seen) };
   };
 }
@@ -59,15 +59,19 @@ export function coveringAt(provider: NamedProvider, kind: InventoryKind): Coveri
 type Item = Pick<InventoryItem, 'status' | 'source'> & { nameKey: string };
 
 /**
- * The item of an inventory that says what holds for a name: the most exact one that covers it. A block holds for what it
- * covers unless somebody declared that by itself: an item that a sync brought does not lift it. Of equally exact items a
- * blocked one wins; where none is blocked, none of them counts.
+ * The inventory item that decides about a name: the most exact one that covers it. A block applies to everything that it
+ * covers, unless a person declared a more exact item; an item that a sync found does not lift it. Among equally exact items a
+ * blocked one wins. If none of them is blocked, the name is ambiguous and nothing decides.
  *
- * @param items those of the name's provider, kind and family
+ * @param items the items of the name's provider, kind and family
  */
-export function decidingItem<T extends Item>(items: readonly T[], covering: Covering, seenKey: string): T | undefined {
+export function findDecidingItem<T extends Item>(
+  items: readonly T[],
+  coverageOf: CoverageRule,
+  seenKey: string,
+): T | undefined {
   const covered = items.flatMap((item) => {
-    const coverage = covering(item.nameKey, seenKey);
+    const coverage = coverageOf(item.nameKey, seenKey);
     return coverage && (!coverage.doubtful || item.status === 'blocked') ? [{ item, ...coverage }] : [];
   });
   const byExactness = covered.toSorted(
@@ -81,7 +85,7 @@ export function decidingItem<T extends Item>(items: readonly T[], covering: Cove
   return isAmbiguous ? undefined : first?.item;
 }
 
-/** Whether somebody declared it: a sync brings whatever the provider lists. */
+/** Whether a person declared it. A sync adds whatever the provider lists. */
 function isDeclaredActive({ status, source }: Pick<Item, 'status' | 'source'>): boolean {
   return source !== 'sync' && (status === 'available' || status === 'missing');
 }

@@ -1,18 +1,18 @@
 import type { InventoryKind } from '@quartermaster/contracts/inventory.ts';
-import { folded } from './queries.ts';
+import { caseFolded } from './queries.ts';
 
 /**
- * The key under which the variants of one name are one. Models are called in any case, and with or without their
- * provider's name in front (`openai/gpt-5`, `GPT-5` at the provider openai); routers such as LiteLLM and OpenRouter
- * write them so. Another vendor's prefix is part of the name: `meta-llama/llama-3` and `llama-3` may differ. Tools,
- * agents, prompts and resources are called by exactly their names.
+ * The key that all variants of a name share. A model is written in any case, and with or without its provider's name as a
+ * prefix (`openai/gpt-5`, `GPT-5` at the provider openai), as routers such as LiteLLM and OpenRouter do. Another vendor's
+ * prefix is part of the name: `meta-llama/llama-3` and `llama-3` may differ. The key of a tool, agent, prompt or resource is
+ * exactly its name.
  *
- * @param providerName null: no prefix is the provider's
+ * @param providerName null: no prefix is removed
  */
 export function nameKey(kind: InventoryKind, name: string, providerName: string | null): string {
   if (kind !== 'model') return name;
   const prefixes = providerName === null ? [] : ownPrefixes(providerName);
-  let key = folded(name);
+  let key = caseFolded(name);
   for (let prefix = prefixOf(key, prefixes); prefix !== undefined; prefix = prefixOf(key, prefixes)) {
     key = key.slice(prefix.length + 1);
   }
@@ -20,30 +20,30 @@ export function nameKey(kind: InventoryKind, name: string, providerName: string 
 }
 
 /**
- * A name as it is shown: a model's without its own provider in front, however often it stands there. Its key is that of
- * the whole name.
+ * A name for display: a model's name without its own provider's prefix, even a repeated one. Its key equals the key of the
+ * whole name.
  */
 export function plainName(kind: InventoryKind, name: string, providerName: string | null): string {
   if (kind !== 'model') return name;
   const prefixes = providerName === null ? [] : ownPrefixes(providerName);
   let plain = name;
   for (;;) {
-    const prefix = prefixOf(folded(plain), prefixes);
-    const slash = prefix === undefined ? -1 : slashBehind(plain, prefix);
+    const prefix = prefixOf(caseFolded(plain), prefixes);
+    const slash = prefix === undefined ? -1 : indexOfSlashAfter(plain, prefix);
     if (slash === -1) return plain;
     plain = plain.slice(slash + 1);
   }
 }
 
-/** The keys by which a manifest may declare what has this key: with and without the provider's name in front. */
+/** The keys by which a manifest may declare a key: with and without the provider's prefix. */
 export function declaredKeys(kind: InventoryKind, key: string, providerName: string): string[] {
   if (kind !== 'model') return [key];
   return [key, ...ownPrefixes(providerName).map((prefix) => `${prefix}/${key}`)];
 }
 
 /**
- * What routers put before a model's name where the convention's name of the provider is another. Stored keys are made with
- * these: a change needs a migration. All further spellings (see vendors.ts) are compared when declarations are looked up.
+ * The prefixes that routers write for providers whose name in the OpenTelemetry conventions differs. Stored keys depend on
+ * them, so a change needs a migration. All other spellings (see vendors.ts) are compared when declarations are looked up.
  */
 const ALIASES: ReadonlyMap<string, readonly string[]> = new Map([
   ['aws.bedrock', ['bedrock', 'aws']],
@@ -58,21 +58,21 @@ const ALIASES: ReadonlyMap<string, readonly string[]> = new Map([
   ['x_ai', ['xai', 'x-ai']],
 ]);
 
-/** What stands before the names of a provider's models and is not part of their keys, case-folded. */
+/** The case-folded prefixes of a provider's models that are not part of their keys. */
 export function ownPrefixes(providerName: string): readonly string[] {
-  const name = folded(providerName);
+  const name = caseFolded(providerName);
   return [name, ...(ALIASES.get(name) ?? [])];
 }
 
-/** The prefix that a folded name begins with; a slash that nothing follows ends none. */
+/** The prefix of a case-folded name. A prefix needs a slash and something after it. */
 function prefixOf(key: string, prefixes: readonly string[]): string | undefined {
   return prefixes.find((prefix) => key.length > prefix.length + 1 && key.startsWith(`${prefix}/`));
 }
 
-/** Where the slash behind a prefix stands in a name as it is written; -1 where folding alone makes one of it (`／`). */
-function slashBehind(name: string, prefix: string): number {
+/** The index of the slash after a prefix in the original name. -1 if only case folding turned a character into one (`／`). */
+function indexOfSlashAfter(name: string, prefix: string): number {
   for (let slash = name.indexOf('/'); slash !== -1; slash = name.indexOf('/', slash + 1)) {
-    const before = folded(name.slice(0, slash));
+    const before = caseFolded(name.slice(0, slash));
     if (before === prefix) return slash;
     if (before.length > prefix.length) return -1;
   }

@@ -1,7 +1,7 @@
-/** A time in nanoseconds, in two numbers that are exact: milliseconds since 1970, and the nanoseconds beyond them. */
+/** A time with nanoseconds, in two exact numbers: milliseconds since 1970, and the remaining nanoseconds. */
 export type TimeParts = { milliseconds: number; nanoseconds: number };
 
-/** The second that was read or written last: the times of a batch are close together, and dates take long. */
+/** A cache of the last second. The times of a batch are close together, and parsing or formatting dates is slow. */
 let last = { text: '', milliseconds: -1 };
 
 /** @param time RFC 3339, UTC, nanoseconds */

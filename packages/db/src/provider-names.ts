@@ -1,24 +1,24 @@
 import type { Provider } from '@quartermaster/contracts/providers.ts';
 import { ownPrefixes } from './name-key.ts';
-import { folded } from './queries.ts';
+import { caseFolded } from './queries.ts';
 import { vendorNames, vendorOfHost } from './vendors.ts';
 
-/** What a provider is called by. */
+/** The names of a provider, and its address. */
 export type NamedProvider = Pick<Provider, 'name' | 'aliases' | 'baseUrl'>;
 
-/** A provider's name and aliases, case-folded: what manifests may call it by. */
-export function calledNames({ name, aliases }: Pick<Provider, 'name' | 'aliases'>): string[] {
-  return [...new Set([name, ...aliases].map(folded))];
+/** A provider's name and aliases, case-folded. Manifests may use any of them. */
+export function caseFoldedNames({ name, aliases }: Pick<Provider, 'name' | 'aliases'>): string[] {
+  return [...new Set([name, ...aliases].map(caseFolded))];
 }
 
-/** The spellings of the vendors that a provider is, by its names and by its base URL; its own names first. */
+/** The spellings of the vendors that a provider's names and base URL stand for. Its own names come first. */
 function vendorSpellings({ baseUrl, ...called }: NamedProvider): string[] {
-  const names = calledNames(called);
+  const names = caseFoldedNames(called);
   const vendor = baseUrl === null ? null : vendorOfHost(hostOf(baseUrl));
   return [...new Set([...names, ...names.flatMap(vendorNames), ...(vendor === null ? [] : vendorNames(vendor))])];
 }
 
-/** What may stand before the name of one of its models and says nothing. */
+/** The prefixes of a provider's model names that do not belong to the model. */
 export function modelPrefixes(provider: NamedProvider): string[] {
   return [...new Set([...ownPrefixes(provider.name), ...vendorSpellings(provider)])];
 }

@@ -1,40 +1,40 @@
 import { type Expression, type SelectQueryBuilder, type SqlBool, sql } from 'kysely';
-import { among } from './row-statement.ts';
+import { tupleIn } from './multi-row-statement.ts';
 import type { Flag } from './tables.ts';
 import type { TenantScope } from './tenancy.ts';
 
-/** Where a page ends: the sort key of its last row. A column that changes is never part of one. */
+/** The sort key of the last row of a page. It only uses columns that never change. */
 export type PageKey = readonly [string, string];
 
 export type PageRequest = {
   limit: number;
   after: PageKey | null;
-  /** How many rows the request may look at where its filters have no index; see `listRows`. */
+  /** How many rows the request may scan if no index serves its filters; see `listRows`. */
   maxRowsScanned?: number;
 };
 export type Page<Item> = { items: Item[]; next: PageKey | null };
 
-/** The tenant condition of a query over a table with tenant_id and sub_tenant_id. */
-export function within(scope: TenantScope, table?: string): Expression<SqlBool> {
+/** The condition that limits a query to a scope, for a table with tenant_id and sub_tenant_id. */
+export function inScope(scope: TenantScope, table?: string): Expression<SqlBool> {
   const tenant = sql.ref(table === undefined ? 'tenant_id' : `${table}.tenant_id`);
   const subTenant = sql.ref(table === undefined ? 'sub_tenant_id' : `${table}.sub_tenant_id`);
   if (scope.length === 0) return sql<SqlBool>`1 = 0`;
   if (scope.some((place) => place.tenantId === null && place.subTenantId === null)) return sql<SqlBool>`1 = 1`;
-  if (scope.length > MAX_PLACES) return withinMany(scope, table);
+  if (scope.length > MAX_LISTED_PLACES) return inManyPlaces(scope, table);
   const places = scope.map((place) => {
     if (place.subTenantId === null) return sql`${tenant} = ${place.tenantId}`;
     if (place.tenantId === null) return sql`${subTenant} = ${place.subTenantId}`;
-    // What is said of '' says nothing new, but the index of the rows in sub-tenants serves no query without it.
+    // `<> ''` is redundant, but the partial index of rows in sub-tenants needs this condition in the query.
     return sql`(${tenant} = ${place.tenantId} and ${subTenant} = ${place.subTenantId} and ${subTenant} <> '')`;
   });
   return sql<SqlBool>`(${sql.join(places, sql` or `)})`;
 }
 
-/** Places that a condition names one by one: SQLite takes expressions of a depth of 1,000. */
-export const MAX_PLACES = 100;
+/** How many places a condition lists one by one: SQLite limits the depth of an expression to 1,000. */
+export const MAX_LISTED_PLACES = 100;
 
-/** The same condition for many places, by lists of values. */
-function withinMany(scope: TenantScope, table?: string): Expression<SqlBool> {
+/** The same condition for many places, with lists of values. */
+function inManyPlaces(scope: TenantScope, table?: string): Expression<SqlBool> {
   const prefix = table === undefined ? '' : `${table}.`;
   const [tenant, subTenant] = [`${prefix}tenant_id`, `${prefix}sub_tenant_id`];
   const tenants = scope.flatMap(({ tenantId, subTenantId }) =>
@@ -47,33 +47,43 @@ function withinMany(scope: TenantScope, table?: string): Expression<SqlBool> {
   const conditions: Expression<SqlBool>[] = [];
   if (tenants.length > 0) conditions.push(sql`${sql.ref(tenant)} in (${sql.join(tenants)})`);
   if (subTenants.length > 0) conditions.push(sql`${sql.ref(subTenant)} in (${sql.join(subTenants)})`);
-  if (places.length > 0) conditions.push(among([tenant, subTenant], places));
+  if (places.length > 0) conditions.push(tupleIn([tenant, subTenant], places));
   return sql<SqlBool>`(${sql.join(conditions, sql` or `)})`;
 }
 
-/** The keyset condition of a list that is sorted by two columns, both descending. */
-export function before(key: PageKey | null, first: string, second: string): Expression<SqlBool> {
+/** The keyset condition of a list that is sorted by two columns, both descending: rows after the key. */
+export function beforeKey(key: PageKey | null, first: string, second: string): Expression<SqlBool> {
   if (key === null) return sql<SqlBool>`1 = 1`;
   return sql<SqlBool>`(${sql.ref(first)}, ${sql.ref(second)}) < (${key[0]}, ${key[1]})`;
 }
 
-/** The order, place and length of a page of a list that is sorted by (created_at, id), newest first. */
+/** The condition, order and limit of a page that is sorted by (created_at, id), newest first. */
 export function newestFirst<DB, T extends keyof DB, O>(page: PageRequest) {
   return (query: SelectQueryBuilder<DB, T, O>): SelectQueryBuilder<DB, T, O> =>
     query
-      .where(before(page.after, 'created_at', 'id'))
+      .where(beforeKey(page.after, 'created_at', 'id'))
       .orderBy(sql.ref('created_at'), 'desc')
       .orderBy(sql.ref('id'), 'desc')
       .limit(page.limit + 1);
 }
 
-/** A substring condition on a case-folded column. */
-export function contains(column: string, text: string): Expression<SqlBool> {
-  const pattern = `%${folded(text).replaceAll(/[\\%_]/g, (character) => `\\${character}`)}%`;
-  return sql<SqlBool>`${sql.ref(column)} like ${pattern} escape ${'\\'}`;
+/** The pattern of LIKE for texts that contain another one. The escape character is the backslash. */
+export function patternOf(text: string): string {
+  return `%${text.replaceAll(/[\\%_]/g, (character) => `\\${character}`)}%`;
 }
 
-/** A page of `limit + 1` rows that were asked for: the one too many tells that there is a next page. */
+/** A substring condition on a case-folded column. */
+export function containsText(column: string, text: string): Expression<SqlBool> {
+  return sql<SqlBool>`${sql.ref(column)} like ${patternOf(caseFolded(text))} escape ${'\\'}`;
+}
+
+/** The same on a column that is not case-folded. ASCII letters are compared in any case: SQLite's lower() changes no others. */
+export function containsAsciiText(column: string, text: string): Expression<SqlBool> {
+  const lower = text.replaceAll(/[A-Z]/g, (letter) => letter.toLowerCase());
+  return sql<SqlBool>`lower(${sql.ref(column)}) like ${patternOf(lower)} escape ${'\\'}`;
+}
+
+/** Makes a page from up to `limit + 1` rows. The extra row says that there is a next page. */
 export function pageOf<Row, Item>(
   rows: Row[],
   limit: number,
@@ -85,21 +95,21 @@ export function pageOf<Row, Item>(
   return { items: shown.map(toItem), next: rows.length > limit && last !== undefined ? keyOf(last) : null };
 }
 
-/** How names are compared without regard to case: in JavaScript, since SQL engines differ beyond ASCII. */
-export function folded(text: string): string {
+/** Case-folds a name for comparisons. This happens in JavaScript, since SQL engines differ beyond ASCII. */
+export function caseFolded(text: string): string {
   return text.normalize('NFKC').toLowerCase();
 }
 
-export function flag(value: boolean): Flag {
+export function toFlag(value: boolean): Flag {
   return value ? 1 : 0;
 }
 
-/** A place as its columns have it. */
+/** A place as column values. */
 export function placeColumns(place: { tenantId: string; subTenantId: string | null }) {
   return { tenant_id: place.tenantId, sub_tenant_id: place.subTenantId ?? '' };
 }
 
-/** A row's place, as records have it. */
+/** The place of a row. */
 export function placeOf(row: { tenant_id: string; sub_tenant_id: string }) {
   return { tenantId: row.tenant_id, subTenantId: row.sub_tenant_id === '' ? null : row.sub_tenant_id };
 }
@@ -108,7 +118,7 @@ export function timesOf(row: { created_at: string; updated_at: string }) {
   return { createdAt: row.created_at, updatedAt: row.updated_at };
 }
 
-/** The key of a list that is sorted by (created_at, id). */
+/** The page key of a row in a list that is sorted by (created_at, id). */
 export function timeKey(row: { created_at: string; id: string }): PageKey {
   return [row.created_at, row.id];
 }

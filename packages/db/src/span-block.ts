@@ -1,9 +1,9 @@
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import { compress } from './zstd.ts';
 
-/** A block ends beyond so many uncompressed bytes, or spans. One span may be larger. */
-const BLOCK_BYTES = 1024 * 1024;
-const BLOCK_SPANS = 2000;
+/** A block is closed when it reaches this many uncompressed bytes, or spans. One span alone may be larger. */
+const MAX_BLOCK_BYTES = 1024 * 1024;
+const MAX_BLOCK_SPANS = 2000;
 
 /** A span as it is written into a block. */
 export type BlockSpan = {
@@ -12,39 +12,39 @@ export type BlockSpan = {
   parentSpanId: string | null;
   /** RFC 3339, UTC, nanoseconds. */
   startTime: string;
-  /** Of the content: 16 hex digits. */
+  /** A digest of the content: 16 hex digits. */
   digest: string;
   /** The rest of the span, as a JSON object. */
   line: string;
-  /** Numbers of texts that spans share: JSON objects. */
+  /** Indexes into the shared texts, which are JSON objects. */
   resource: number;
   scope: number;
-  /** Whether `line` says when the span came in: it was moved into its block later. */
+  /** Whether `line` contains the time of receipt, because the span was moved into its block later. */
   hasOwnTimes?: boolean;
 };
 
-/** A span of a block, and where its line stands in the uncompressed body. */
+/** A span of a block, and the position of its line in the uncompressed body, in bytes. */
 export type SpanInBlock<Span> = { span: Span; offset: number; length: number };
 
 /**
- * Spans that are stored together. The body has the texts that its spans share, each once, then a line for each span, the
- * spans of a trace one after the other. A line begins with the places of its resource and scope, and so needs nothing but
- * these two to be read:
+ * Spans that are stored together. The body contains the shared texts, each once, and then a line for each span. The spans of
+ * a trace follow each other. A line begins with the offset and length of its resource and of its scope, so that a span can be
+ * read with these two texts alone:
  *
  *     {"service.name":"shop"}
  *     {"name":"openai","version":"1.0","attributes":{}}
  *     [0,23,24,49]{"name":"chat gpt-5",...}
  */
 export type SpanBlock<Span = BlockSpan> = {
-  /** zstd. */
+  /** Compressed with zstd. */
   body: Buffer;
-  /** Of the uncompressed body. */
+  /** The size of the uncompressed body. */
   bytes: number;
   spans: number;
   traces: ReadonlyMap<string, readonly SpanInBlock<Span>[]>;
 };
 
-/** Groups spans into blocks, and compresses them. @param texts what `resource` and `scope` number */
+/** Groups spans into blocks, and compresses them. @param texts the shared texts that `resource` and `scope` index */
 export async function buildSpanBlocks<Span extends BlockSpan>(
   spans: readonly Span[],
   texts: readonly string[],
@@ -84,7 +84,7 @@ class BlockWriter<Span extends BlockSpan> {
   }
 
   get isFull(): boolean {
-    return this.spans >= BLOCK_SPANS || this.#bytes + this.#sharedBytes >= BLOCK_BYTES;
+    return this.spans >= MAX_BLOCK_SPANS || this.#bytes + this.#sharedBytes >= MAX_BLOCK_BYTES;
   }
 
   add(span: Span): void {
@@ -101,7 +101,7 @@ class BlockWriter<Span extends BlockSpan> {
 
   async close(): Promise<SpanBlock<Span>> {
     const body = Buffer.from(`${this.#shared.join('')}${this.#lines.join('\n')}\n`);
-    // The shared texts come first, and their size is known at the end only.
+    // The shared texts come first in the body, but their size is only known now.
     for (const placed of this.#traces.values()) for (const one of placed) one.offset += this.#sharedBytes;
     return { body: await compress(body), bytes: body.length, spans: this.spans, traces: this.#traces };
   }
@@ -113,12 +113,12 @@ class BlockWriter<Span extends BlockSpan> {
     return this.#head.text;
   }
 
-  /** The offset and length of a shared text, which is written when it is first asked for. */
+  /** The offset and length of a shared text. It is written at its first use. */
   #place(number: number): string {
     const known = this.#placeOf.get(number);
     if (known !== undefined) return known;
     const text = this.#texts[number];
-    if (text === undefined) throw new Error('a span names a resource or scope that is not given');
+    if (text === undefined) throw new Error('a span names a resource or scope that was not given');
     const length = Buffer.byteLength(text);
     const place = `${this.#sharedBytes},${length}`;
     this.#placeOf.set(number, place);
@@ -128,17 +128,17 @@ class BlockWriter<Span extends BlockSpan> {
   }
 }
 
-/** Reads lines of an uncompressed body. */
+/** Reads spans from an uncompressed body. */
 export class BlockReader {
   readonly #body: Buffer;
-  /** By the head of a line: a block has few distinct ones. */
+  /** Shared texts by the head of a line. A block has few distinct heads. */
   readonly #shared = new Map<string, { resource: string; scope: string }>();
 
   constructor(body: Buffer) {
     this.#body = body;
   }
 
-  /** The texts of a span, each a JSON object. */
+  /** Reads the texts of a span. Each is a JSON object. */
   read(offset: number, length: number): { line: string; resource: string; scope: string } {
     const text = this.#body.toString('utf8', offset, offset + length);
     const end = text.indexOf(']') + 1;

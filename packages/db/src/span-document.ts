@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import type { Span } from '@quartermaster/contracts/traces.ts';
 import type { BlockSpan } from './span-block.ts';
 
-/** What a span says itself: all that is answered of it, but for its places and times of receipt. */
+/** The content of a span: all members of the API's span except its ids, places and times of receipt. */
 export type SpanDocument = Omit<
   Span,
   'traceId' | 'spanId' | 'tenantId' | 'subTenantId' | 'createdAt' | 'updatedAt' | 'receivedFrom' | 'conflicting'
@@ -14,14 +14,14 @@ type WrittenSpan = Omit<SpanDocument, keyof Read>;
 /** A text that spans share. */
 type SharedText = { number: number; digest: string };
 
-/** What is stored of a span besides its ids. */
+/** The stored texts of a span. */
 export type SpanTexts = Pick<BlockSpan, 'line' | 'resource' | 'scope' | 'digest'>;
 
 /**
- * Writes the texts of spans, once and for good: they are answered as they are written here. For one batch: the resources and
- * scopes that its spans share are written once.
+ * Serializes the spans of one batch. Answers return these texts unchanged. Resources and scopes that spans share are
+ * serialized once.
  *
- * @returns the writer, and the shared texts, which spans refer to by their numbers
+ * @returns the writer, and the shared texts that spans refer to by index
  */
 export function spanWriter(): { write: (span: WrittenSpan, read: Read) => SpanTexts; texts: string[] } {
   const texts: string[] = [];
@@ -41,7 +41,7 @@ export function spanWriter(): { write: (span: WrittenSpan, read: Read) => SpanTe
     texts,
     write(span, { serviceName, genAi }) {
       const { parentSpanId, name, kind, startTime, endTime, durationMs, status, attributes, events, links } = span;
-      // Ids and the start time are in the index.
+      // The ids and the start time are stored in the index.
       const line = JSON.stringify({
         name,
         kind,

@@ -1,16 +1,15 @@
 import { nanoTime, timeParts } from './nano-time.ts';
 
 /**
- * The index of the spans that one row of `trace_blocks` tells of: where each stands, and what is needed to find
- * duplicates and to sort without reading a block. Binary, because a trace has up to 100,000 spans: 44 bytes a span, sorted
- * by span id.
+ * The index of the spans of one row of `trace_blocks`. It says where each span is stored, and allows finding duplicates and
+ * sorting without reading a block. It is binary, because a trace has up to 100,000 spans: 44 bytes for each, sorted by span id.
  *
  *     1 byte    version
  *     2 bytes   number of senders; for each: 2 bytes of length, UTF-8
- *     2 bytes   number of blocks; for each: 26 bytes of id, 2 bytes that number its sender
+ *     2 bytes   number of blocks; for each: 26 bytes of id, 2 bytes of the sender's number
  *     4 bytes   number of entries; for each:
- *       8 span id, 8 parent's id (zeros: none), 8 digest of the content,
- *       6 start time in milliseconds, 3 the nanoseconds beyond it, 1 flags,
+ *       8 span id, 8 parent's id (zeros if there is none), 8 digest of the content,
+ *       6 start time in milliseconds, 3 remaining nanoseconds, 1 flags,
  *       2 number of the block, 4 offset and 4 length in the decompressed body
  *
  * Numbers are big-endian, so that ids and times compare bytewise.
@@ -23,27 +22,27 @@ const NO_PARENT = '0'.repeat(16);
 const IS_VARIANT = 1;
 const HAS_OWN_TIMES = 2;
 
-/** A block and who sent what is in it. */
+/** A block, and the sender of its spans. */
 type BlockOfIndex = { id: string; sender: string };
 
-/** A span where it stands in a block. */
+/** A span and its position in a block. */
 export type PlacedSpan = {
   spanId: string;
   parentSpanId: string | null;
   /** RFC 3339, UTC, nanoseconds. */
   startTime: string;
-  /** Of the content: 16 hex digits. */
+  /** A digest of the content: 16 hex digits. */
   digest: string;
   /** In the decompressed body, in bytes. */
   offset: number;
   length: number;
-  /** Another span with its id was there before. */
+  /** Whether another span with the same id was stored before. */
   isVariant: boolean;
-  /** The stored line says when the span came in: it was moved into its block later. */
+  /** Whether the stored line contains the time of receipt, because the span was moved into its block later. */
   hasOwnTimes: boolean;
 };
 
-/** Writes the indexes of the traces that have spans in one block. */
+/** Writes the indexes of the traces with spans in one block. */
 export function spanIndexWriter(block: BlockOfIndex): (spans: readonly PlacedSpan[]) => Buffer {
   const head = encodeHead([block], 0);
   return (spans) => writeIndex(head, spans);
@@ -52,14 +51,14 @@ export function spanIndexWriter(block: BlockOfIndex): (spans: readonly PlacedSpa
 function writeIndex(head: Buffer, spans: readonly PlacedSpan[]): Buffer {
   const bytes = Buffer.allocUnsafe(head.length + spans.length * ENTRY_BYTES);
   head.copy(bytes);
-  // The number of entries is the last of the head.
+  // The number of entries is the last field of the head.
   bytes.writeUInt32BE(spans.length, head.length - 4);
   const sorted = spans.length === 1 ? spans : spans.toSorted((a, b) => (a.spanId < b.spanId ? -1 : 1));
   let at = head.length;
   for (const span of sorted) {
     bytes.write(`${span.spanId}${span.parentSpanId ?? NO_PARENT}${span.digest}`, at, 'hex');
     const { milliseconds, nanoseconds } = timeParts(span.startTime);
-    // In two parts each: `writeUIntBE` takes ten times as long.
+    // Written in two parts each, since `writeUIntBE` takes ten times as long.
     bytes.writeUInt16BE(Math.floor(milliseconds / 2 ** 32), at + 24);
     bytes.writeUInt32BE(milliseconds % 2 ** 32, at + 26);
     bytes.writeUInt16BE(nanoseconds >>> 8, at + 30);
@@ -94,7 +93,7 @@ function encodeHead(blocks: readonly BlockOfIndex[], entries: number): Buffer {
   return bytes;
 }
 
-/** Reads an index. Entries are decoded when they are asked for. */
+/** Reads an index. Entries are decoded on access. */
 export class SpanIndex {
   readonly count: number;
   readonly blocks: readonly BlockOfIndex[];
@@ -123,7 +122,7 @@ export class SpanIndex {
     this.#start = at + 4;
   }
 
-  /** The places of the entries with a span id: from the first up to, but without, the second. */
+  /** The positions of the entries with a span id: the first one, and the one after the last. */
   rangeOf(spanId: string): [number, number] {
     const id = Buffer.from(spanId, 'hex');
     let [low, high] = [0, this.count];
@@ -137,7 +136,7 @@ export class SpanIndex {
     return [low, end];
   }
 
-  /** The entries of a range of span ids. @param until the first id after the range; null: there is none */
+  /** The entries of a range of span ids. @param until the first id after the range; null for no upper bound */
   between(from: string, until: string | null): IndexRange {
     return { index: this, first: this.rangeOf(from)[0], end: until === null ? this.count : this.rangeOf(until)[0] };
   }
@@ -169,7 +168,7 @@ export class SpanIndex {
     return this.#bytes.toString('hex', at, at + 8);
   }
 
-  /** The start time in milliseconds, and the nanoseconds beyond it. */
+  /** The start time in milliseconds; `nanoseconds` returns the remainder. */
   milliseconds(index: number): number {
     return this.#bytes.readUIntBE(this.#at(index) + 24, 6);
   }
@@ -218,10 +217,10 @@ export class SpanIndex {
   }
 }
 
-/** Spans of a merged index, at the least, before it is split. */
+/** A merged index is split when it has more than twice this many spans. */
 const MERGED_SPANS = 1024;
 
-/** An index that holds the spans of a range of span ids, from `from` on. */
+/** The index of a range of span ids that begins at `from`. */
 export type MergedIndex = { from: string; bytes: Buffer };
 
 type IndexRange = { index: SpanIndex; first: number; end: number };
@@ -244,10 +243,10 @@ export function mergeSpanIndexes(ranges: readonly IndexRange[], from: string): M
   const merged: MergedIndex[] = [];
   for (let start = 0; start < found.length; ) {
     let end = Math.min(found.length, start + size);
-    // Spans of one id stay together.
+    // Spans with the same id stay together.
     while (end < found.length && isSameId(found[end - 1]?.entry, found[end]?.entry)) end += 1;
     const first = found[start]?.entry.toString('hex', 0, 8) ?? from;
-    merged.push({ from: start === 0 ? from : first, bytes: joined(found.slice(start, end)) });
+    merged.push({ from: start === 0 ? from : first, bytes: encodeIndex(found.slice(start, end)) });
     start = end;
   }
   return merged;
@@ -257,7 +256,7 @@ function isSameId(a: Buffer | undefined, b: Buffer | undefined): boolean {
   return a !== undefined && b !== undefined && a.compare(b, 0, 8, 0, 8) === 0;
 }
 
-function joined(found: readonly { entry: Buffer; block: BlockOfIndex }[]): Buffer {
+function encodeIndex(found: readonly { entry: Buffer; block: BlockOfIndex }[]): Buffer {
   const blocks = [...new Map(found.map(({ block }) => [block.id, block])).values()];
   const numberOf = new Map(blocks.map(({ id }, number) => [id, number]));
   const head = encodeHead(blocks, found.length);

@@ -9,23 +9,23 @@ import { addStoredBytes } from './repositories/tenant-usage.ts';
 import { decodeNames, encodeNames } from './repositories/trace-rows.ts';
 import { buildSpanBlocks } from './span-block.ts';
 import { type SpanDocument, spanWriter } from './span-document.ts';
-import { statement } from './statement.ts';
-import { hasTable } from './stored-migrations.ts';
+import { cachedStatement } from './cached-statement.ts';
+import { hasTable } from './applied-migrations.ts';
 import { inTransaction } from './transaction.ts';
 
-/** Spans that are moved in one transaction. */
-const SPANS_OF_BATCH = 2000;
+/** The most spans that are moved in one transaction. */
+const BATCH_SIZE = 2000;
 
-/** Traces that are moved in one transaction, at the most. */
-const TRACES_OF_BATCH = 500;
+/** The most traces that are moved in one transaction. */
+const MAX_TRACES_PER_BATCH = 500;
 
-/** Spans between two notes of progress. */
-const SPANS_OF_NOTE = 100_000;
+/** Spans between two progress messages. */
+const SPANS_PER_MESSAGE = 100_000;
 
-/** Processes that start at once move in turn. */
+/** The advisory lock that keeps processes from moving at the same time. */
 const LOCK = 7_157_316_905_203n;
 
-/** A row of the table that had a row for each span. */
+/** A row of the former table, which had one row for each span. */
 type OldSpan = {
   tenant_id: string;
   sub_tenant_id: string;
@@ -45,27 +45,27 @@ type OldTrace = Pick<OldSpan, 'tenant_id' | 'sub_tenant_id' | 'trace_id'> & {
   agents: string;
 };
 
-/** A row with what its text says. */
+/** A row with its parsed document. */
 type ReadSpan = OldSpan & { read: SpanDocument };
 
 /**
- * Moves the rows of the former table `spans` into blocks, and drops the table. Each batch is one transaction that removes what
- * it moved: after an interruption the next start goes on from there. Does nothing where the table is gone.
+ * Moves the rows of the former table `spans` into blocks, and drops the table. Each batch is one transaction that also deletes
+ * the moved rows, so the next start resumes after an interruption. Does nothing if the table is gone.
  *
- * @param onProgress is told how far it got, for the log
+ * @param onProgress receives progress messages for the log
  */
 export async function moveSpansToBlocks(db: Database, onProgress: (text: string) => void): Promise<void> {
   if (!(await hasTable(db, 'spans'))) return;
   const { rows } = await sql<{ spans: number | null }>`select sum(span_count) as spans from traces`.execute(db);
   const total = Number(rows[0]?.spans ?? 0);
-  let [moved, noted] = [0, 0];
+  let [moved, reported] = [0, 0];
   for (let position: Position = { after: null, isEnd: false }; !position.isEnd; ) {
     const { after } = position;
     const batch = await inTransaction(db, (trx) => moveBatch(trx, after));
     position = batch;
     moved += batch.spans;
-    if (moved - noted >= SPANS_OF_NOTE) {
-      noted = moved;
+    if (moved - reported >= SPANS_PER_MESSAGE) {
+      reported = moved;
       onProgress(`spans are moved into compressed blocks: ${moved} of about ${total}`);
     }
     await yieldToEventLoop();
@@ -76,7 +76,7 @@ export async function moveSpansToBlocks(db: Database, onProgress: (text: string)
   });
   if (moved === 0) return;
   onProgress(`spans were moved into compressed blocks: ${moved}`);
-  // The file of SQLite keeps its size otherwise.
+  // Without it, the SQLite file would keep its size.
   if (!isPostgres(db)) await sql`vacuum`.execute(db);
 }
 
@@ -84,53 +84,53 @@ async function lockMoves(trx: Database): Promise<void> {
   if (isPostgres(trx)) await sql`select pg_advisory_xact_lock(${sql.lit(LOCK)})`.execute(trx);
 }
 
-/** The last trace that was moved whole, and whether there is none behind it. */
+/** The last trace that was moved completely, and whether it was the last one of all. */
 type Position = { after: OldTrace | null; isEnd: boolean };
 
 async function moveBatch(trx: Database, after: OldTrace | null): Promise<Position & { spans: number }> {
   await lockMoves(trx);
-  // Another process may have come to the end.
+  // Another process may have finished the move.
   if (!(await hasTable(trx, 'spans'))) return { after, isEnd: true, spans: 0 };
   const traces = await listTraces(trx, after);
   const [first] = traces;
   if (!first) return { after, isEnd: true, spans: 0 };
-  const whole = firstOf(traces);
+  const whole = tracesOfFirstBatch(traces);
   if (whole.length > 0) {
-    const spans = await selectSpans(trx, whole, SPANS_OF_BATCH + 1);
+    const spans = await selectSpans(trx, whole, BATCH_SIZE + 1);
     await moveSpans(trx, whole, spans);
     return { after: whole.at(-1) ?? null, isEnd: false, spans: spans.length };
   }
-  // A trace with more spans than a batch moves in parts.
-  const spans = await selectSpans(trx, [first], SPANS_OF_BATCH);
+  // A trace with more spans than a batch is moved in parts.
+  const spans = await selectSpans(trx, [first], BATCH_SIZE);
   await moveSpans(trx, [first], spans);
-  const isWhole = spans.length < SPANS_OF_BATCH;
+  const isWhole = spans.length < BATCH_SIZE;
   return { after: isWhole ? first : after, isEnd: false, spans: spans.length };
 }
 
 /** The first traces that fit into a batch together. */
-function firstOf(traces: readonly OldTrace[]): OldTrace[] {
+function tracesOfFirstBatch(traces: readonly OldTrace[]): OldTrace[] {
   const whole: OldTrace[] = [];
   let spans = 0;
   for (const trace of traces) {
     spans += trace.span_count;
-    if (spans > SPANS_OF_BATCH) break;
+    if (spans > BATCH_SIZE) break;
     whole.push(trace);
   }
   return whole;
 }
 
-/** The next traces by when they came in, as spans that came together should be stored together. */
+/** The next traces by time of receipt, because spans that were received together should be stored together. */
 async function listTraces(trx: Database, after: OldTrace | null): Promise<OldTrace[]> {
   const key = sql`(created_at, trace_id, tenant_id, sub_tenant_id)`;
-  const behind =
+  const isAfter =
     after === null
       ? sql`1 = 1`
       : sql`${key} > (${after.created_at}, ${after.trace_id}, ${after.tenant_id}, ${after.sub_tenant_id})
           and created_at >= ${after.created_at}`;
   const { rows } = await sql<OldTrace>`
     select tenant_id, sub_tenant_id, trace_id, created_at, span_count, stored_bytes, services, models, tools, agents
-    from traces where ${behind}
-    order by created_at, trace_id, tenant_id, sub_tenant_id limit ${TRACES_OF_BATCH}`.execute(trx);
+    from traces where ${isAfter}
+    order by created_at, trace_id, tenant_id, sub_tenant_id limit ${MAX_TRACES_PER_BATCH}`.execute(trx);
   return rows;
 }
 
@@ -146,12 +146,12 @@ function ofTraces(traces: readonly OldTrace[]): RawBuilder<unknown> {
   return sql`(tenant_id, sub_tenant_id, trace_id) in (values ${sql.join(keys)})`;
 }
 
-/** Writes blocks for each place and sender, and removes the rows. */
+/** Writes blocks for each place and sender, and deletes the rows. */
 async function moveSpans(trx: Database, traces: readonly OldTrace[], spans: readonly ReadSpan[]): Promise<void> {
   const last = spans.at(-1);
   if (!last) return;
   const [first] = traces;
-  const begun = traces.length === 1 && first !== undefined && (await isBegun(trx, first));
+  const isResumed = traces.length === 1 && first !== undefined && (await isPartlyMoved(trx, first));
   const bytesOf = new Map<string, number>();
   const groups = Map.groupBy(spans, (span) => `${placeKey(span)}\n${span.received_from}`);
   for (const group of groups.values()) {
@@ -162,11 +162,11 @@ async function moveSpans(trx: Database, traces: readonly OldTrace[], spans: read
   for (const trace of traces) {
     const own = spansOf.get(traceKey(trace)) ?? [];
     if (own.length === 0) continue;
-    // What its rows took goes with the first part of a trace.
-    const former = begun ? 0 : trace.stored_bytes;
+    // The bytes of a trace's old rows are subtracted with its first part.
+    const former = isResumed ? 0 : trace.stored_bytes;
     const bytes = (bytesOf.get(traceKey(trace)) ?? 0) - former;
     await updateTrace(trx, changesOf(trace, own, bytes));
-    if (trace.span_count > SPANS_OF_BATCH) await mergeParts(trx, { ...trace, first_spans: null, first_calls: null });
+    if (trace.span_count > BATCH_SIZE) await mergeParts(trx, { ...trace, first_spans: null, first_calls: null });
     added.set(trace.tenant_id, (added.get(trace.tenant_id) ?? 0) + bytes);
   }
   for (const [tenantId, bytes] of added) await addStoredBytes(trx, tenantId, bytes, new Date(last.created_at));
@@ -175,7 +175,7 @@ async function moveSpans(trx: Database, traces: readonly OldTrace[], spans: read
 }
 
 /** Whether a part of a trace was moved before. */
-async function isBegun(trx: Database, trace: OldTrace): Promise<boolean> {
+async function isPartlyMoved(trx: Database, trace: OldTrace): Promise<boolean> {
   const part = await partsOfTrace(trx, trace).select('part').limit(1).executeTakeFirst();
   return part !== undefined;
 }
@@ -185,7 +185,7 @@ async function writeGroup(trx: Database, group: readonly ReadSpan[]): Promise<[s
   const [first] = group;
   if (!first) return [];
   const { write, texts } = spanWriter();
-  // Each row has a copy of its resource and scope: equal ones become one.
+  // Each row has its own copy of its resource and scope. Equal copies become one object, so that they are stored once.
   const shared = new Map<string, object>();
   const once = <T extends object>(value: T): T => {
     const text = JSON.stringify(value);
@@ -207,7 +207,7 @@ async function writeGroup(trx: Database, group: readonly ReadSpan[]): Promise<[s
     blocks,
     variants: new Set<never>(),
     calls: new Map<string, never>(),
-    // A trace may have further blocks: of other senders, or where it moves in parts.
+    // A trace may have other blocks, of other senders or of its earlier parts.
     isNew: () => false,
   };
   const { bytesOf } = await insertBlocks(trx, place, stored, new Date(latest));
@@ -216,7 +216,7 @@ async function writeGroup(trx: Database, group: readonly ReadSpan[]): Promise<[s
 
 type TraceChanges = Omit<OldTrace, 'created_at' | 'span_count' | 'stored_bytes'> & { bytes: number };
 
-/** The bytes that are added, and the names that the trace is filtered by. */
+/** What the moved spans change in the row of their trace: its bytes, and the names that it is filtered by. */
 function changesOf(trace: OldTrace, spans: readonly ReadSpan[], bytes: number): TraceChanges {
   const { tenant_id, sub_tenant_id, trace_id } = trace;
   const names = (column: string, nameOf: (read: SpanDocument) => string | null | undefined) =>
@@ -233,7 +233,7 @@ function changesOf(trace: OldTrace, spans: readonly ReadSpan[], bytes: number): 
   };
 }
 
-const updateTrace = statement((db, trace: TraceChanges) =>
+const updateTrace = cachedStatement((db, trace: TraceChanges) =>
   db
     .updateTable('traces')
     .set((eb) => ({

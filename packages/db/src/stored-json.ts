@@ -1,18 +1,18 @@
 import { randomUUID } from 'node:crypto';
 
 /**
- * Stands for a stored text while what is around it is written. Nobody outside of this process can know it. It begins with
- * a character that is rare, and needs no escape: so it is found in a third of the time.
+ * The placeholder for a stored text while the value around it is serialized. It is random, so that no stored text can contain
+ * it. It begins with a rare character that needs no escape, which makes the search three times as fast.
  */
-const PLACE = `\x7F${randomUUID()}`;
+const PLACEHOLDER = `\x7F${randomUUID()}`;
 
-/** The texts that were met since writing began; null while nothing is written. */
-let met: string[] | null = null;
+/** The stored texts found by the current serialization; null while there is none. */
+let collected: string[] | null = null;
 
 /**
- * A value as it is stored, for answers alone: to be written, not read. {@link jsonOf} puts its text where it belongs,
- * since what is parsed only to be written again costs more than the rest of a list. To everything else that writes JSON
- * it is the value.
+ * A stored JSON text as a value of an answer. {@link stringifyWithStoredJson} inserts the text unparsed: parsing it only to
+ * serialize it again would cost more than the rest of a list. For JSON.stringify it is the parsed value. It is not meant to be
+ * read.
  *
  * @param text as JSON.stringify wrote it
  */
@@ -20,31 +20,31 @@ export function storedJson(text: string): Record<string, unknown> {
   return new StoredJson(text) as unknown as Record<string, unknown>;
 }
 
-/** JSON.stringify, to the byte. @throws TypeError for what is no JSON */
-export function jsonOf(value: unknown): string {
+/** The same text as JSON.stringify, but stored texts are inserted unparsed. @throws TypeError for a value that is not JSON */
+export function stringifyWithStoredJson(value: unknown): string {
   const texts: string[] = [];
-  met = texts;
+  collected = texts;
   let json: string | undefined;
   try {
     json = JSON.stringify(value);
   } finally {
-    met = null;
+    collected = null;
   }
   if (json === undefined) throw new TypeError(`${typeof value} is no JSON`);
   let written = '';
   let from = 0;
   for (const text of texts) {
-    const place = json.indexOf(PLACE, from);
-    // With the quotes around it.
+    const place = json.indexOf(PLACEHOLDER, from);
+    // The placeholder has quotes around it.
     written += json.slice(from, place - 1) + text;
-    from = place + PLACE.length + 1;
+    from = place + PLACEHOLDER.length + 1;
   }
   return from === 0 ? json : written + json.slice(from);
 }
 
-/** A value with what is stored in it, as whoever reads the answer has it. */
-export function parsedJson(value: unknown): unknown {
-  return value === undefined ? undefined : JSON.parse(jsonOf(value));
+/** A value with its stored texts parsed, as a client gets it. */
+export function expandStoredJson(value: unknown): unknown {
+  return value === undefined ? undefined : JSON.parse(stringifyWithStoredJson(value));
 }
 
 class StoredJson {
@@ -55,8 +55,8 @@ class StoredJson {
   }
 
   toJSON(): unknown {
-    if (met === null) return JSON.parse(this.#text);
-    met.push(this.#text);
-    return PLACE;
+    if (collected === null) return JSON.parse(this.#text);
+    collected.push(this.#text);
+    return PLACEHOLDER;
   }
 }

@@ -1,8 +1,8 @@
 import type { Tables } from './tables.ts';
 
 /**
- * Every table with its primary key, as SQLite has it; none stands before one that it refers to. What is kept of a table
- * is copied and compared in the order of these keys: bytewise, and so the same on every dialect.
+ * Every table with its primary key on SQLite. A table comes after the tables that it refers to. Tables are copied and compared
+ * in the order of these keys, which is bytewise and so the same in every dialect.
  */
 export const TABLE_KEYS = {
   users: ['id'],
@@ -16,6 +16,7 @@ export const TABLE_KEYS = {
   account_telemetry: ['tenant_id', 'service_account_id', 'scope'],
   credentials: ['tenant_id', 'id'],
   identities: ['issuer', 'subject'],
+  console_sessions: ['id'],
   memberships: ['tenant_id', 'user_id', 'sub_tenant_id'],
   providers: ['tenant_id', 'id'],
   provider_aliases: ['tenant_id', 'sub_tenant_id', 'alias_key'],

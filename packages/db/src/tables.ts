@@ -5,14 +5,14 @@ import type { Generated } from 'kysely';
 
 /** Text of JSON, written and read by the repositories. */
 type Json = string;
-/** RFC 3339, UTC, milliseconds: fixed width, so that it sorts as text. */
+/** RFC 3339, UTC, milliseconds. The fixed width makes it sort as text. */
 type Time = string;
 /** RFC 3339, UTC, nanoseconds. */
 type NanoTime = string;
-/** 0 or 1: booleans are native in Postgres alone. */
+/** 0 or 1, since SQLite has no booleans. */
 export type Flag = 0 | 1;
 
-/** Where a row stands. An absent sub-tenant is '', so that uniqueness holds. */
+/** The place of a row. An absent sub-tenant is '', because null would break unique indexes. */
 type Place = { tenant_id: string; sub_tenant_id: string };
 type Times = { created_at: Time; updated_at: Time };
 
@@ -25,18 +25,18 @@ export type Tables = {
     audit_reads: Generated<Flag>;
     record_retention_days: Generated<number | null>;
     usage_retention_days: Generated<number>;
-    /** Observations of the tenant: what its limit is compared with. */
+    /** The number of the tenant's observations, for comparison with its limit. */
     observation_count: Generated<number>;
-    /** The user who made it at their first run: each makes one at the most. */
+    /** The user who created the tenant by self-service. Each user creates at most one. */
     founder_id: Generated<string | null>;
-    /** A keyed digest of the founder's identity; it stays when the founder is erased. */
+    /** A keyed digest of the founder's identity. It stays after the founder is erased. */
     founder_digest: Generated<string | null>;
-    /** What that digest is made of, encrypted: for a digest with a new key. */
+    /** The input of that digest, encrypted, so that it can be computed again with a new key. */
     founder_sealed: Generated<string | null>;
   };
   /** Limits that differ from the defaults. */
   tenant_limits: { tenant_id: string; resource: string; most: number };
-  /** Bytes of spans and manifests, and changes that are not added up yet. */
+  /** Stored bytes of each tenant, and changes that are not added up yet. */
   stored_bytes: { tenant_id: string; bytes: number };
   stored_bytes_changes: { tenant_id: string; id: string; bytes: number };
   sub_tenants: { tenant_id: string; id: string; created_at: Time };
@@ -62,12 +62,12 @@ export type Tables = {
     scope: string;
     spans: number;
     log_records: number;
-    /** Spans and log records that told of models, tools or agents. */
+    /** Spans and log records that report the use of models, tools or agents. */
     read_records: number;
     first_received_at: Time;
     last_received_at: Time;
   };
-  /** API keys, provider secrets, signing keys. The platform's own stand in the tenant ''. */
+  /** API keys, provider secrets and signing keys. The platform's own have the tenant ''. */
   credentials: Place &
     Times & {
       id: string;
@@ -86,25 +86,25 @@ export type Tables = {
       expires_at: Time | null;
       last_used_at: Time | null;
       created_by: string | null;
-      /** The API key that made this key. */
+      /** The API key that created this key. */
       created_by_key: Generated<string | null>;
       revoked_at: Time | null;
       rotation_count: number;
-      /** The key that followed this one. */
+      /** The key that replaced this one. */
       replaced_by: string | null;
-      /** Of a provider's secret: in use, waiting to be, or kept for a while after it was. */
+      /** For provider secrets: in use, on standby, or kept for a while after a swap. */
       slot: Generated<'current' | 'standby' | 'former' | null>;
-      /** The request header that a provider's secret goes in, and the word before it. */
+      /** The request header that carries a provider's secret, and the scheme before the secret. */
       header: Generated<string | null>;
       scheme: Generated<string | null>;
-      /** The address that a provider's secret is bound to; null where its provider had none. */
+      /** The address that a provider's secret is bound to. Null if its provider had none. */
       bound_url: Generated<string | null>;
       search_text: string;
     };
   users: Times & {
     id: string;
     email: string | null;
-    /** The email, its ASCII letters folded; unique. Null once deleted. */
+    /** The email with its ASCII letters in lower case; unique. Null for deleted users. */
     email_key: string | null;
     display_name: string | null;
     status: 'pending_terms' | 'pending_identity' | 'active' | 'disabled' | 'deleted';
@@ -118,24 +118,40 @@ export type Tables = {
     metadata: Json;
     last_seen_at: Time | null;
     /**
-     * The development identity provider that let the user in; '' where its address is not known. It stays when the user is
-     * erased, until what they made is revoked.
+     * The issuer of the development identity provider that the user signed in with; '' if it is not known. It stays after the
+     * user is erased, until the keys and sessions that they created are revoked.
      */
     development_issuer: Generated<string | null>;
   };
   identities: { issuer: string; subject: string; user_id: string; created_at: Time };
+  /** Browsers that are signed in to the web console. */
+  console_sessions: {
+    id: string;
+    user_id: string;
+    /** SHA-256 of the cookie's token, hex. */
+    token_digest: string;
+    issuer: string;
+    /** Whether a claim of the identity provider made the user a platform administrator. */
+    platform_administrator: Flag;
+    user_agent: string;
+    /** The ID token, encrypted. Null where the identity provider has no sign-out. */
+    id_token: string | null;
+    created_at: Time;
+    last_used_at: Time;
+    expires_at: Time;
+  };
   memberships: Place &
     Times & {
       user_id: string;
       email: string;
       role: 'owner' | 'admin' | 'operator' | 'viewer';
-      /** Null until the user accepts: such a membership grants and shows nothing. */
+      /** Null until the user accepts. A pending membership grants and shows nothing. */
       accepted_at: Generated<Time | null>;
-      /** Who invited: `user:<id>` or `service_account:<tenant>/<id>`. Null where nobody did, or it is not known. */
+      /** The inviter: `user:<id>` or `service_account:<tenant>/<id>`. Null if there is none, or it is not known. */
       invited_by: Generated<string | null>;
-      /** The API key that invited. */
+      /** The API key that created the invitation. */
       invited_by_key: Generated<string | null>;
-      /** When an invitation expires; null for one that was accepted. */
+      /** When an invitation expires. Null after it was accepted. */
       expires_at: Generated<Time | null>;
     };
   providers: Place &
@@ -146,22 +162,22 @@ export type Tables = {
       name_key: string;
       /** The name as frameworks rewrite it: see rewrittenName. */
       name_family: string;
-      /** Other names, as they are written. */
+      /** Other names, as users wrote them. */
       aliases: Generated<Json>;
       display_name: string | null;
       description: string | null;
       kind: Provider['kind'];
       base_url: string | null;
-      /** The base URL's host, lower case, without its port. */
+      /** The host of the base URL, in lower case, without the port. */
       host: string | null;
       status: Provider['status'];
       health: Provider['health'];
       inventory_synced_at: Time | null;
-      /** Null: synced on demand alone. */
+      /** Null: synced on demand only. */
       sync_interval_seconds: Generated<number | null>;
       next_sync_at: Generated<Time | null>;
       metadata: Json;
-      /** The account whose traffic it was discovered in; '' for others. */
+      /** The account whose traffic the provider was discovered in; '' for declared providers. */
       discovered_by: Generated<string>;
     };
   /** The aliases of providers that are not deleted. */
@@ -177,9 +193,9 @@ export type Tables = {
       provider_id: string;
       kind: InventoryItem['kind'];
       name: string;
-      /** The name without what its variants differ in; unique for its kind at the provider. */
+      /** The key that all variants of the name share; unique for its kind at the provider. See nameKey. */
       name_key: string;
-      /** What all names have that one declaration may cover: see nameFamily. */
+      /** All names that one declaration may cover have the same family: see nameFamily. */
       name_family: string;
       title: string | null;
       description: string | null;
@@ -187,7 +203,7 @@ export type Tables = {
       source: InventoryItem['source'];
       schema_digest: string | null;
       attributes: Json;
-      /** What the last sync found it changed to, until somebody accepts that. */
+      /** The changed definition that the last sync found, until a person accepts it. */
       drift: Generated<Json | null>;
       first_seen_at: Time;
       last_seen_at: Time;
@@ -205,7 +221,7 @@ export type Tables = {
       occurrences: number;
       first_seen_at: Time;
       last_seen_at: Time;
-      /** '' where no span reported it. */
+      /** '' if no span reported it. */
       last_trace_id: string;
       last_span_id: string;
       evidence: Json;
@@ -213,10 +229,10 @@ export type Tables = {
       inventory_item_id: string | null;
       review: Json | null;
       drift: Generated<Json | null>;
-      /** The account that reported it first; '' where no account did. */
+      /** The account that reported it first; '' if no account did. */
       first_account: Generated<string>;
     };
-  /** How many observations an account reported first, and how many are in a sub-tenant ('' for none). */
+  /** The number of observations that an account reported first, or that are in a sub-tenant ('' for none). */
   observation_shares: {
     tenant_id: string;
     holder_type: 'account' | 'sub_tenant';
@@ -229,23 +245,23 @@ export type Tables = {
       provider_id: string;
       kind: 'register_item' | 'retire_item' | 'block_item' | 'adopt_provider' | 'accept_drift' | 'rotate_credential';
       status: 'open' | 'applied' | 'dismissed' | 'superseded';
-      /** What it is about, such as `model:gpt-5`: one open recommendation for each provider, kind and subject. */
+      /** The subject, such as `model:gpt-5`. There is at most one open recommendation for each provider, kind and subject. */
       subject: string;
       reason: string;
       change: Json;
       applied_by: string | null;
       applied_at: Time | null;
       dismissal: Generated<Json | null>;
-      /** What the observations behind an applied one were before. */
+      /** The former state of the observations behind an applied recommendation. */
       former: Generated<Json | null>;
-      /** When it was undone last: what somebody took back is applied by name alone. */
+      /** When it was last undone. After that, it is only applied if a request names it. */
       undone_at: Generated<Time | null>;
-      /** The ids of the items that the provider had when one that adopts it was applied; null for others. */
+      /** For an applied `adopt_provider`: the ids of the items that the provider had before. Null for others. */
       items_before: Generated<Json | null>;
-      /** Whether `apply` without ids may take it: it widens nothing, or an approved observation stands behind it. */
+      /** Whether `apply` without ids may apply it: it grants nothing new, or it is based on an approved observation. */
       is_applicable: Generated<Flag>;
     };
-  /** Since when an account is known to use a provider. */
+  /** The first known use of a provider by an account. */
   provider_uses: { tenant_id: string; provider_id: string; account: string; first_used_at: Time };
   recommendation_observations: { tenant_id: string; recommendation_id: string; observation_id: string };
   gateways: Place &
@@ -266,7 +282,7 @@ export type Tables = {
       gateway_id: string;
       subject: string;
       actor: string | null;
-      /** Who opened it: `user:<id>` or `service_account:<tenant>/<id>`. */
+      /** The principal that opened it: `user:<id>` or `service_account:<tenant>/<id>`. */
       opened_by: string;
       /** The API key that opened it, which may be of another tenant. */
       opened_by_key: Generated<string | null>;
@@ -275,13 +291,13 @@ export type Tables = {
       revoked_at: Time | null;
       revoked_reason: Generated<string | null>;
       gateway_url: string | null;
-      /** `sha256:` and the SHA-256, in hex, of the RFC 8785 form of all that the session grants. */
+      /** `sha256:` and the SHA-256, in hex, of the RFC 8785 form of the session's grants. */
       grants_digest: Generated<string>;
-      /** Items that the session grants. */
+      /** The number of items that the session grants. */
       item_count: Generated<number>;
       metadata: Json;
     };
-  /** Sets of items of a provider that sessions grant, each stored once. */
+  /** Sets of items of one provider that sessions grant. Each set is stored once. */
   gateway_grants: {
     tenant_id: string;
     provider_id: string;
@@ -291,15 +307,15 @@ export type Tables = {
     item_count: number;
     created_at: Time;
   };
-  /** Which sets have an item: by a digest of its kind and name. */
+  /** Finds the sets that contain an item, by a digest of its kind and name. */
   gateway_grant_items: { tenant_id: string; provider_id: string; item_key: string; digest: string };
-  /** Which sets a session grants, in the order of its gateway's providers. */
+  /** The sets that a session grants, in the order of its gateway's providers. */
   gateway_session_grants: {
     tenant_id: string;
     session_id: string;
     position: number;
     provider_id: string;
-    /** As it was when the session was opened. */
+    /** The name when the session was opened. */
     provider_name: string;
     digest: string;
   };
@@ -314,7 +330,7 @@ export type Tables = {
       spec: Json;
       created_by: string;
     };
-  /** What the active manifests declare. */
+  /** The declarations of active manifests. */
   manifest_declarations: Place & {
     manifest_id: string;
     /** A provider's name, case-folded, or its id. */
@@ -337,14 +353,14 @@ export type Tables = {
       due_at: Time | null;
       attempts: number;
       last_error: string | null;
-      /** Until when a claim, or a run, holds. */
+      /** The end of the lease of a claim or a run. */
       lease_expires_at: Generated<Time | null>;
       progress: Generated<Json | null>;
       outcome: Generated<OperatorTask['outcome']>;
       note: Generated<string | null>;
       completed_at: Time | null;
     };
-  /** What a list of traces shows and filters by: one row for each trace of a place. */
+  /** One row for each trace of a place: the members that lists of traces show and filter by. */
   traces: Place &
     Times & {
       trace_id: string;
@@ -354,49 +370,49 @@ export type Tables = {
       end_time: NanoTime;
       span_count: number;
       error_count: number;
-      /** Its share of its blocks, and its index. */
+      /** The bytes of its share of its blocks, and of its index. */
       stored_bytes: Generated<number>;
       /** From its first start to its last end, in whole milliseconds. */
       duration_ms: Generated<number>;
-      /** Names that its spans tell of, each in a line: see trace-rows.ts. */
+      /** Names that its spans report, one per line: see trace-rows.ts. */
       services: Generated<string>;
       models: Generated<string>;
       tools: Generated<string>;
       agents: Generated<string>;
-      /** The index of its first block, where that is small: as `spans` and `calls` of `trace_blocks`. */
+      /** The index of its first block, if that is small. The format is that of `spans` and `calls` in `trace_blocks`. */
       first_spans: Generated<Buffer | null>;
       first_calls: Generated<Buffer | null>;
     };
-  /** Spans that were stored together, compressed. See span-block.ts. On Postgres partitioned by the day of receipt. */
+  /** Compressed blocks of spans that were stored together. See span-block.ts. On Postgres partitioned by day of receipt. */
   span_blocks: Place & {
-    /** A ULID of `created_at`. */
+    /** A ULID that contains `created_at`. */
     id: string;
     created_at: Time;
     received_from: string;
-    /** Spans in it that belong to a trace: it is deleted with the last of them. */
+    /** Spans that still belong to a trace. The block is deleted with the last of them. */
     span_count: number;
-    /** Of the uncompressed body. */
+    /** The size of the uncompressed body. */
     bytes: number;
     body: Buffer;
   };
   /**
-   * Where the spans of a trace are: a row for each of its blocks, until those are merged. See span-index.ts. The small index of
-   * a first block is in the trace's row: most traces have no other.
+   * The index of a trace's spans: one row for each of its blocks, until rows are merged. See span-index.ts. A small index of the
+   * first block is in the trace's row instead. Most traces have no other.
    */
   trace_blocks: Place & {
     trace_id: string;
-    /** The block's id; or `m` and the first span id of the range that a merged index holds. */
+    /** The block's id, or the name of a merged row: see merged-part.ts. */
     part: string;
     spans: Buffer;
-    /** The calls that the spans tell of, see trace-calls.ts. */
+    /** The calls that the spans report: see trace-calls.ts. */
     calls: Buffer | null;
   };
-  /** One combination of provider, kind, name, agent and account that usage is summed up for. Not unique: see 0023-usage. */
+  /** A combination of provider, kind, name, agent and account that usage is added up for. Not unique: see 0023-usage. */
   usage_series: Place & {
     id: string;
-    /** A digest of the columns below: sums are added to the series that has it. */
+    /** A digest of the columns below. Usage is added to the series with this key. */
     series_key: string;
-    /** '' where the tenant has as many providers as it may. */
+    /** '' if the tenant had reached its limit of providers. */
     provider_id: string;
     kind: InventoryItem['kind'];
     name: string;
@@ -409,56 +425,56 @@ export type Tables = {
     tenant_id: string;
     series_id: string;
     period: 'hour' | 'day';
-    /** When the hour or the day begins. */
+    /** The start of the hour or day. */
     start_time: Time;
     calls: number;
     errors: number;
     input_tokens: number;
     output_tokens: number;
-    /** Microseconds: whole numbers add up exactly. */
+    /** Microseconds, since whole numbers add up exactly. */
     duration_us: number;
   };
-  /** Calls that several signals may tell of. */
+  /** Calls that more than one signal may report. */
   telemetry_calls: Place & {
     /** A digest of what identifies the call. */
     call_key: string;
-    /** What told of it first. */
+    /** The signal that reported it first. */
     signal: 'span' | 'log';
     first_seen_at: Time;
   };
-  /** Writes that carried an Idempotency-Key. Those of users and strangers stand in the tenant ''. */
+  /** Requests with an Idempotency-Key. Those of users and of anonymous callers have the tenant ''. */
   idempotency_keys: {
     tenant_id: string;
     principal: string;
     /** SHA-256 of the key, hex. */
     key_digest: string;
-    /** SHA-256 of what was asked, hex. */
+    /** SHA-256 of the request, hex. */
     request_digest: string;
-    /** Names the request that has the key in hand: one whose lease was over may find that another one took it. */
+    /** Identifies the request that holds the key. After its lease has expired, another request may take the key. */
     claim: string;
     lease_expires_at: Time;
-    /** What was answered, encrypted; null while it is not. */
+    /** The answer, encrypted. Null until there is one. */
     answer: string | null;
     created_at: Time;
     expires_at: Time;
   };
-  /** What processes took of the rate limits that they share. */
+  /** What processes have reserved of the rate limits that they share. */
   rate_limit_windows: {
     tenant_id: string;
     policy: string;
-    /** A keyed digest of who is limited: addresses are nobody's to keep. */
+    /** A keyed digest of the caller, so that no IP address is stored. */
     caller: string;
     window_start: Time;
     reserved: number;
   };
-  /** Append-only. What belongs to no tenant stands in the tenant ''. */
+  /** Append-only. Events of no tenant have the tenant ''. */
   audit_events: Place & {
     id: string;
     created_at: Time;
     actor_type: 'service_account' | 'user' | 'anonymous' | 'system';
     actor_id: string | null;
     actor_tenant_id: string | null;
-    scheme: 'api_key' | 'bearer' | null;
+    scheme: 'api_key' | 'bearer' | 'session' | null;
     key_id: string | null;
     operation: string;
     target_type: string | null;
@@ -468,15 +484,15 @@ export type Tables = {
     changed_fields: Json;
     count: number;
     request_id: string;
-    /** The id that the caller gave the request. */
+    /** The request id that the caller sent. */
     caller_request_id: Generated<string | null>;
-    /** Made at the write with a key that is not in the database; null in events of earlier versions. */
+    /** A MAC made at insertion with a key outside of the database. Null in events of earlier versions. */
     mac: Generated<string | null>;
   };
-  /** Events that are in no chain yet; each stands here from the transaction of its insertion on. */
+  /** Events that are not sealed yet. Each is added in the transaction that inserts the event. */
   audit_unsealed: { tenant_id: string; event_id: string };
-  /** For each tenant the digests of its events, in the order of sealing, from position 1 on without gaps. */
+  /** The hash chain of each tenant: digests of its events in the order of sealing, from position 1 without gaps. */
   audit_chain: { tenant_id: string; position: number; event_id: string; leaf: string; hash: string };
-  /** What was signed of the chains: the newest head of each, and the last one of each day before. */
+  /** The signed heads of the chains: the newest one of each chain, and the last one of each earlier day. */
   audit_heads: { tenant_id: string; size: number; hash: string; sealed_at: Time; token: string };
 };

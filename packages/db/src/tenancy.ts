@@ -1,25 +1,25 @@
-/** A place where records stand: a tenant, or one of its sub-tenants (null: the tenant as a whole). */
+/** The place of a record: a tenant, or one of its sub-tenants. A null sub-tenant means the tenant as a whole. */
 export type TenantPlace = { tenantId: string; subTenantId: string | null };
 
 /**
- * What a query may see: the union of its places. Every repository function that touches tenant data takes one, so that
- * a query without a tenant condition does not type-check. A null tenant stands for all tenants, a null sub-tenant for
- * the tenant and all its sub-tenants; the empty list covers nothing.
+ * The records that a query may see: the union of these places. Every repository function that touches tenant data takes a
+ * scope, so that a query without a tenant condition does not type-check. A null tenant means all tenants. A null sub-tenant
+ * means the tenant and all its sub-tenants. The empty list covers nothing.
  */
 export type TenantScope = readonly { tenantId: string | null; subTenantId: string | null }[];
 
-/** What platform administrators see, and what the service itself sees where no caller asks. */
+/** All tenants: the scope of platform administrators, and of the service's own jobs. */
 export const EVERYWHERE: TenantScope = [{ tenantId: null, subTenantId: null }];
 
 /**
- * A record's place as the scope of a query. Mind that a record of a tenant as a whole so covers all sub-tenants of it:
- * in a place null means "of no sub-tenant", in a scope "of any".
+ * The scope of one place. The scope of a tenant as a whole covers all of its sub-tenants, because null means "no sub-tenant"
+ * in a place, but "any" in a scope.
  */
 export function scopeOf(place: TenantPlace): TenantScope {
   return [{ tenantId: place.tenantId, subTenantId: place.subTenantId }];
 }
 
-/** Whether all of `place` is within `scope`. */
+/** Whether a scope covers a whole place. */
 export function covers(scope: TenantScope, place: TenantPlace): boolean {
   return scope.some(
     (held) =>
@@ -28,27 +28,27 @@ export function covers(scope: TenantScope, place: TenantPlace): boolean {
   );
 }
 
-/** The part of `scope` that lies in the named tenant, sub-tenant, or both; null names none. May be nothing. */
-export function narrowed(
+/** The part of a scope in the given tenant, sub-tenant, or both. Null does not restrict. The result may be empty. */
+export function narrowScope(
   scope: TenantScope,
   named: { tenantId: string | null; subTenantId: string | null },
 ): TenantScope {
   return scope
-    .filter((held) => agree(held.tenantId, named.tenantId) && agree(held.subTenantId, named.subTenantId))
+    .filter((held) => isCompatible(held.tenantId, named.tenantId) && isCompatible(held.subTenantId, named.subTenantId))
     .map((held) => ({
       tenantId: held.tenantId ?? named.tenantId,
       subTenantId: held.subTenantId ?? named.subTenantId,
     }));
 }
 
-function agree(a: string | null, b: string | null): boolean {
+function isCompatible(a: string | null, b: string | null): boolean {
   return a === null || b === null || a === b;
 }
 
 /**
- * Whether a record at `place` (a manifest, a gateway) may mean a provider by its name: one of its own place, or of its whole
- * tenant. Who may rename a provider is decided where the provider stands, so the whole tenant means the providers of its
- * sub-tenants by their ids alone.
+ * Whether a record at `place`, such as a manifest or a gateway, may refer to a provider by name. It may for providers of its own
+ * place and of the whole tenant. Sub-tenants can rename their own providers, so a record of the whole tenant refers to those by
+ * id only.
  */
 export function mayNameProvider(
   place: Pick<TenantPlace, 'subTenantId'>,

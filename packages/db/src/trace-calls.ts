@@ -4,21 +4,21 @@ import { compressNow, decompressNow } from './zstd.ts';
 /** The calls of one block of a trace, opaque to storage. */
 export type StoredCalls = { sender: string; value: Uint8Array };
 
-/** From so many bytes on, calls are compressed. */
-const COMPRESSED_FROM = 300;
+/** Calls of at least this many bytes are compressed. */
+const MIN_COMPRESSED_BYTES = 300;
 
-/** From so many on with zstd: for small values its tables take longer to set up than the compression itself. */
-const ZSTD_FROM = 16 * 1024;
+/** From this many bytes on zstd is used. For smaller values, setting up its tables takes longer than compressing. */
+const MIN_ZSTD_BYTES = 16 * 1024;
 
-/** Little memory to set up. The matches in a small value are near. */
+/** Deflate with little memory to set up. A small value needs no large window. */
 const SMALL = { level: 1, memLevel: 3, windowBits: 11, chunkSize: 1024 };
 
-/** Where a sender's calls of a trace take more bytes, uncompressed, they are resolved per batch only. */
+/** If a sender's calls in a trace exceed this uncompressed size, they are dropped, and calls are resolved per batch only. */
 const MAX_CALLS_BYTES = 2 * 1024 * 1024;
 
 const [RAW, ZSTD, DROPPED, DEFLATED] = [0, 1, 2, 3];
 
-/** Writes calls into a column: 1 byte of kind, then for each 2 bytes of length and the sender, 4 of length and the value. */
+/** Encodes calls: 1 byte of format; then for each call the sender after a 2-byte length, and the value after a 4-byte length. */
 export function encodeCalls(calls: readonly StoredCalls[]): Buffer | null {
   if (calls.length === 0) return null;
   const parts = calls.flatMap(({ sender, value }) => {
@@ -31,15 +31,15 @@ export function encodeCalls(calls: readonly StoredCalls[]): Buffer | null {
   });
   const plain = Buffer.concat(parts);
   if (plain.length > MAX_CALLS_BYTES) return DROPPED_CALLS;
-  if (plain.length < COMPRESSED_FROM) return Buffer.concat([Buffer.of(RAW), plain]);
-  if (plain.length < ZSTD_FROM) return Buffer.concat([Buffer.of(DEFLATED), deflateRawSync(plain, SMALL)]);
+  if (plain.length < MIN_COMPRESSED_BYTES) return Buffer.concat([Buffer.of(RAW), plain]);
+  if (plain.length < MIN_ZSTD_BYTES) return Buffer.concat([Buffer.of(DEFLATED), deflateRawSync(plain, SMALL)]);
   return Buffer.concat([Buffer.of(ZSTD), compressNow(plain)]);
 }
 
-/** In the place of calls that were too many. */
+/** Stored instead of calls that exceed the size limit. */
 export const DROPPED_CALLS = Buffer.of(DROPPED);
 
-/** Null where the calls were dropped. */
+/** Decodes calls. Null if they were dropped. */
 export function decodeCalls(column: Buffer | null): StoredCalls[] | null {
   if (column === null) return [];
   if (column[0] === DROPPED) return null;
@@ -57,5 +57,5 @@ export function decodeCalls(column: Buffer | null): StoredCalls[] | null {
 function plainCalls(column: Buffer): Buffer {
   const bytes = column.subarray(1);
   if (column[0] === ZSTD) return decompressNow(bytes, MAX_CALLS_BYTES);
-  return column[0] === DEFLATED ? inflateRawSync(bytes, { maxOutputLength: ZSTD_FROM }) : bytes;
+  return column[0] === DEFLATED ? inflateRawSync(bytes, { maxOutputLength: MIN_ZSTD_BYTES }) : bytes;
 }

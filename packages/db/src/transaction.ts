@@ -2,146 +2,145 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { IsolationLevel } from 'kysely';
 import type { Database } from './database.ts';
 import { isPostgres } from './dialects/postgres.ts';
-import { withTenantTurn } from './dialects/postgres-tenant-turn.ts';
+import { withTenantLock } from './dialects/postgres-tenant-lock.ts';
 import { withGateClosed } from './dialects/postgres-write-gate.ts';
 import { DuplicateKeyError, SerializationFailureError, WriteGateClosedError } from './errors.ts';
-import { oneAtATime } from './one-at-a-time.ts';
+import { withMutex } from './mutex.ts';
 import { currentTenant, tenantOfKey } from './tenant-context.ts';
 
-/** How often work is tried, and for how long, in milliseconds, a further try is begun. */
+/** The most attempts, and for how long new attempts are started, in milliseconds. */
 const ATTEMPTS = 20;
-const RETRYING_MS = 8000;
+const RETRY_MS = 8000;
 
-/** The longest pause before the second try, and before any, in milliseconds. */
-const FIRST_PAUSE_MS = 8;
-const LONGEST_PAUSE_MS = 400;
+/** Exponential backoff with jitter: the upper bound before the second attempt, and before any, in milliseconds. */
+const FIRST_BACKOFF_MS = 8;
+const MAX_BACKOFF_MS = 400;
 
 /**
- * Of two transactions that meet, the longer one is undone. After this many failed tries it closes the tenant's write gate;
- * tries that took longer than {@link SLOW_MS} count as three.
+ * When two transactions conflict, the longer one tends to be rolled back. After this many failures it closes the tenant's write
+ * gate. An attempt that took longer than {@link SLOW_MS} counts as three.
  */
-const TRIES_BEFORE_GATE = 9;
+const FAILURES_BEFORE_GATE = 9;
 const SLOW_MS = 50;
 
-/** Tries with the gate closed. Only what passes through no gate can still come in between. */
-const ATTEMPTS_ALONE = 3;
+/** Attempts with the gate closed. Only statements that enter no gate can still conflict. */
+const ATTEMPTS_WITH_GATE_CLOSED = 3;
 
-/** How long work waits for a gate that another one has closed, and how often it looks, in milliseconds. */
+/** How long work waits for a closed gate, and how often it polls, in milliseconds. */
 const GATE_WAIT_MS = 20_000;
-const GATE_LOOK_MS = 50;
+const GATE_POLL_MS = 50;
 
 /**
- * Runs work in a transaction: all of it, or nothing. Within a transaction it becomes part of that one, so that a whole
- * operation can be made one with what surrounds it.
+ * Runs work in a transaction. Inside of another transaction, the work becomes part of that one.
  *
- * What the work reads has not changed when it commits, as if one transaction ran after the other. On SQLite that is so;
- * on Postgres they run side by side, SERIALIZABLE, and the work is done anew where another came in between. So it has
- * to be repeatable: it changes nothing but the database, and lets errors of the database pass. Work that always loses is
- * done with the write gate of its tenant closed, where it is of one: see {@link staysWithin}.
+ * Transactions are serializable. SQLite runs them one after the other. Postgres runs them concurrently, and the work is
+ * repeated after a serialization failure. So the work must be repeatable: it changes nothing but the database, and does not
+ * catch errors of the database. If work of one tenant fails again and again, it runs with the tenant's write gate closed: see
+ * {@link confineToTenant}.
  *
- * Transactions of one tenant that get in each other's way take turns, across processes: a second try waits for the tenant's
- * turn, see {@link withTenantTurn}.
+ * From the second attempt on, the work holds its tenant's lock, so that conflicting transactions of one tenant run one after
+ * the other, also across processes: see {@link withTenantLock}.
  *
- * @param options.turnOf the tenant whose turn the first try waits for as well: for work that would almost always fail beside
- *   other work of the same kind
- * @throws {DatabaseUnavailableError} where others came in between each time, or the turn did not come in time
- * @throws {CommitOutcomeUnknownError} where the connection was lost at the end: never tried again here
+ * @param options.lockTenant a tenant whose lock the first attempt takes as well. For work that would almost always conflict with
+ *   other work of its kind.
+ * @throws {DatabaseUnavailableError} if every attempt failed because of concurrent transactions, or the lock was not free in time
+ * @throws {CommitOutcomeUnknownError} if the connection was lost during the commit. The work is not repeated.
  */
 export async function inTransaction<T>(
   db: Database,
   work: (trx: Database) => Promise<T>,
-  { turnOf = null }: { turnOf?: string | null } = {},
+  { lockTenant = null }: { lockTenant?: string | null } = {},
 ): Promise<T> {
   if (db.isTransaction) return work(db);
-  const lastStart = performance.now() + RETRYING_MS;
+  const lastStart = performance.now() + RETRY_MS;
   const state = { tenantId: null as string | null };
   let duplicates = 0;
   let failures = 0;
   for (let attempt = 1; ; attempt += 1) {
     const started = performance.now();
     try {
-      const turn = turnOf ?? (attempt === 1 ? null : (state.tenantId ?? tenantOfKey(currentTenant())));
-      return await inTenantTurn(db, turn, (connection) => attempted(connection, work, state));
+      const locked = lockTenant ?? (attempt === 1 ? null : (state.tenantId ?? tenantOfKey(currentTenant())));
+      return await withOptionalLock(db, locked, (connection) => attemptWhenGateOpen(connection, work, state));
     } catch (error) {
       if (error instanceof DuplicateKeyError) duplicates += 1;
-      // A key may be taken by who came in between, where the work looked before and found it free. It looks again, once.
+      // A concurrent transaction may have inserted a key that the work had found free. The work is repeated once.
       const raced = error instanceof DuplicateKeyError && duplicates === 1 && isPostgres(db);
       if (!raced && !(error instanceof SerializationFailureError)) throw error;
       failures += performance.now() - started > SLOW_MS ? 3 : 1;
       const { tenantId } = state;
-      if (failures >= TRIES_BEFORE_GATE && tenantId !== null && isPostgres(db)) return alone(db, work, tenantId);
+      if (failures >= FAILURES_BEFORE_GATE && tenantId !== null && isPostgres(db))
+        return runWithGateClosed(db, work, tenantId);
       if (attempt === ATTEMPTS || performance.now() > lastStart) throw error;
-      await sleep(Math.random() * Math.min(FIRST_PAUSE_MS * 2 ** (attempt - 1), LONGEST_PAUSE_MS));
+      await sleep(Math.random() * Math.min(FIRST_BACKOFF_MS * 2 ** (attempt - 1), MAX_BACKOFF_MS));
     }
   }
 }
 
-/** Within one process waiting takes no connection; between processes it takes one. */
-function inTenantTurn<T>(db: Database, tenantId: string | null, work: (db: Database) => Promise<T>): Promise<T> {
+/** Takes the lock within this process first, since waiting for it takes no connection. */
+function withOptionalLock<T>(db: Database, tenantId: string | null, work: (db: Database) => Promise<T>): Promise<T> {
   if (tenantId === null || !isPostgres(db)) return work(db);
-  return oneAtATime(db, `turn of ${tenantId}`, () => withTenantTurn(db, tenantId, work));
+  return withMutex(db, `turn of ${tenantId}`, () => withTenantLock(db, tenantId, work));
 }
 
-/** The tenant whose records alone a transaction reads and changes, where it said so. */
-const confined = new WeakMap<Database, { tenantId: string | null }>();
+/** By transaction: the one tenant that it is confined to, if it called {@link confineToTenant}. */
+const confinedTransactions = new WeakMap<Database, { tenantId: string | null }>();
 
 /**
- * Says that a transaction reads and changes the records of one tenant alone, so that the other writes of that tenant may
- * wait for it if it fails again and again. To be called before it reads much.
+ * Declares that a transaction only reads and changes the records of one tenant. If it fails again and again, the tenant's other
+ * writes then wait for it. Call it early: a failure before the call does not know the tenant.
  */
-export function staysWithin(trx: Database, tenantId: string): void {
-  const state = confined.get(trx);
+export function confineToTenant(trx: Database, tenantId: string): void {
+  const state = confinedTransactions.get(trx);
   if (state) state.tenantId = tenantId;
 }
 
 /**
- * Runs work while all writes wait that could change what it reads. So it needs no protection from them: in a serializable
- * transaction it would still be undone for those of other tenants, because Postgres remembers what long ones read by the
- * page and by the table.
+ * Runs work while all writes wait that could change what it reads. So `repeatable read` is enough. A long serializable
+ * transaction could still fail because of other tenants, since Postgres then tracks its reads by page and table.
  */
-async function alone<T>(db: Database, work: (trx: Database) => Promise<T>, tenantId: string): Promise<T> {
+async function runWithGateClosed<T>(db: Database, work: (trx: Database) => Promise<T>, tenantId: string): Promise<T> {
   for (let attempt = 1; ; attempt += 1) {
     try {
       return await withGateClosed(db, tenantId, (connection) =>
-        once(connection, work, { isolation: 'repeatable read' }),
+        runTransaction(connection, work, { isolation: 'repeatable read' }),
       );
     } catch (error) {
-      if (!(error instanceof SerializationFailureError) || attempt === ATTEMPTS_ALONE) throw error;
+      if (!(error instanceof SerializationFailureError) || attempt === ATTEMPTS_WITH_GATE_CLOSED) throw error;
     }
   }
 }
 
-/** What waits for the end of transactions that are open. */
-const waiting = new WeakMap<Database, (() => void)[]>();
+/** Callbacks that run when an open transaction ends. */
+const endCallbacks = new WeakMap<Database, (() => void)[]>();
 
 /**
- * Has something done when the transaction has ended, whether it was committed or not: what is kept of the database in
- * memory changes no earlier. At once where there is no transaction.
+ * Runs a callback after a transaction has ended, whether it was committed or rolled back. For changes of in-memory caches.
+ * Without a transaction it runs at once.
  */
-export function whenEnded(db: Database, then: () => void): void {
+export function afterTransaction(db: Database, then: () => void): void {
   if (!db.isTransaction) then();
-  else waiting.set(db, [...(waiting.get(db) ?? []), then]);
+  else endCallbacks.set(db, [...(endCallbacks.get(db) ?? []), then]);
 }
 
-/** One try, begun when the gate is open. No connection is held while it is not. */
-async function attempted<T>(
+/** Runs one attempt when the gate is open. It holds no connection while it waits. */
+async function attemptWhenGateOpen<T>(
   db: Database,
   work: (trx: Database) => Promise<T>,
   state: { tenantId: string | null },
 ): Promise<T> {
-  const lastLook = performance.now() + GATE_WAIT_MS;
+  const deadline = performance.now() + GATE_WAIT_MS;
   for (;;) {
     try {
-      return await once(db, work, { isolation: 'serializable', state });
+      return await runTransaction(db, work, { isolation: 'serializable', state });
     } catch (error) {
-      if (!(error instanceof WriteGateClosedError) || performance.now() > lastLook) throw error;
-      await sleep(GATE_LOOK_MS * (0.5 + Math.random()));
+      if (!(error instanceof WriteGateClosedError) || performance.now() > deadline) throw error;
+      await sleep(GATE_POLL_MS * (0.5 + Math.random()));
     }
   }
 }
 
-/** @param state hears where the transaction stays within, also where it fails */
-async function once<T>(
+/** @param state receives the tenant that the transaction is confined to, even if it fails */
+async function runTransaction<T>(
   db: Database,
   work: (trx: Database) => Promise<T>,
   { isolation, state }: { isolation: IsolationLevel; state?: { tenantId: string | null } },
@@ -153,10 +152,10 @@ async function once<T>(
       .setIsolationLevel(isolation)
       .execute((trx) => {
         opened = trx;
-        if (state) confined.set(trx, state);
+        if (state) confinedTransactions.set(trx, state);
         return work(trx);
       });
   } finally {
-    for (const then of (opened && waiting.get(opened)) ?? []) then();
+    for (const then of (opened && endCallbacks.get(opened)) ?? []) then();
   }
 }

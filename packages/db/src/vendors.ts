@@ -1,15 +1,15 @@
-import { folded } from './queries.ts';
+import { caseFolded } from './queries.ts';
 
 /**
- * Vendors of models: one canonical name each (values of `gen_ai.provider.name` in the OpenTelemetry conventions where there
- * is one), the spellings that frameworks and routers use for it, and the hosts of its public API.
+ * A vendor of models: its canonical name (the value of `gen_ai.provider.name` in the OpenTelemetry conventions, if there is
+ * one), the spellings that frameworks and routers use, and the hosts of its public API.
  */
 type Vendor = {
   name: string;
   aliases: readonly string[];
-  /** Hosts of the API; `*.` in front stands for one or more labels, a `*` inside for a part of one. */
+  /** Hosts of the API. A leading `*.` stands for one or more labels, and any other `*` for part of one label. */
   hosts: readonly string[];
-  /** Products of one vendor that senders mix up share this. */
+  /** Products of one vendor that senders confuse have the same family. */
   family: string | null;
 };
 
@@ -90,13 +90,13 @@ const VENDORS: readonly Vendor[] = [
   vendor('zhipu_ai', 'bigmodel z.ai zai zhipu zhipuai', 'open.bigmodel.cn api.z.ai'),
 ];
 
-/** @param aliases and hosts, with spaces in between */
+/** @param aliases separated by spaces, as are hosts */
 function vendor(name: string, aliases: string, hosts: string, family: string | null = null): Vendor {
   const words = (text: string) => text.split(' ').filter((word) => word !== '');
   return { name, aliases: words(aliases), hosts: words(hosts), family };
 }
 
-/** What AI SDK and others add to the vendor's name: the API of it. */
+/** The suffix for an API that AI SDK and others add to the vendor's name. */
 const API_SUFFIX =
   /[./](?:chat|responses?|messages?|completions?|embeddings?|text-?embedding|images?|speech|transcription|rerank(?:ing)?|generative-ai|language-?model|generate|converse)$/;
 
@@ -104,42 +104,45 @@ const BY_SPELLING: ReadonlyMap<string, Vendor> = new Map(
   VENDORS.flatMap((vendor) => [vendor.name, ...vendor.aliases].map((spelling) => [spelling, vendor] as const)),
 );
 
-/** The canonical name of the vendor that a name means, in whatever spelling and case; null for an unknown one. */
+/** The canonical name of the vendor that a name means, in any spelling and case. Null for an unknown vendor. */
 export function canonicalVendor(name: string): string | null {
   return vendorOf(name)?.name ?? null;
 }
 
 /**
- * All spellings of the vendor that a name means, case-folded: the canonical name first, its aliases, then the other
- * products of the same vendor. An unknown vendor has its own name alone.
+ * All case-folded spellings of the vendor that a name means: the canonical name, its aliases, then the other products of the
+ * same vendor. For an unknown vendor it is only the name itself.
  */
 export function vendorNames(name: string): readonly string[] {
   const vendor = vendorOf(name);
-  if (!vendor) return [folded(name)];
-  const products = vendor.family === null ? [] : VENDORS.filter((one) => one.family === vendor.family);
-  return [...new Set([vendor, ...products].flatMap((one) => [one.name, ...one.aliases]))];
+  if (!vendor) return [caseFolded(name)];
+  return [...new Set([vendor, ...productsOf(vendor)].flatMap((one) => [one.name, ...one.aliases]))];
 }
 
-/** What the products of one vendor share, which senders mix up: `google` of `gcp.gemini` and `gcp.vertex_ai`. */
+/** The family of a vendor's products that senders confuse: `google` for `gcp.gemini` and `gcp.vertex_ai`. */
 export function productFamily(name: string): string {
   const vendor = vendorOf(name);
-  return vendor?.family ?? vendor?.name ?? folded(name);
+  return vendor?.family ?? vendor?.name ?? caseFolded(name);
 }
 
-/** The canonical name of the vendor whose API has a host; null for other hosts. @param host lower case, without port */
+/** The canonical name of the vendor whose API is at a host. Null for other hosts. @param host in lower case, without port */
 export function vendorOfHost(host: string): string | null {
   return HOSTS.find(({ pattern }) => pattern.test(host))?.name ?? null;
 }
 
-/** The hosts of a vendor's API and of its other products: in full, and as endings where each customer or region has its own. */
+/** The API hosts of a vendor and its other products: exact hosts, and suffixes for vendors with hosts per customer or region. */
 export function vendorHosts(name: string): { hosts: readonly string[]; suffixes: readonly string[] } {
   const vendor = vendorOf(name);
-  const products = VENDORS.filter((one) => one === vendor || (one.family !== null && one.family === vendor?.family));
-  const all = products.flatMap(({ hosts }) => hosts);
+  const all = vendor ? productsOf(vendor).flatMap(({ hosts }) => hosts) : [];
   return {
     hosts: all.filter((host) => !host.includes('*')),
     suffixes: all.filter((host) => host.includes('*')).map((host) => host.slice(host.lastIndexOf('*') + 1)),
   };
+}
+
+/** The products of a vendor that senders confuse with it, including itself. */
+function productsOf(vendor: Vendor): readonly Vendor[] {
+  return vendor.family === null ? [vendor] : VENDORS.filter(({ family }) => family === vendor.family);
 }
 
 const HOSTS = VENDORS.flatMap(({ name, hosts }) => hosts.map((host) => ({ name, pattern: hostPattern(host) })));
@@ -153,7 +156,7 @@ function hostPattern(host: string): RegExp {
 }
 
 function vendorOf(name: string): Vendor | undefined {
-  let spelling = folded(name).trim();
+  let spelling = caseFolded(name).trim();
   for (;;) {
     const vendor = BY_SPELLING.get(spelling);
     if (vendor) return vendor;

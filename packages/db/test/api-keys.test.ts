@@ -12,7 +12,7 @@ const ACME = { tenantId: 'acme', subTenantId: null };
 const KEY = { tenantId: 'acme', id: 'key_1' };
 const REVOKED = { revokedAt: NOW.toISOString() };
 
-/** One database, opened as two processes would open it, with an account and its key. */
+/** One database, opened twice as by two processes, with an account and its key. */
 async function twoProcesses(finished: typeof onTestFinished = onTestFinished) {
   const { url, remove } = await newTestDatabase('migrated');
   const [here, there] = [await openDatabase(url, '/'), await openDatabase(url, '/')];
@@ -50,7 +50,7 @@ const ENDS: [string, (db: Database, made: Made) => Promise<unknown>][] = [
   ['a disabled account', (db, { account }) => updateServiceAccount(db, [ACME], account, { status: 'disabled' }, NOW)],
 ];
 
-test.each(ENDS)('%s counts at once in its own process, with and without a transaction', async (_name, end) => {
+test.each(ENDS)('%s takes effect at once in its own process, with and without a transaction', async (_name, end) => {
   for (const within of [(db: Database, work: (trx: Database) => Promise<unknown>) => work(db), inTransaction]) {
     const made = await twoProcesses();
     expect(await usable(made.here)).toBe(true);
@@ -59,9 +59,9 @@ test.each(ENDS)('%s counts at once in its own process, with and without a transa
   }
 });
 
-// At once: each waits, on a database of its own.
+// Concurrent, since each test waits. Each has its own database.
 test.concurrent.for(ENDS)(
-  '%s counts within 5 s in another process',
+  '%s takes effect within 5 s in another process',
   async ([_name, end], { onTestFinished: finished }) => {
     const made = await twoProcesses(finished);
     expect(await usable(made.there)).toBe(true);
@@ -70,16 +70,19 @@ test.concurrent.for(ENDS)(
   },
 );
 
-test.each(ENDS)('%s counts at once, though the key is looked up while its transaction is open', async (_name, end) => {
-  const made = await twoProcesses();
-  await inTransaction(made.here, async (trx) => {
-    await end(trx, made);
-    expect(await usable(made.here)).toBe(true);
-  });
-  expect(await usable(made.here)).toBe(false);
-});
+test.each(ENDS)(
+  '%s takes effect at once, even if the key is looked up while its transaction is open',
+  async (_name, end) => {
+    const made = await twoProcesses();
+    await inTransaction(made.here, async (trx) => {
+      await end(trx, made);
+      expect(await usable(made.here)).toBe(true);
+    });
+    expect(await usable(made.here)).toBe(false);
+  },
+);
 
-test('a transaction that was undone ends nothing', async () => {
+test('a rolled back transaction ends no key', async () => {
   const { here } = await twoProcesses();
   const undone = inTransaction(here, async (trx) => {
     await endApiKey(trx, [ACME], KEY, REVOKED, NOW);
@@ -89,7 +92,7 @@ test('a transaction that was undone ends nothing', async () => {
   expect(await usable(here)).toBe(true);
 });
 
-test('what a look-up read before the end of a transaction is not kept after it', async () => {
+test('a key that was read before a transaction ended is not cached after it', async () => {
   const { here } = await twoProcesses();
   const ended = inTransaction(here, (trx) => endApiKey(trx, [ACME], KEY, REVOKED, NOW));
   const reading = Array.from({ length: 20 }, () => findApiKey(here, KEY.id));

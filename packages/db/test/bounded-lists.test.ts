@@ -20,10 +20,10 @@ const ACME = { tenantId: 'acme', subTenantId: null };
 const EU = { tenantId: 'acme', subTenantId: 'eu' };
 const BETA = { tenantId: 'beta', subTenantId: null };
 
-/** How many rows one page may look at: the service's own bound in the long form, a smaller one that the tests pass in else. */
+/** How many rows one page may scan: the service's default in the long form, else a smaller bound that the tests pass in. */
 const MAX_ROWS_SCANNED = scaled({ usual: 16_000, full: 200_000 });
 
-/** More rows than one page may look at. */
+/** More rows than one page may scan. */
 const MANY = MAX_ROWS_SCANNED * 1.05;
 const EVERY = Math.floor(MANY / 27) - 1;
 
@@ -37,7 +37,7 @@ async function allPages<Item>(list: (page: PageRequest) => Promise<Page<Item>>, 
   }
 }
 
-/** {@link MANY} events, of which each {@link EVERY}th is of a rare operation. The first ones have a later time. */
+/** Inserts {@link MANY} events. Every {@link EVERY}th has a rare operation. The first ones have a later time. */
 async function manyEvents(): Promise<Database> {
   const db = await temporaryDatabase(ACME);
   const [night, morning] = [NOW.toISOString(), later(1).toISOString()];
@@ -52,7 +52,9 @@ async function manyEvents(): Promise<Database> {
   return db;
 }
 
-test('the audit is searched within bounds, and a time narrows what is looked at', { timeout: 120_000 }, async () => {
+test('a search of the audit scans a bounded number of rows, and a time filter reduces it', {
+  timeout: 120_000,
+}, async () => {
   const db = await manyEvents();
   const listed = (filter: AuditEventFilter, limit: number) =>
     allPages((page) => listAuditEvents(db, [ACME], filter, page), limit);
@@ -63,7 +65,7 @@ test('the audit is searched within bounds, and a time narrows what is looked at'
   expect(found.flat().map(({ id }) => id)).toEqual(rare.toReversed());
 
   const morning = later(1).toISOString();
-  // One page: it ends where the time does, long before it has looked at as much as it may.
+  // One page is enough: the time filter ends it long before the bound.
   expect(await listed({ operation: 'rare', createdAfter: NOW.toISOString() }, 25)).toEqual([[]]);
   expect((await listed({ createdAfter: NOW.toISOString() }, 4)).map(({ length }) => length)).toEqual([4, 4, 2]);
   const [first] = await listed({ operation: 'rare', createdBefore: morning }, 25);
@@ -71,17 +73,25 @@ test('the audit is searched within bounds, and a time narrows what is looked at'
   expect(await listed({ createdBefore: NOW.toISOString() }, 25)).toEqual([[]]);
 });
 
-test('traces over several places are listed newest first, each once, by any length of pages', async () => {
+test('traces of several places are listed newest first and once each, with any page size', async () => {
   const db = await temporaryDatabase(ACME, EU, BETA);
   const trace = (tenant_id: string, sub_tenant_id: string, trace_id: string, minutes: number) => ({
-    ...{ tenant_id, sub_tenant_id, trace_id, root_name: null, span_count: 1, error_count: 0 },
-    ...{ service_name: minutes % 2 === 0 ? 'shop' : 'billing', start_time: 'x', end_time: 'x' },
-    ...{ created_at: later(minutes).toISOString(), updated_at: NOW.toISOString() },
+    tenant_id,
+    sub_tenant_id,
+    trace_id,
+    root_name: null,
+    span_count: 1,
+    error_count: 0,
+    service_name: minutes % 2 === 0 ? 'shop' : 'billing',
+    start_time: 'x',
+    end_time: 'x',
+    created_at: later(minutes).toISOString(),
+    updated_at: NOW.toISOString(),
   });
   const rows = ['acme/', 'acme/eu', 'beta/'].flatMap((place, index) =>
     Array.from({ length: 9 }, (_, number) => {
       const [tenantId = '', subTenantId = ''] = place.split('/');
-      // The same trace in several places, some at the same time.
+      // The same trace at several places, sometimes with the same time.
       return trace(tenantId, subTenantId, `trace${number}`, Math.floor(number / 3) + (number % 2) * index);
     }),
   );
@@ -116,7 +126,7 @@ type ListOfParent = (
   page: PageRequest,
 ) => Promise<Page<{ id: string; createdAt: string }>>;
 
-/** Lists of what belongs to one parent: `rare` finds the rare rows alone, `none` nothing. `i` is the number of a row. */
+/** Lists of records of one parent. `rare` only finds the rare rows, `none` finds nothing. `i` is the number of a row. */
 const LISTS_OF_PARENTS: {
   table: 'gateway_sessions' | 'inventory_items' | 'recommendations';
   columns: string;
@@ -155,7 +165,7 @@ const LISTS_OF_PARENTS: {
 ];
 
 test.each(LISTS_OF_PARENTS)(
-  'a list of what belongs to one parent is searched within bounds: $table',
+  'a list of one parent scans a bounded number of rows: $table',
   { timeout: 120_000 },
   async ({ table, columns, values, rare, none, list }) => {
     const db = await temporaryDatabase(EU);
@@ -169,7 +179,7 @@ test.each(LISTS_OF_PARENTS)(
         ${sql.raw(values(`i % ${EVERY} = 0`))}, ${sql.lit(NOW.toISOString())}, ${sql.lit(NOW.toISOString())}
       from numbers`.execute(db);
     await insert(parent, 'b_', MANY);
-    // Those of others stand before and behind, in the order of lists.
+    // In the order of the list, rows of other parents come before and after.
     for (const other of ['a_', 'c_']) await insert(await newParent(db, other), other, EVERY);
     if (onPostgres()) await sql`analyze ${sql.table(table)}`.execute(db);
 
@@ -205,10 +215,10 @@ async function provider(db: Database, name: string): Promise<string> {
 const FIRST = { limit: 25, after: null, maxRowsScanned: MAX_ROWS_SCANNED };
 const idOf = (number: number) => `usr_${1_000_000 + number}`;
 const RARE = Array.from({ length: Math.floor(MANY / EVERY) }, (_, index) => idOf((index + 1) * EVERY)).toReversed();
-/** Where a page ends that found nothing. */
+/** The page key of a page that found nothing. */
 const END = idOf(MANY - MAX_ROWS_SCANNED + 1);
 
-/** {@link MANY} users who are in a sub-tenant of acme, and of whom few are in beta, though it offered that to many. */
+/** {@link MANY} members of a sub-tenant of acme. Few of them are members of beta, which has invited many. */
 async function manyPeople(): Promise<Database> {
   const db = await temporaryDatabase(EU, BETA);
   const time = sql.lit(NOW.toISOString());
@@ -231,7 +241,7 @@ async function manyPeople(): Promise<Database> {
   return db;
 }
 
-test('users are searched within bounds, and the few of a tenant are found among many', {
+test('a search of users scans a bounded number of rows, and finds the few members of a tenant among many', {
   timeout: 120_000,
 }, async () => {
   const db = await manyPeople();
@@ -247,13 +257,13 @@ test('users are searched within bounds, and the few of a tenant are found among 
     const { items } = await users(scope, { email: '7@x.example' })(FIRST);
     expect(items.map(({ id }) => id)).toEqual([idOf(7)]);
   }
-  // No page is short, though all the others are newer.
+  // No page is short, although all other users are newer.
   const few = await allPages(users([BETA], {}), 2);
   expect(few.map((page) => page.map(({ id }) => id))).toEqual([[idOf(3), idOf(2)], [idOf(1)]]);
   expect(await allPages(users([BETA], { email: '7@x.example' }), 25)).toEqual([[]]);
 });
 
-test('memberships are searched within bounds', { timeout: 120_000 }, async () => {
+test('a search of memberships scans a bounded number of rows', { timeout: 120_000 }, async () => {
   const db = await manyPeople();
   const memberships = (scope: TenantScope, filter: MembershipFilter) => (page: PageRequest) =>
     listMemberships(db, scope, filter, page);

@@ -7,7 +7,7 @@ const ACME = { tenantId: 'acme', subTenantId: null };
 const SCOPES = { api_key: [ACME], gateway_session: [ACME], invitation: [ACME], membership: [ACME] };
 const KINDS = ['api_key', 'gateway_session', 'invitation', 'membership'] as const;
 
-/** A key with so many keys that it made, each of which made the next one in a chain of ten. */
+/** A key that created many keys. Each of these is the start of a chain of ten keys. */
 async function makeKeys(db: Database, root: string, count: number): Promise<void> {
   const idOf = (index: number) => `${root}-${String(index).padStart(6, '0')}`;
   const rows = Array.from({ length: count }, (_, index) => ({
@@ -42,7 +42,7 @@ async function makeKeys(db: Database, root: string, count: number): Promise<void
   }
 }
 
-test('regression: what a key gave rise to takes time in proportion to the keys, not to their square', async () => {
+test('regression: finding what derives from a key takes time in proportion to the number of keys, not its square', async () => {
   const db = await temporaryDatabase(ACME);
   await db
     .insertInto('service_accounts')
@@ -77,6 +77,6 @@ test('regression: what a key gave rise to takes time in proportion to the keys, 
   };
   const few = await timeOf('few', 500);
   const many = await timeOf('many', 4000);
-  // Eight times as many keys, and all of them stand in the tenant.
+  // Eight times as many keys, all in the tenant.
   expect(many / few).toBeLessThan(24);
 });

@@ -7,8 +7,8 @@ import {
   insertGatewaySession,
   listGatewaySessions,
   revokeGatewaySession,
-  revokeSessionsOf,
   revokeSessionsOfGateway,
+  revokeSessionsOfPrincipal,
 } from '../src/repositories/gateway-sessions.ts';
 import { insertGateway } from '../src/repositories/gateways.ts';
 import { findGrantedItems, type GrantedItemKey, listGrantedItems } from '../src/repositories/granted-items.ts';
@@ -24,7 +24,7 @@ const EU = { tenantId: 'acme', subTenantId: 'eu' };
 const US = { tenantId: 'acme', subTenantId: 'us' };
 const GLOBEX = { tenantId: 'globex', subTenantId: null };
 
-test('the status of a session follows from the time, and lists filter by it', async () => {
+test('the status of a session depends on the time, and lists can filter by it', async () => {
   const db = await temporaryDatabase(ACME);
   const gatewayId = await gateway(db, ACME);
   const short = await session(db, ACME, gatewayId, { ttl: 60, at: 0 });
@@ -46,7 +46,7 @@ test('the status of a session follows from the time, and lists filter by it', as
   expect(await findGatewaySession(db, [ACME], gatewayId, short, later(60))).toMatchObject({ status: 'expired' });
 });
 
-test('a session is found under its own gateway and in scope alone', async () => {
+test('a session is only found under its own gateway and in scope', async () => {
   const db = await temporaryDatabase(EU, US);
   const gatewayId = await gateway(db, EU);
   const other = await gateway(db, EU, 'other');
@@ -58,7 +58,7 @@ test('a session is found under its own gateway and in scope alone', async () => 
   expect(await revokeGatewaySession(db, [US], gatewayId, id, NOW)).toBeUndefined();
 });
 
-test('pages of sessions are newest first, by keyset', async () => {
+test('sessions are listed newest first, with keyset pagination', async () => {
   const db = await temporaryDatabase(ACME);
   const gatewayId = await gateway(db, ACME);
   const ids: string[] = [];
@@ -70,7 +70,7 @@ test('pages of sessions are newest first, by keyset', async () => {
   expect(second.next).toBeNull();
 });
 
-test('ending a gateway’s sessions counts and changes the active ones alone', async () => {
+test('ending a gateway’s sessions only changes and counts the active ones', async () => {
   const db = await temporaryDatabase(ACME);
   const gatewayId = await gateway(db, ACME);
   const elsewhere = await gateway(db, ACME, 'other');
@@ -86,36 +86,36 @@ test('ending a gateway’s sessions counts and changes the active ones alone', a
 });
 
 describe('ending the sessions of a principal', () => {
-  test('ends what it is the subject of, and what it opened for others', async () => {
+  test('ends sessions that it is the subject of, and sessions that it opened for others', async () => {
     const db = await temporaryDatabase(ACME);
     const gatewayId = await gateway(db, ACME);
     const own = await session(db, ACME, gatewayId, { subject: 'service_account:acme/bot' });
     const forOther = await session(db, ACME, gatewayId, { subject: 'user:1', openedBy: 'service_account:acme/bot' });
     const another = await session(db, ACME, gatewayId, { subject: 'user:1', openedBy: 'user:1' });
-    expect(await revokeSessionsOf(db, [ACME], 'service_account:acme/bot', NOW)).toBe(2);
+    expect(await revokeSessionsOfPrincipal(db, [ACME], 'service_account:acme/bot', NOW)).toBe(2);
     expect(await statusOf(db, gatewayId, own)).toBe('revoked');
     expect(await statusOf(db, gatewayId, forOther)).toBe('revoked');
     expect(await statusOf(db, gatewayId, another)).toBe('active');
   });
 
-  test('leaves the sessions of an account with the same id in another tenant', async () => {
+  test('does not end sessions of an account with the same id in another tenant', async () => {
     const db = await temporaryDatabase(ACME, GLOBEX);
     const acme = await gateway(db, ACME);
     const globex = await gateway(db, GLOBEX);
     const ours = await session(db, ACME, acme, { subject: 'service_account:acme/bot' });
     const theirs = await session(db, GLOBEX, globex, { subject: 'service_account:globex/bot' });
-    expect(await revokeSessionsOf(db, [ACME], 'service_account:acme/bot', NOW)).toBe(1);
+    expect(await revokeSessionsOfPrincipal(db, [ACME], 'service_account:acme/bot', NOW)).toBe(1);
     expect(await statusOf(db, acme, ours)).toBe('revoked');
     expect(await statusOf(db, globex, theirs)).toBe('active');
   });
 
-  test('ends what a platform administrator’s account opened in other tenants', async () => {
+  test('ends sessions that a platform administrator’s account opened in other tenants', async () => {
     const db = await temporaryDatabase(ACME, GLOBEX);
     const gatewayId = await gateway(db, GLOBEX);
     const subject = 'service_account:acme/root';
     const opened = await session(db, GLOBEX, gatewayId, { subject });
-    expect(await revokeSessionsOf(db, [ACME], subject, NOW)).toBe(0);
-    expect(await revokeSessionsOf(db, EVERYWHERE, subject, NOW)).toBe(1);
+    expect(await revokeSessionsOfPrincipal(db, [ACME], subject, NOW)).toBe(0);
+    expect(await revokeSessionsOfPrincipal(db, EVERYWHERE, subject, NOW)).toBe(1);
     expect(await statusOf(db, gatewayId, opened)).toBe('revoked');
   });
 
@@ -125,10 +125,10 @@ describe('ending the sessions of a principal', () => {
     const globex = await gateway(db, GLOBEX);
     const ours = await session(db, ACME, acme, { subject: 'user:1' });
     const theirs = await session(db, GLOBEX, globex, { subject: 'user:1' });
-    expect(await revokeSessionsOf(db, [ACME], 'user:1', NOW)).toBe(1);
+    expect(await revokeSessionsOfPrincipal(db, [ACME], 'user:1', NOW)).toBe(1);
     expect(await statusOf(db, acme, ours)).toBe('revoked');
     expect(await statusOf(db, globex, theirs)).toBe('active');
-    expect(await revokeSessionsOf(db, EVERYWHERE, 'user:1', NOW)).toBe(1);
+    expect(await revokeSessionsOfPrincipal(db, EVERYWHERE, 'user:1', NOW)).toBe(1);
   });
 });
 
@@ -141,7 +141,7 @@ describe('ending the sessions that grant items', () => {
   const openai = { providerId: 'prov_1', providerName: 'openai' };
   const model = { ...openai, items: [{ kind: 'model', name: 'gpt-5' }] } as const;
 
-  test('finds every variant of a name, and nothing of another provider, kind, name, tenant or time', async () => {
+  test('finds every variant of a name, and no sessions of another provider, kind, name, tenant or time', async () => {
     const db = await temporaryDatabase(ACME, EU, GLOBEX);
     const [acme, eu, globex] = [await gateway(db, ACME), await gateway(db, EU), await gateway(db, GLOBEX)];
     const plain = await session(db, ACME, acme, { at: 0, grants: [grant('prov_1', 'model', 'gpt-5')] });
@@ -171,7 +171,7 @@ describe('ending the sessions that grant items', () => {
     expect(await revokeSessionsOfItems(db, [ACME], model, later(60))).toEqual([]);
   });
 
-  test('ends those of any of the items in one pass, each once, however many sessions there are', async () => {
+  test('ends the sessions of all items in one call, each once, however many there are', async () => {
     const db = await temporaryDatabase(ACME);
     const gatewayId = await gateway(db, ACME);
     const of = (...names: string[]) => names.map((name) => grant('prov_1', 'model', name));
@@ -186,7 +186,7 @@ describe('ending the sessions that grant items', () => {
     expect(ended.map(({ id }) => id)).toEqual(ids);
   });
 
-  test('finds a session of the longest time to its last second', async () => {
+  test('finds a session with the longest lifetime until its last second', async () => {
     const db = await temporaryDatabase(ACME);
     const gatewayId = await gateway(db, ACME);
     const day = 24 * 3600;
@@ -196,7 +196,7 @@ describe('ending the sessions that grant items', () => {
   });
 });
 
-test('a subject is active, of the tenant, and not of a sibling sub-tenant', async () => {
+test('a subject must be active, in the tenant, and not in another sub-tenant', async () => {
   const db = await temporaryDatabase(ACME, EU, US, GLOBEX);
   await account(db, ACME, 'wide', 'active');
   await account(db, EU, 'eu:bot', 'active');
@@ -229,7 +229,7 @@ test('a subject is active, of the tenant, and not of a sibling sub-tenant', asyn
   }
 });
 
-test('granted items leave blocked and retired ones out, and those of other providers and tenants', async () => {
+test('granted items exclude blocked and retired ones, and those of other providers and tenants', async () => {
   const db = await temporaryDatabase(ACME);
   const mine = await provider(db, ACME, 'mine');
   const other = await provider(db, ACME, 'other');
@@ -244,7 +244,7 @@ test('granted items leave blocked and retired ones out, and those of other provi
   expect(await listGrantedItems(db, [GLOBEX], mine, null, 10)).toEqual([]);
 });
 
-test('of the items that a session had, those are granted still that are neither blocked, retired nor gone', async () => {
+test('items of a session are still granted if they are neither blocked, retired nor deleted', async () => {
   const db = await temporaryDatabase(ACME);
   const mine = await provider(db, ACME, 'mine');
   const items = (['available', 'missing', 'blocked', 'retired', 'gone'] as const).map(
@@ -314,7 +314,7 @@ async function account(db: Database, place: TenantPlace, id: string, status: 'ac
   await insertServiceAccount(db, place, { id, name: id, status, ...fields }, NOW);
 }
 
-/** @param status of the user; `invited`: active, and their membership waits to be accepted */
+/** @param status of the user; `invited`: an active user whose membership is not accepted yet */
 async function user(
   db: Database,
   id: string,
@@ -328,8 +328,13 @@ async function user(
   await db
     .insertInto('users')
     .values({
-      ...{ id, email, email_key: email, status: status === 'disabled' ? status : 'active' },
-      ...{ ...empty, ...consents, ...times },
+      id,
+      email,
+      email_key: email,
+      status: status === 'disabled' ? status : 'active',
+      ...empty,
+      ...consents,
+      ...times,
     })
     .execute();
   await db

@@ -20,7 +20,7 @@ const EU = { tenantId: 'acme', subTenantId: 'eu' };
 const US = { tenantId: 'acme', subTenantId: 'us' };
 const GLOBEX = { tenantId: 'globex', subTenantId: null };
 
-test('a gateway keeps its providers in the order given, also after an update', async () => {
+test('a gateway keeps its providers in the given order, also after an update', async () => {
   const db = await temporaryDatabase(ACME);
   const ids = [await provider(db, ACME, 'one'), await provider(db, ACME, 'two'), await provider(db, ACME, 'three')];
   const turned = ids.toReversed();
@@ -31,7 +31,7 @@ test('a gateway keeps its providers in the order given, also after an update', a
   expect(await findGateway(db, [ACME], made.id)).toEqual(updated);
 });
 
-test('names are unique in a place, without regard to case, until the gateway is deleted', async () => {
+test('names are unique at a place, case-insensitively, until the gateway is deleted', async () => {
   const db = await temporaryDatabase(ACME, EU, GLOBEX);
   const first = await insertGateway(db, ACME, gateway('Straße'), NOW);
   await expect(insertGateway(db, ACME, gateway('STRAßE'), NOW)).rejects.toBeInstanceOf(DuplicateKeyError);
@@ -43,7 +43,7 @@ test('names are unique in a place, without regard to case, until the gateway is 
   await insertGateway(db, ACME, gateway('straße'), NOW);
 });
 
-test('a gateway out of scope is neither found, listed nor changed', async () => {
+test('a gateway out of scope cannot be found, listed or changed', async () => {
   const db = await temporaryDatabase(EU, US);
   const made = await insertGateway(db, EU, gateway('edge'), NOW);
   for (const scope of [[US], [GLOBEX], []]) {
@@ -54,7 +54,7 @@ test('a gateway out of scope is neither found, listed nor changed', async () => 
   expect(await findGateway(db, [ACME], made.id)).toEqual(made);
 });
 
-test('pages are newest first and end with null; deleted gateways are listed by their status alone', async () => {
+test('pages are newest first and end with null; deleted gateways are only listed by their status', async () => {
   const db = await temporaryDatabase(ACME, GLOBEX);
   const ids = [];
   for (let index = 0; index < 5; index += 1) {
@@ -85,7 +85,7 @@ test('a provider is in use by active and disabled gateways of the whole tenant, 
   expect(await findGatewayOfProvider(db, [EU], id)).toBeUndefined();
 });
 
-test('a manifest is in use by active gateways alone', async () => {
+test('only active gateways keep a manifest in use', async () => {
   const db = await temporaryDatabase(ACME);
   const fields = {
     name: 'agent',

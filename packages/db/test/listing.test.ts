@@ -12,16 +12,16 @@ import { later, NOW, temporaryDatabase } from './temporary-database.ts';
 const ACME = { tenantId: 'acme', subTenantId: null };
 
 /**
- * On SQLite, and in the long form, the service's own bound. Other lists are tested with a smaller one that is passed in
- * (bounded-lists.test.ts): all of them share the code.
+ * The service's default bound, on SQLite and in the long form. Other lists are tested with a smaller bound that is passed in
+ * (bounded-lists.test.ts), since all lists share the code.
  */
 const MAX_ROWS_SCANNED = onPostgres() ? scaled({ usual: 16_000, full: undefined }) : undefined;
 
-/** More rows than one page may look at. */
+/** More rows than one page may scan. */
 const MANY = (MAX_ROWS_SCANNED ?? 200_000) * 1.05;
 const EVERY = Math.floor(MANY / 27) - 1;
 
-/** A database with many accounts, each {@link EVERY}th of which is named otherwise. */
+/** A database with many accounts. Every {@link EVERY}th has a different name. */
 async function largeDatabase(count: number): Promise<Database> {
   const db = await temporaryDatabase(ACME);
   const time = NOW.toISOString();
@@ -31,12 +31,12 @@ async function largeDatabase(count: number): Promise<Database> {
       search_text, created_at, updated_at)
     select 'acme', '', 'sa_' || cast(1000000 + i as text), case when i % ${sql.lit(EVERY)} = 0 then 'rare' else 'usual' end,
       'active', 0, '{}', 'usual', ${time}, ${time} from numbers`.execute(db);
-  // Postgres plans by what it knows of a table, and would learn of so many rows later.
+  // Updates the statistics of Postgres, which otherwise would not know of the rows yet.
   if (onPostgres()) await sql`analyze service_accounts`.execute(db);
   return db;
 }
 
-/** All pages of a search, and how often others had a turn meanwhile. */
+/** Reads all pages of a search, and counts the turns of the event loop in between. */
 async function pagesOf(db: Database, filter: ServiceAccountFilter, limit: number) {
   const pages: string[][] = [];
   let turns = 0;
@@ -57,13 +57,13 @@ async function pagesOf(db: Database, filter: ServiceAccountFilter, limit: number
   return { pages, turns };
 }
 
-test('a search looks at a bounded number of rows for each page, and gives others their turns', {
+test('a search scans a bounded number of rows for each page, and yields to the event loop', {
   timeout: 120_000,
 }, async () => {
   const db = await largeDatabase(MANY);
   const nothing = await pagesOf(db, { name: 'none' }, 25);
   expect(nothing.pages).toEqual([[], []]);
-  // It reads two thousand rows at a time.
+  // It scans two thousand rows at a time.
   expect(nothing.turns).toBeGreaterThanOrEqual(MANY / 2000 - 1);
 
   const rare = Array.from({ length: Math.floor(MANY / EVERY) }, (_, index) => `sa_${1_000_000 + (index + 1) * EVERY}`);
@@ -74,8 +74,8 @@ test('a search looks at a bounded number of rows for each page, and gives others
   }
 });
 
-test('no row is lost or repeated where one batch of a search ends and the next one begins', async () => {
-  // Three batches of two thousand rows, all of which the filter finds: one page reads across both edges.
+test('no row is lost or repeated at the boundary of two batches of a search', async () => {
+  // Three batches of two thousand matching rows, so that one page spans both boundaries.
   const count = 4500;
   const db = await largeDatabase(count);
   const found = await searchServiceAccounts(db, [ACME], { status: 'active' }, { limit: 5000, after: null }, NOW);
@@ -83,7 +83,7 @@ test('no row is lost or repeated where one batch of a search ends and the next o
   expect(found.items.map(({ id }) => id)).toEqual(expected);
 });
 
-test('a list over several places is what they hold together, each record once, newest first', async () => {
+test('a list over several places contains each of their records once, newest first', async () => {
   const places: TenantPlace[] = ['acme', 'beta', 'gamma'].flatMap((tenantId) => [
     { tenantId, subTenantId: null },
     { tenantId, subTenantId: 'eu' },
@@ -92,7 +92,7 @@ test('a list over several places is what they hold together, each record once, n
   const fields = { kind: 'llm', status: 'active', displayName: null, description: null, baseUrl: null } as const;
   for (let index = 0; index < 30; index += 1) {
     const place = places[(index * 7) % places.length] ?? ACME;
-    // Some are made in the same millisecond.
+    // Some have the same millisecond.
     const at = later(Math.floor(index / 4));
     await insertProvider(db, place, { ...fields, name: `provider-${index}`, metadata: {} }, at);
   }

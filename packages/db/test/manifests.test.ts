@@ -6,10 +6,10 @@ import {
   deleteDeclarations,
   endManifest,
   findActiveManifest,
+  findLastManifestVersion,
   findManifest,
   insertDeclarations,
   insertManifest,
-  lastManifestVersion,
   listManifests,
   type NewManifest,
 } from '../src/repositories/manifests.ts';
@@ -21,19 +21,19 @@ const ACME = { tenantId: 'acme', subTenantId: null };
 const EU = { tenantId: 'acme', subTenantId: 'eu' };
 const AGENT = { kind: 'agent', name: 'buyer' } as const;
 
-test('versions are counted for each place, kind and name, and never given twice', async () => {
+test('versions are numbered for each place, kind and name, and never reused', async () => {
   const db = await temporaryDatabase(ACME, EU);
-  expect(await lastManifestVersion(db, ACME, AGENT)).toBe(0);
+  expect(await findLastManifestVersion(db, ACME, AGENT)).toBe(0);
   const first = await insertManifest(db, ACME, version(1), NOW);
   await insertManifest(db, EU, version(1), NOW);
   await expect(insertManifest(db, ACME, version(1), NOW)).rejects.toBeInstanceOf(DuplicateKeyError);
   await endManifest(db, [ACME], first.id, 'deleted', NOW);
-  expect(await lastManifestVersion(db, ACME, AGENT)).toBe(1);
-  expect(await lastManifestVersion(db, ACME, { kind: 'agent', name: 'Buyer' })).toBe(0);
+  expect(await findLastManifestVersion(db, ACME, AGENT)).toBe(1);
+  expect(await findLastManifestVersion(db, ACME, { kind: 'agent', name: 'Buyer' })).toBe(0);
   await expect(insertManifest(db, ACME, version(1), NOW)).rejects.toBeInstanceOf(DuplicateKeyError);
 });
 
-test('the active version is that of the very place', async () => {
+test('the active version is the one of exactly this place', async () => {
   const db = await temporaryDatabase(ACME, EU);
   const wide = await insertManifest(db, ACME, version(1), NOW);
   expect(await findActiveManifest(db, EU, AGENT)).toBeUndefined();
@@ -44,7 +44,7 @@ test('the active version is that of the very place', async () => {
   expect(await findManifest(db, [EU], wide.id)).toBeUndefined();
 });
 
-test('superseded manifests are listed, deleted ones by their status alone', async () => {
+test('superseded manifests are listed, deleted ones only by their status', async () => {
   const db = await temporaryDatabase(ACME);
   const ids: string[] = [];
   for (let count = 1; count <= 3; count += 1)
@@ -66,7 +66,7 @@ test('superseded manifests are listed, deleted ones by their status alone', asyn
   expect(await endManifest(db, [ACME], first, 'deleted', later(6))).toBeUndefined();
 });
 
-test('declarations are kept once each, with their providers case-folded, until they are removed', async () => {
+test('declarations are stored without duplicates, with case-folded providers, until they are deleted', async () => {
   const db = await temporaryDatabase(ACME);
   const manifest = await insertManifest(db, ACME, version(1), NOW);
   const again = await insertManifest(db, ACME, { ...version(1), name: 'seller' }, NOW);
@@ -87,11 +87,17 @@ test('declarations are kept once each, with their providers case-folded, until t
   expect(await deleteDeclarations(db, again)).toHaveLength(2);
 });
 
-test('a name in a declaration means providers of its own place and of the whole tenant, an id any in the tenant', async () => {
+test('a name in a declaration refers to providers of its place and of the whole tenant, an id to any in the tenant', async () => {
   const US = { tenantId: 'acme', subTenantId: 'us' };
   const db = await temporaryDatabase(ACME, EU, US);
   const named = (name: string): NewProvider => ({
-    ...{ name, displayName: null, description: null, kind: 'llm', baseUrl: null, status: 'active', metadata: {} },
+    name,
+    displayName: null,
+    description: null,
+    kind: 'llm',
+    baseUrl: null,
+    status: 'active',
+    metadata: {},
   });
   const wide = await insertProvider(db, ACME, named('Wide'), NOW);
   const eu = await insertProvider(db, EU, named('same'), NOW);
@@ -103,7 +109,7 @@ test('a name in a declaration means providers of its own place and of the whole 
   expect(await meant(EU, ['wide', 'same'], [us.id])).toEqual([wide.id, eu.id].toSorted());
 
   const isDeclared = async (provider: Provider, { subTenantId }: TenantPlace) => {
-    const subject = { ...{ tenantId: 'acme', subTenantId, provider }, kind: 'model', nameKey: 'gpt-5' } as const;
+    const subject = { tenantId: 'acme', subTenantId, provider, kind: 'model', nameKey: 'gpt-5' } as const;
     return (await manifestDeclarations(db, ACME, [subject]))(subject);
   };
   const declared = (provider: string) => ({ provider, kind: 'model', name: 'gpt-5' }) as const;
@@ -119,7 +125,7 @@ test('a name in a declaration means providers of its own place and of the whole 
   expect([await isDeclared(us, US), await isDeclared(wide, US)]).toEqual([true, false]);
 });
 
-test('a thousand declarations, the most that a manifest has, go in at once', async () => {
+test('a thousand declarations, the limit of a manifest, are inserted with one call', async () => {
   const db = await temporaryDatabase(ACME);
   const manifest = await insertManifest(db, ACME, version(1), NOW);
   const many = Array.from(

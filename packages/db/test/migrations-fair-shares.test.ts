@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import { expect, test } from 'vitest';
 import { type Database, migrate } from '../src/database.ts';
-import { countObservations, countObservationsOf } from '../src/repositories/observation-counts.ts';
+import { countObservations, countObservationShares } from '../src/repositories/observation-counts.ts';
 import { firstReleaseDatabase, NOW } from './temporary-database.ts';
 
 const TIME = NOW.toISOString();
@@ -19,15 +19,27 @@ async function insert(db: Database, table: string, values: Values): Promise<void
 
 async function insertObservation(db: Database, id: string, subTenantId: string, accounts: readonly string[]) {
   await insert(db, 'runtime_observations', {
-    ...{ ...TIMES, tenant_id: 'acme', sub_tenant_id: subTenantId, id, provider_id: 'prov_1', kind: 'model', name: id },
-    ...{ unknown: 1, status: 'open', occurrences: 1, first_seen_at: TIME, last_seen_at: TIME, last_trace_id: 't' },
-    ...{ last_span_id: 's', risk: '{"level":"medium","factors":[]}' },
+    ...TIMES,
+    tenant_id: 'acme',
+    sub_tenant_id: subTenantId,
+    id,
+    provider_id: 'prov_1',
+    kind: 'model',
+    name: id,
+    unknown: 1,
+    status: 'open',
+    occurrences: 1,
+    first_seen_at: TIME,
+    last_seen_at: TIME,
+    last_trace_id: 't',
+    last_span_id: 's',
+    risk: '{"level":"medium","factors":[]}',
     // Evidence may hold any character.
     evidence: JSON.stringify({ serviceNames: ['a\0"b'], serverAddresses: [], operations: [], accounts, errors: 0 }),
   });
 }
 
-test('observations of before count for the account that reported them first, and for their sub-tenant', async () => {
+test('existing observations count for the account that reported them first, and for their sub-tenant', async () => {
   const db = await firstReleaseDatabase();
   const provider = { kind: 'llm', status: 'active', health: 'unknown', metadata: '{}', ...TIMES };
   const place = { tenant_id: 'acme', sub_tenant_id: '' };
@@ -46,7 +58,7 @@ test('observations of before count for the account that reported them first, and
 
   const acme = { tenantId: 'acme' };
   const countsOf = (firstAccount: string, subTenantId: string | null) =>
-    countObservationsOf(db, acme, { firstAccount, subTenantId });
+    countObservationShares(db, acme, { firstAccount, subTenantId });
   expect(await countsOf(one, null)).toEqual({ ofAccount: 2, ofSubTenant: 1 });
   expect(await countsOf(other, 'east')).toEqual({ ofAccount: 1, ofSubTenant: 3 });
   expect(await countsOf('', 'west')).toEqual({ ofAccount: 1, ofSubTenant: 0 });

@@ -21,15 +21,23 @@ async function insert(db: Database, table: string, values: Values): Promise<void
 
 const PLACED = { tenant_id: 'acme', sub_tenant_id: '', created_at: TIME, updated_at: TIME };
 
-test('keys get the key that made them, as the audit tells', async () => {
+test('each key gets the key that created it, from the audit events', async () => {
   const db = await firstReleaseDatabase();
   const key = { ...PLACED, kind: 'api_key', owner_type: 'service_account', owner_id: 'bot', scopes: '[]' };
   for (const id of ['key_1', 'key_2', 'key_3']) {
     await insert(db, 'credentials', { ...key, id, rotation_count: 0, search_text: id });
   }
   const event = {
-    ...{ tenant_id: 'acme', sub_tenant_id: '', created_at: TIME, actor_type: 'service_account', actor_id: 'bot' },
-    ...{ target_type: 'api_key', outcome: 'success', changed_fields: '[]', count: 1, request_id: 'r' },
+    tenant_id: 'acme',
+    sub_tenant_id: '',
+    created_at: TIME,
+    actor_type: 'service_account',
+    actor_id: 'bot',
+    target_type: 'api_key',
+    outcome: 'success',
+    changed_fields: '[]',
+    count: 1,
+    request_id: 'r',
   };
   const made = 'create_service_account_key';
   const rotated = 'rotate_service_account_key';
@@ -46,7 +54,7 @@ test('keys get the key that made them, as the audit tells', async () => {
   ]);
 });
 
-test('sessions keep what they grant, and a blocked item finds them', async () => {
+test('sessions keep their grants, and are found by a blocked item', async () => {
   const db = await firstReleaseDatabase();
   const gateway = { ...PLACED, id: 'gw_1', name: 'edge', name_key: 'edge', status: 'active', session_ttl_seconds: 600 };
   await insert(db, 'gateways', gateway);
@@ -55,15 +63,24 @@ test('sessions keep what they grant, and a blocked item finds them', async () =>
   const grant = (providerId: string, count: number) => ({ providerId, providerName: 'Vendor', items: items(count) });
   const model = { providerId: 'prov_3', providerName: 'Vendor', items: [{ kind: 'model', name: 'Vendor/GPT-5' }] };
   const grants = [
-    ...[[], [grant('prov_1', 2500), grant('prov_2', 3)], [model]],
+    [],
+    [grant('prov_1', 2500), grant('prov_2', 3)],
+    [model],
     // More than one batch of sessions.
     ...Array.from({ length: 120 }, () => [grant('prov_1', 2500)]),
   ];
   const ids = grants.map((_, index) => `ses_01kjm${String(index).padStart(21, '0')}`);
   for (const [index, id] of ids.entries()) {
     await insert(db, 'gateway_sessions', {
-      ...{ ...PLACED, id, gateway_id: 'gw_1', subject: 'user:1', opened_by: 'user:1', metadata: '{}' },
-      ...{ issued_at: TIME, expires_at: later(600).toISOString(), grants: JSON.stringify(grants[index]) },
+      ...PLACED,
+      id,
+      gateway_id: 'gw_1',
+      subject: 'user:1',
+      opened_by: 'user:1',
+      metadata: '{}',
+      issued_at: TIME,
+      expires_at: later(600).toISOString(),
+      grants: JSON.stringify(grants[index]),
     });
   }
   await migrate(db);
@@ -79,6 +96,6 @@ test('sessions keep what they grant, and a blocked item finds them', async () =>
     (await db.selectFrom(table).selectAll().execute()).length;
   expect([await counts('gateway_grants'), await counts('gateway_grant_items')]).toEqual([3, 2504]);
   const blocked = { providerId: 'prov_3', providerName: 'vendor', items: [{ kind: 'model', name: 'gpt-5' }] } as const;
-  // The ids begin as ids of this time do.
+  // Ids begin with their time.
   expect(await revokeSessionsOfItems(db, EVERYWHERE, blocked, NOW)).toMatchObject([{ id: ids[2] }]);
 });

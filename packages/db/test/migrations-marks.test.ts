@@ -27,7 +27,7 @@ async function identity(db: Database, userId: string, issuer: string, subject: s
     values (${issuer}, ${subject}, ${userId}, ${TIME})`.execute(db);
 }
 
-/** Users who signed in and were erased: the audit names them as those who linked an identity. */
+/** Users who signed in and were erased. Audit events say that they linked an identity. */
 async function erased(db: Database, id: string): Promise<void> {
   await user(db, id, { status: 'deleted' });
   await sql`
@@ -40,7 +40,7 @@ async function developmentUsersOf(db: Database, trusted: string | null): Promise
   return (await findDevelopmentUsers(db, trusted, 10)).map(({ id }) => id);
 }
 
-test('regression: users of the development identity provider are marked, also those who were erased', async () => {
+test('regression: users of the development identity provider are marked, also erased ones', async () => {
   const db = await firstReleaseDatabase();
   await user(db, 'usr_1');
   await identity(db, 'usr_1', PROVIDER, 'dev-1');
@@ -50,11 +50,11 @@ test('regression: users of the development identity provider are marked, also th
   await erased(db, 'usr_5');
   await migrate(db);
   expect(await developmentUsersOf(db, null)).toEqual(['usr_1', 'usr_2', 'usr_5']);
-  // Users of the trusted issuer stay.
+  // Users of the trusted issuer are not listed.
   expect(await developmentUsersOf(db, PROVIDER)).toEqual(['usr_2', 'usr_5']);
 });
 
-test('where users of another issuer signed in, nobody who was erased is marked', async () => {
+test('if users of another issuer have signed in, no erased user is marked', async () => {
   const db = await firstReleaseDatabase();
   await user(db, 'usr_1');
   await identity(db, 'usr_1', PROVIDER, 'dev-1');

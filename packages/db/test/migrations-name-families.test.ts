@@ -11,22 +11,21 @@ const TIME = NOW.toISOString();
 const BATCH = 1000;
 
 const MODELS = [
-  ...['gpt-5', 'OpenAI/GPT-5-2026-01-01', 'azure:gpt-35-turbo@20260101', 'us.anthropic.claude-sonnet-5-20260101-v1:0'],
-  ...[
-    'ft:gpt-4o:org::id',
-    'meta-llama/llama-3.1',
-    'models/gemini-3-flash-latest',
-    'llama3:70b',
-    'x/',
-    '/',
-    'gpt-4-0613',
-  ],
-  ...[
-    'arn:aws:bedrock:us-east-1::foundation-model/amazon.nova-pro-v1:0',
-    'claude-sonnet-5[1m]',
-    'ÄÖ 1.5',
-    'deepseek.r1',
-  ],
+  'gpt-5',
+  'OpenAI/GPT-5-2026-01-01',
+  'azure:gpt-35-turbo@20260101',
+  'us.anthropic.claude-sonnet-5-20260101-v1:0',
+  'ft:gpt-4o:org::id',
+  'meta-llama/llama-3.1',
+  'models/gemini-3-flash-latest',
+  'llama3:70b',
+  'x/',
+  '/',
+  'gpt-4-0613',
+  'arn:aws:bedrock:us-east-1::foundation-model/amazon.nova-pro-v1:0',
+  'claude-sonnet-5[1m]',
+  'ÄÖ 1.5',
+  'deepseek.r1',
 ];
 const TOOLS = ['get-sum', 'Get Sum', '__', '日本', 'a.b/c'];
 
@@ -41,7 +40,7 @@ async function insert(db: Database, table: string, values: Values): Promise<void
 const PLACED = { tenant_id: 'acme', sub_tenant_id: '' };
 const TIMES = { created_at: TIME, updated_at: TIME };
 
-test('names of before get the families that new ones have', async () => {
+test('existing names get the same families as new names', async () => {
   const db = await firstReleaseDatabase();
   const provider = { kind: 'llm', status: 'active', health: 'unknown', metadata: '{}', ...PLACED, ...TIMES };
   await insert(db, 'providers', { ...provider, id: 'prov_1', name: 'Our Models', name_key: 'our models' });
@@ -52,15 +51,35 @@ test('names of before get the families that new ones have', async () => {
   ];
   for (const [index, { kind, name }] of named.entries()) {
     await insert(db, 'inventory_items', {
-      ...{ ...PLACED, ...TIMES, id: `inv_${index}`, provider_id: 'prov_1', kind, name, status: 'available' },
-      ...{ source: 'manual', attributes: '{}', first_seen_at: TIME, last_seen_at: TIME },
+      ...PLACED,
+      ...TIMES,
+      id: `inv_${index}`,
+      provider_id: 'prov_1',
+      kind,
+      name,
+      status: 'available',
+      source: 'manual',
+      attributes: '{}',
+      first_seen_at: TIME,
+      last_seen_at: TIME,
     });
   }
   for (const name of MODELS) {
     await insert(db, 'runtime_observations', {
-      ...{ ...PLACED, ...TIMES, id: `obs_${name}`, provider_id: 'prov_1', kind: 'model', name, unknown: 1 },
-      ...{ status: 'open', occurrences: 1, first_seen_at: TIME, last_seen_at: TIME, last_trace_id: 't' },
-      ...{ last_span_id: 's', risk: '{"level":"medium","factors":[]}' },
+      ...PLACED,
+      ...TIMES,
+      id: `obs_${name}`,
+      provider_id: 'prov_1',
+      kind: 'model',
+      name,
+      unknown: 1,
+      status: 'open',
+      occurrences: 1,
+      first_seen_at: TIME,
+      last_seen_at: TIME,
+      last_trace_id: 't',
+      last_span_id: 's',
+      risk: '{"level":"medium","factors":[]}',
       evidence: '{"serviceNames":[],"serverAddresses":[],"operations":[],"accounts":[],"errors":0}',
     });
   }
@@ -79,7 +98,9 @@ test('names of before get the families that new ones have', async () => {
   expect(stored).toEqual({ name_family: rewrittenName('Our Models'), aliases: '[]' });
   const place = { tenantId: 'acme', subTenantId: null };
   const subject = {
-    ...{ ...place, kind: 'model' as const, nameKey: nameKey('model', 'o3-2026-01-01', 'Our Models') },
+    ...place,
+    kind: 'model' as const,
+    nameKey: nameKey('model', 'o3-2026-01-01', 'Our Models'),
     provider: { id: 'prov_1', name: 'Our Models', aliases: [], baseUrl: null, subTenantId: null },
   };
   expect((await manifestDeclarations(db, place, [subject]))(subject)).toBe(true);

@@ -5,7 +5,7 @@ import { nameKey } from '../src/name-key.ts';
 import { findInventoryItemByKey } from '../src/repositories/inventory.ts';
 import { manifestDeclarations } from '../src/repositories/manifest-declarations.ts';
 import { countObservations } from '../src/repositories/observation-counts.ts';
-import { findObservation, findObservationOf } from '../src/repositories/runtime-observations.ts';
+import { findObservation, findObservationOfSubject } from '../src/repositories/runtime-observations.ts';
 import { EVERYWHERE } from '../src/tenancy.ts';
 import { firstReleaseDatabase, NOW } from './temporary-database.ts';
 
@@ -40,8 +40,18 @@ async function firstRelease(): Promise<Database> {
 
 const item = (db: Database, id: string, name: string, status: string, more: Values = {}) =>
   insert(db, 'inventory_items', {
-    ...{ ...PLACED, ...TIMES, id, provider_id: OPENAI.id, kind: 'model', name, status, source: 'manual' },
-    ...{ attributes: '{}', first_seen_at: at(0), last_seen_at: at(0), ...more },
+    ...PLACED,
+    ...TIMES,
+    id,
+    provider_id: OPENAI.id,
+    kind: 'model',
+    name,
+    status,
+    source: 'manual',
+    attributes: '{}',
+    first_seen_at: at(0),
+    last_seen_at: at(0),
+    ...more,
   });
 
 const review = (decision: string, seconds: number) =>
@@ -49,17 +59,36 @@ const review = (decision: string, seconds: number) =>
 
 const observation = (db: Database, id: string, name: string, more: Values = {}) =>
   insert(db, 'runtime_observations', {
-    ...{ ...PLACED, ...TIMES, id, provider_id: OPENAI.id, kind: 'model', name, unknown: 1, status: 'open' },
-    ...{ occurrences: 1, first_seen_at: at(0), last_seen_at: at(0), last_trace_id: 't', last_span_id: 's' },
+    ...PLACED,
+    ...TIMES,
+    id,
+    provider_id: OPENAI.id,
+    kind: 'model',
+    name,
+    unknown: 1,
+    status: 'open',
+    occurrences: 1,
+    first_seen_at: at(0),
+    last_seen_at: at(0),
+    last_trace_id: 't',
+    last_span_id: 's',
     evidence: '{"serviceNames":["a"],"serverAddresses":[],"operations":[],"accounts":[],"errors":1}',
-    ...{ risk: '{"level":"medium","factors":[]}', ...more },
+    risk: '{"level":"medium","factors":[]}',
+    ...more,
   });
 
 async function recommendation(db: Database, id: string, name: string, rests: string[], itemId: string | null = null) {
   const change = { target: { type: 'inventory_item', id: itemId }, before: null, after: { kind: 'model', name } };
   await insert(db, 'recommendations', {
-    ...{ ...PLACED, ...TIMES, id, provider_id: OPENAI.id, kind: 'register_item', status: 'open' },
-    ...{ subject: `model:${name}`, reason: 'r', change: JSON.stringify(change) },
+    ...PLACED,
+    ...TIMES,
+    id,
+    provider_id: OPENAI.id,
+    kind: 'register_item',
+    status: 'open',
+    subject: `model:${name}`,
+    reason: 'r',
+    change: JSON.stringify(change),
   });
   for (const observation_id of rests) {
     await insert(db, 'recommendation_observations', { tenant_id: 'acme', recommendation_id: id, observation_id });
@@ -72,7 +101,7 @@ const itemOf = (db: Database, name: string) => {
 };
 const observationOf = (db: Database, name: string) => {
   const key = { providerId: OPENAI.id, kind: 'model', nameKey: nameKey('model', name, OPENAI.name) } as const;
-  return findObservationOf(db, ACME, key);
+  return findObservationOfSubject(db, ACME, key);
 };
 
 async function recommendations(db: Database) {
@@ -82,7 +111,7 @@ async function recommendations(db: Database) {
   return rows.map(({ id, subject, status }) => [id, subject, status, ...rests(id).map((link) => link.observation_id)]);
 }
 
-test('a model that was blocked with its provider in front, or beyond ASCII, is blocked in every spelling', async () => {
+test('a model that was blocked with its provider as prefix, or with letters beyond ASCII, is blocked in every spelling', async () => {
   const db = await firstRelease();
   await item(db, 'inv_1', 'openai/gpt-5', 'blocked');
   await item(db, 'inv_2', 'Ä', 'blocked');
@@ -105,7 +134,7 @@ test('a model that was blocked with its provider in front, or beyond ASCII, is b
   expect(await findInventoryItemByKey(db, EVERYWHERE, tool)).toMatchObject({ id: 'inv_5' });
 });
 
-test('of items that are one the blocked one stays, then the retired one, then the oldest', async () => {
+test('of items with the same key the blocked one stays, else the retired one, else the oldest', async () => {
   const db = await firstRelease();
   await item(db, 'inv_1', 'A', 'available');
   await item(db, 'inv_2', 'openai/a', 'retired');
@@ -125,18 +154,16 @@ test('of items that are one the blocked one stays, then the retired one, then th
   expect((await observationOf(db, 'a'))?.inventoryItemId).toBe('inv_3');
 });
 
-test('of observations that are one the last reviewed one stays, with what was counted and seen of all', async () => {
+test('of observations with the same key the last reviewed one stays, with the counts of all', async () => {
   const db = await firstRelease();
   const evidence = '{"serviceNames":["b","a"],"serverAddresses":["h"],"operations":[],"accounts":[],"errors":2}';
   await observation(db, 'obs_1', 'X', {
-    ...{
-      occurrences: 5,
-      first_seen_at: at(-9),
-      last_seen_at: at(9),
-      last_trace_id: 't9',
-      last_span_id: 's9',
-      evidence,
-    },
+    occurrences: 5,
+    first_seen_at: at(-9),
+    last_seen_at: at(9),
+    last_trace_id: 't9',
+    last_span_id: 's9',
+    evidence,
   });
   await observation(db, 'obs_2', 'x', { status: 'rejected', review: review('rejected', 20), occurrences: 2 });
   await observation(db, 'obs_3', 'openai/x', { status: 'approved', review: review('approved', 10) });
@@ -153,14 +180,21 @@ test('of observations that are one the last reviewed one stays, with what was co
   }
   await migrate(db);
   expect(await observationOf(db, 'OpenAI/X')).toMatchObject({
-    ...{ id: 'obs_2', name: 'x', status: 'rejected', review: { decision: 'rejected', reviewedAt: at(20) } },
-    ...{ occurrences: 8, firstSeenAt: at(-9), lastSeenAt: at(9), lastTraceId: 't9', lastSpanId: 's9' },
+    id: 'obs_2',
+    name: 'x',
+    status: 'rejected',
+    review: { decision: 'rejected', reviewedAt: at(20) },
+    occurrences: 8,
+    firstSeenAt: at(-9),
+    lastSeenAt: at(9),
+    lastTraceId: 't9',
+    lastSpanId: 's9',
     evidence: { serviceNames: ['a', 'b'], serverAddresses: ['h'], errors: 4, names: ['x', 'openai/x', 'X'] },
   });
   expect(await findObservation(db, EVERYWHERE, 'obs_4')).toMatchObject({ status: 'open', occurrences: 1 });
   expect(await observationOf(db, 'gpt-4')).toMatchObject({ id: 'obs_5', status: 'rejected' });
   expect(await countObservations(db, ACME)).toBe(3);
-  // Nothing recommends what was rejected.
+  // No recommendation proposes the rejected model.
   expect(await recommendations(db)).toEqual([['rec_1', 'model:x', 'superseded', 'obs_2']]);
   const tasks = await db.selectFrom('operator_tasks').select(['id', 'status', 'completed_at']).orderBy('id').execute();
   expect(tasks).toMatchObject([
@@ -169,7 +203,7 @@ test('of observations that are one the last reviewed one stays, with what was co
   ]);
 });
 
-test('nobody reviewed them: the declared one stays, else the oldest', async () => {
+test('of observations without a review the declared one stays, else the oldest', async () => {
   const db = await firstRelease();
   await observation(db, 'obs_1', 'A');
   await observation(db, 'obs_2', 'a', { unknown: 0, status: 'resolved' });
@@ -180,7 +214,7 @@ test('nobody reviewed them: the declared one stays, else the oldest', async () =
   expect(await observationOf(db, 'b')).toMatchObject({ id: 'obs_4', occurrences: 2 });
 });
 
-test('of open recommendations about one model the oldest goes on, for all that they rest on', async () => {
+test('of open recommendations about one model the oldest stays, with the observations of all', async () => {
   const db = await firstRelease();
   await observation(db, 'obs_1', 'openai/gpt-9');
   await observation(db, 'obs_2', 'GPT-9', { sub_tenant_id: 'east' });
@@ -201,7 +235,7 @@ test('of open recommendations about one model the oldest goes on, for all that t
   ]);
 });
 
-test('what manifests declare is found by the keys that are asked for', async () => {
+test('declarations of manifests are found by their keys', async () => {
   const db = await firstRelease();
   const manifest = { ...PLACED, ...TIMES, id: 'man_1', name: 'm', kind: 'agent', version: 1, status: 'active' };
   await insert(db, 'manifests', { ...manifest, digest: 'd', spec: '{}', created_by: 'user:usr_1' });
@@ -220,7 +254,7 @@ test('what manifests declare is found by the keys that are asked for', async () 
   expect([await isDeclared('Search', 'tool'), await isDeclared('search', 'tool')]).toEqual([true, false]);
 });
 
-test('more rows than one batch has are keyed and merged, each with its tenant', async () => {
+test('more rows than one batch are keyed and merged, within their tenants', async () => {
   const db = await firstRelease();
   const count = BATCH + 20;
   for (let index = 0; index < count; index += 1) {

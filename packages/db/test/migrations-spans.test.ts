@@ -5,7 +5,7 @@ import { type Database, migrate, requireSchema } from '../src/database.ts';
 import { addStoredBytes, countTenantUsage } from '../src/repositories/tenant-usage.ts';
 import { listTraces } from '../src/repositories/traces.ts';
 import { EVERYWHERE } from '../src/tenancy.ts';
-import { hasTable } from '../src/stored-migrations.ts';
+import { hasTable } from '../src/applied-migrations.ts';
 import { allSpans, type NewSpan, span, store } from './stored-spans.ts';
 import { later, NOW, temporaryDatabase } from './temporary-database.ts';
 
@@ -13,7 +13,7 @@ const ACME = { tenantId: 'acme', subTenantId: null };
 const EU = { tenantId: 'acme', subTenantId: 'eu' };
 const DOCUMENT_BYTES = 1000;
 
-/** The table that had a row for each span. */
+/** The former table, which had one row for each span. */
 async function makeFormerTable(db: Database): Promise<void> {
   await db.schema
     .createTable('spans')
@@ -31,7 +31,7 @@ async function makeFormerTable(db: Database): Promise<void> {
 
 type FormerSpan = NewSpan & { sender: string; seconds: number };
 
-/** Stores the spans of a trace as the version before did. */
+/** Stores the spans of a trace as the previous version did. */
 async function storeFormer(db: Database, subTenantId: string, spans: readonly FormerSpan[]): Promise<void> {
   const traceId = spans[0]?.traceId ?? '';
   for (const { traceId: _traceId, spanId, sender, seconds, ...document } of spans) {
@@ -60,7 +60,7 @@ function trace(letter: string, count: number, more: Partial<FormerSpan> = {}): F
   }));
 }
 
-/** A span as the version before answered it. */
+/** A span as the previous version returned it. */
 function formerAnswer(subTenantId: string | null) {
   return ({ sender, seconds, ...rest }: FormerSpan): Span => ({
     ...rest,
@@ -73,7 +73,7 @@ function formerAnswer(subTenantId: string | null) {
   });
 }
 
-test('spans of the version before are answered as they were, and their table is gone', async () => {
+test('spans of the previous version are returned unchanged, and their table is dropped', async () => {
   const db = await temporaryDatabase(ACME, EU);
   await makeFormerTable(db);
   const genAi = { operation: 'chat', provider: 'openai', model: 'gpt-5', agent: 'bot', tool: null };
@@ -92,17 +92,17 @@ test('spans of the version before are answered as they were, and their table is 
   expect(await allSpans(db, EVERYWHERE, 'c'.repeat(32))).toEqual(mixed.map(formerAnswer(null)));
   const { items } = await listTraces(db, EVERYWHERE, { model: 'gpt-5' }, { limit: 10, after: null });
   expect(items).toMatchObject([{ traceId: 'b'.repeat(32), models: ['gpt-5'], agents: ['bot'], services: ['shop'] }]);
-  // A span that is sent again is known.
+  // A span that is sent again is recognised as a duplicate.
   expect(await store(db, ACME, one)).toEqual([]);
 });
 
-test('a move that was interrupted goes on at the next start; a large trace moves in parts', async () => {
+test('an interrupted move resumes at the next start; a large trace is moved in parts', async () => {
   const db = await temporaryDatabase(ACME);
   await makeFormerTable(db);
   const [small, large] = [trace('a', 5), trace('b', 4100, { seconds: 10 })];
   await storeFormer(db, '', small);
   await storeFormer(db, '', large);
-  // The last span of the large trace stands in the third batch.
+  // The last span of the large trace is in the third batch.
   const broken = large.at(-1)?.spanId;
   await sql`update spans set document = '{' || document where span_id = ${broken}`.execute(db);
   await expect(migrate(db)).rejects.toThrow(SyntaxError);
@@ -112,7 +112,7 @@ test('a move that was interrupted goes on at the next start; a large trace moves
   await migrate(db);
   expect(await allSpans(db, EVERYWHERE, 'a'.repeat(32))).toEqual(small.map(formerAnswer(null)));
   expect(await allSpans(db, EVERYWHERE, 'b'.repeat(32), 700)).toEqual(large.map(formerAnswer(null)));
-  // What the tenant stores is counted by the blocks: less than a tenth.
+  // The stored bytes are those of the blocks: less than a tenth.
   const used = await countTenantUsage(db, 'acme', { resource: 'storedBytes', most: 0 }, NOW);
   const { items } = await listTraces(db, EVERYWHERE, {}, { limit: 10, after: null });
   expect(items.map(({ spanCount }) => spanCount)).toEqual([4100, 5]);

@@ -21,7 +21,7 @@ async function tablesOf(db: Database): Promise<string[]> {
   return found.map(({ name }) => name).filter((name) => !name.startsWith('kysely_'));
 }
 
-/** Everything that the migrations made, as the database describes it. */
+/** The schema, as the database describes it. */
 function schemaOf(db: Database): Promise<unknown[]> {
   if (!onPostgres()) return rows(db, 'select type, name, sql from sqlite_master order by name');
   return rows(
@@ -37,7 +37,7 @@ function schemaOf(db: Database): Promise<unknown[]> {
 
 type Column = { name: string; notnull: number; pk: number };
 
-/** The columns of a table: whether they may be null, and which place they have in its primary key, from 1. */
+/** The columns of a table: whether they are nullable, and their position in the primary key, from 1. */
 async function columnsOf(db: Database, table: string): Promise<Column[]> {
   if (!onPostgres()) return rows<Column>(db, `pragma table_info(${table})`);
   return rows<Column>(
@@ -48,23 +48,56 @@ async function columnsOf(db: Database, table: string): Promise<Column[]> {
   );
 }
 
-test('from empty the migrations make every table', async () => {
+test('on an empty database, the migrations create every table', async () => {
   const db = await emptyDatabase();
   await migrate(db);
   expect((await tablesOf(db)).toSorted()).toEqual([
-    ...['account_telemetry', 'audit_chain', 'audit_events', 'audit_heads', 'audit_unsealed'],
-    ...['credentials', 'gateway_grant_items', 'gateway_grants', 'gateway_providers', 'gateway_session_grants'],
-    ...['gateway_sessions', 'gateways', 'idempotency_keys', 'identities'],
-    ...['inventory_items', 'manifest_declarations', 'manifests', 'memberships', 'observation_shares', 'operator_tasks'],
-    ...['provider_aliases', 'provider_uses'],
-    ...['providers', 'rate_limit_windows'],
-    ...['recommendation_observations', 'recommendations', 'runtime_observations', 'service_account_metadata'],
-    ...['service_accounts', 'span_blocks', 'stored_bytes', 'stored_bytes_changes', 'sub_tenants', 'telemetry_calls'],
-    ...['tenant_limits', 'tenants', 'trace_blocks', 'traces', 'usage_rollups', 'usage_series', 'users'],
+    'account_telemetry',
+    'audit_chain',
+    'audit_events',
+    'audit_heads',
+    'audit_unsealed',
+    'console_sessions',
+    'credentials',
+    'gateway_grant_items',
+    'gateway_grants',
+    'gateway_providers',
+    'gateway_session_grants',
+    'gateway_sessions',
+    'gateways',
+    'idempotency_keys',
+    'identities',
+    'inventory_items',
+    'manifest_declarations',
+    'manifests',
+    'memberships',
+    'observation_shares',
+    'operator_tasks',
+    'provider_aliases',
+    'provider_uses',
+    'providers',
+    'rate_limit_windows',
+    'recommendation_observations',
+    'recommendations',
+    'runtime_observations',
+    'service_account_metadata',
+    'service_accounts',
+    'span_blocks',
+    'stored_bytes',
+    'stored_bytes_changes',
+    'sub_tenants',
+    'telemetry_calls',
+    'tenant_limits',
+    'tenants',
+    'trace_blocks',
+    'traces',
+    'usage_rollups',
+    'usage_series',
+    'users',
   ]);
 });
 
-test('again they change nothing', async () => {
+test('running the migrations again changes nothing', async () => {
   const db = await temporaryDatabase({ tenantId: 'acme', subTenantId: 'east' });
   const before = await schemaOf(db);
   expect(before.length).toBeGreaterThan(100);
@@ -74,7 +107,7 @@ test('again they change nothing', async () => {
   expect(await rows(db, 'select id from tenants')).toEqual([{ id: 'acme' }]);
 });
 
-test('two that start at once do not get in each other’s way', async () => {
+test('two concurrent migrations do not conflict', async () => {
   const db = await emptyDatabase();
   await Promise.all([migrate(db), migrate(db), migrate(db)]);
   expect(await rows(db, 'select name from kysely_migration')).toEqual([
@@ -104,10 +137,12 @@ test('two that start at once do not get in each other’s way', async () => {
     { name: '0029-approved-recommendations' },
     { name: '0030-fair-shares' },
     { name: '0031-trace-place-order' },
+    { name: '0032-console-sessions' },
+    { name: '0033-recommendation-lists' },
   ]);
 });
 
-test('who was a member before memberships were accepted is one still', async () => {
+test('memberships from before acceptance existed count as accepted', async () => {
   const db = await firstReleaseDatabase();
   const time = NOW.toISOString();
   await sql`
@@ -122,18 +157,17 @@ test('who was a member before memberships were accepted is one still', async () 
   ]);
 });
 
-test('primary keys lead with the tenant, wherever rows belong to one', async () => {
+test('primary keys of tenant data begin with the tenant', async () => {
   const db = await temporaryDatabase();
   for (const table of await tablesOf(db)) {
     const columns = await columnsOf(db, table);
     const key = columns.filter(({ pk }) => pk > 0).toSorted((a, b) => a.pk - b.pk);
     expect(key.length, `${table} has a primary key`).toBeGreaterThan(0);
-    // The trail of memberships is found by its user as well; its key leads with the tenant all the same.
     if (columns.some(({ name }) => name === 'tenant_id')) expect(key[0]?.name, table).toBe('tenant_id');
   }
 });
 
-test('no column of a place may be null: uniqueness would not hold', async () => {
+test('columns of a place are not nullable, since null would break unique indexes', async () => {
   const db = await temporaryDatabase();
   for (const table of await tablesOf(db)) {
     const columns = await columnsOf(db, table);
@@ -143,7 +177,7 @@ test('no column of a place may be null: uniqueness would not hold', async () => 
   }
 });
 
-test('what refers to a tenant that is not there is refused', async () => {
+test('a reference to a missing tenant is refused', async () => {
   const db = await temporaryDatabase();
   const insert = sql`insert into sub_tenants (tenant_id, id, created_at) values ('none', 'x', 'now')`.execute(db);
   await expect(insert).rejects.toMatchObject({

@@ -6,13 +6,13 @@ import { hasFoundedTenant, listFounderMarks, markFounder } from '../src/reposito
 import { findAccountByIdentity, hasIdentity, insertIdentity } from '../src/repositories/identities.ts';
 import {
   acceptMembership,
-  deleteMembershipsOf,
+  deleteMembershipsOfUser,
   findMembership,
-  findTenantOwnedAlone,
+  findTenantOwnedOnlyBy,
   insertMembership,
   listAcceptedMemberships,
   listMemberships,
-  listMembershipsIn,
+  listMembershipsInTenant,
 } from '../src/repositories/memberships.ts';
 import { findTenant, insertTenant, listTenants, updateTenant } from '../src/repositories/tenants.ts';
 import {
@@ -50,8 +50,14 @@ async function user(email: string, values: Partial<NewUser> = {}, now = NOW): Pr
   const account = await insertUser(
     db,
     {
-      ...{ email, displayName: null, status: 'pending_terms', platformAdministrator: false },
-      ...{ terms: TERMS_NOT_ACCEPTED, marketingConsent: NO_MARKETING, source: null, metadata: {} },
+      email,
+      displayName: null,
+      status: 'pending_terms',
+      platformAdministrator: false,
+      terms: TERMS_NOT_ACCEPTED,
+      marketingConsent: NO_MARKETING,
+      source: null,
+      metadata: {},
       ...values,
     },
     now,
@@ -65,7 +71,7 @@ async function member(userId: string, place: string, role: 'owner' | 'viewer' = 
   await insertMembership(db, placeOf(place), membership, NOW);
 }
 
-/** A membership that its user has not accepted yet. */
+/** A pending membership. */
 async function offer(userId: string, place: string, role: 'owner' | 'viewer' = 'viewer', now = NOW): Promise<void> {
   await insertMembership(db, placeOf(place), { userId, email: 'as@invited.example', role, acceptedAt: null }, now);
 }
@@ -88,22 +94,23 @@ async function all<Item>(list: (page: PageRequest) => Promise<Page<Item>>, limit
 }
 
 describe('users', () => {
-  test('an email is one user in any case; the record of the first stays', async () => {
+  test('emails are unique case-insensitively, and a second insert does not change the first user', async () => {
     const id = await user('Ada@Example.com', { displayName: 'Ada' });
     await expect(user('ada@example.COM', { displayName: 'Eve' })).rejects.toThrow('taken');
     expect(await findAccountByEmail(db, 'ADA@EXAMPLE.COM')).toMatchObject({ id });
     expect(await findUser(db, { scope: EVERYWHERE, self: null }, id)).toMatchObject({
-      ...{ email: 'Ada@Example.com', displayName: 'Ada' },
+      email: 'Ada@Example.com',
+      displayName: 'Ada',
     });
   });
 
-  test('only ASCII is folded: what Unicode takes for the same letter is another email', async () => {
+  test('only ASCII letters are case-folded: a Unicode look-alike is another email', async () => {
     await user('mike@example.com');
     expect(await findAccountByEmail(db, 'mi\u212ae@example.com')).toBeUndefined();
     expect(await findAccountByEmail(db, '\uff4dike@example.com')).toBeUndefined();
   });
 
-  test('are seen through memberships in scope, by themselves, and everywhere', async () => {
+  test('are visible through memberships in scope, to themselves, and in the scope of everywhere', async () => {
     const [ada, bob, eve] = [await user('ada@x.example'), await user('bob@x.example'), await user('eve@x.example')];
     await member(ada, 'acme/east');
     await member(ada, 'other');
@@ -122,7 +129,7 @@ describe('users', () => {
     expect(await seen([{ tenantId: null, subTenantId: 'east' }])).toEqual([ada]);
   });
 
-  test('show the memberships in scope; all of them to the user', async () => {
+  test('show memberships in scope, and all memberships to the user', async () => {
     const ada = await user('ada@x.example');
     for (const place of ['acme/west', 'acme', 'other/east']) await member(ada, place);
     const places = async (scope: TenantScope, self: string | null = NOBODY) =>
@@ -134,7 +141,7 @@ describe('users', () => {
     expect(items.map((item) => item.memberships.length)).toEqual([3]);
   });
 
-  test('are seen through no membership that they have not accepted', async () => {
+  test('are not visible through pending memberships', async () => {
     const [ada, bob] = [await user('ada@x.example'), await user('bob@x.example')];
     await offer(ada, 'acme');
     await member(bob, 'acme');
@@ -151,7 +158,7 @@ describe('users', () => {
     expect(await findUser(db, view, ada)).toMatchObject({ memberships: [{ tenantId: 'acme', status: 'active' }] });
   });
 
-  test('show what they accepted, and of what waits for them the newest hundred', async () => {
+  test('show accepted memberships, and the newest hundred pending ones', async () => {
     const ada = await user('ada@x.example');
     await member(ada, 'acme');
     for (let index = 0; index < 102; index += 1) {
@@ -169,7 +176,7 @@ describe('users', () => {
     for (const oldest of ['sub-0', 'sub-1']) expect(pending).not.toContain(oldest);
   });
 
-  test('what a registration said is cleared once, and what the user said stays', async () => {
+  test('data of a registration are cleared once, and data from the user are kept', async () => {
     const said = { termsVersion: '1', privacyVersion: '2', accepted: true, acceptedAt: null };
     const marketingConsent = { optedIn: true, consentVersion: '3', changedAt: null };
     const registered = { displayName: 'Ada', terms: said, marketingConsent, metadata: { a: 1 } };
@@ -195,7 +202,7 @@ describe('users', () => {
     expect(await seen(bob)).toMatchObject({ displayName: 'Ada', terms: accepted.terms, metadata: { a: 1 } });
   });
 
-  test('are listed once each, whole, in pages of any size, with filters', async () => {
+  test('are listed once each, completely, with any page size and filter', async () => {
     const ids = [];
     for (let index = 0; index < 7; index += 1) {
       const id = await user(`u${index}@x.example`, {}, new Date(NOW.getTime() + Math.floor(index / 3)));
@@ -223,16 +230,14 @@ describe('users', () => {
     expect(await find({ status: 'nonsense' })).toBe(0);
   });
 
-  test('erased leave a tombstone that holds nothing personal, and free their email', async () => {
+  test('leave a tombstone without personal data when they are erased, and free their email', async () => {
     const id = await user('zelda@x.example', {
-      ...{
-        displayName: 'Zelda Quill',
-        source: 'zelda-source',
-        metadata: { nick: 'zelda' },
-        platformAdministrator: true,
-      },
-      ...{ terms: { ...TERMS_NOT_ACCEPTED, termsVersion: 'zelda-1', accepted: true } },
-      ...{ marketingConsent: { ...NO_MARKETING, consentVersion: 'zelda-2' } },
+      displayName: 'Zelda Quill',
+      source: 'zelda-source',
+      metadata: { nick: 'zelda' },
+      platformAdministrator: true,
+      terms: { ...TERMS_NOT_ACCEPTED, termsVersion: 'zelda-1', accepted: true },
+      marketingConsent: { ...NO_MARKETING, consentVersion: 'zelda-2' },
     });
     await updateUser(db, id, { locale: 'en-GB', timeZone: 'Europe/London' }, NOW);
     const later = new Date(NOW.getTime() + 1000);
@@ -250,7 +255,7 @@ describe('users', () => {
     expect((await listed({ status: 'deleted' })).map((item) => item.id)).toEqual([id]);
   });
 
-  test('who never signed in and belongs nowhere is removed, in batches; others stay', async () => {
+  test('are deleted in batches if they never signed in and have no membership; others are kept', async () => {
     const cutoff = NOW.toISOString();
     const old = new Date(NOW.getTime() - 1);
     const gone = [await user('a@x.example', {}, old), await user('b@x.example', { status: 'pending_identity' }, old)];
@@ -272,7 +277,7 @@ describe('users', () => {
 describe('identities', () => {
   const IDENTITY = { issuer: 'https://idp.example', subject: 'someone' };
 
-  test('are found by issuer and subject together, and link once each way', async () => {
+  test('are found by issuer and subject, and link one identity to one user', async () => {
     const [ada, bob] = [await user('ada@x.example'), await user('bob@x.example')];
     await insertIdentity(db, IDENTITY, ada, NOW);
     expect(await findAccountByIdentity(db, IDENTITY)).toMatchObject({ id: ada, termsAccepted: false });
@@ -284,7 +289,7 @@ describe('identities', () => {
 });
 
 describe('memberships', () => {
-  test('are one for each user and place, and found there alone', async () => {
+  test('are unique for each user and place, and only found there', async () => {
     const ada = await user('ada@x.example');
     await member(ada, 'acme');
     await member(ada, 'acme/east');
@@ -307,20 +312,22 @@ describe('memberships', () => {
     const accepted = async () =>
       (await listAcceptedMemberships(db, EVERYWHERE, ada)).map(({ subTenantId }) => subTenantId);
     expect(await accepted()).toEqual(['east']);
-    expect((await listMembershipsIn(db, EVERYWHERE, 'acme', ada)).map((one) => one.status)).toEqual([
+    expect((await listMembershipsInTenant(db, EVERYWHERE, 'acme', ada)).map((one) => one.status)).toEqual([
       'pending',
       'active',
     ]);
     const later = new Date(NOW.getTime() + 1000);
     expect(await acceptMembership(db, [{ tenantId: 'other', subTenantId: null }], offered, later)).toBeUndefined();
     expect(await acceptMembership(db, ACME, offered, later)).toMatchObject({
-      ...{ status: 'active', acceptedAt: later.toISOString(), updatedAt: later.toISOString() },
+      status: 'active',
+      acceptedAt: later.toISOString(),
+      updatedAt: later.toISOString(),
     });
     expect(await acceptMembership(db, ACME, offered, later)).toBeUndefined();
     expect(await accepted()).toEqual([null, 'east']);
   });
 
-  test('are listed once each in pages of any size, also several of one user made at one time', async () => {
+  test('are listed once each with any page size, also several of one user with the same time', async () => {
     const expected = new Set<string>();
     for (const email of ['ada@x.example', 'bob@x.example', 'eve@x.example']) {
       const id = await user(email);
@@ -343,34 +350,34 @@ describe('memberships', () => {
     expect(await all((page) => listMemberships(db, ACME, { role: 'owner' }, page), 2)).toEqual([]);
   });
 
-  test('an owner is alone unless another active member of the whole tenant is one', async () => {
+  test('an owner is the only one unless another active member of the whole tenant is an owner', async () => {
     const [ada, bob, eve] = [await user('ada@x.example'), await user('bob@x.example'), await user('eve@x.example')];
     for (const id of [ada, bob, eve]) await updateUser(db, id, { status: 'active' }, NOW);
     await member(ada, 'acme', 'owner');
     await member(bob, 'acme', 'viewer');
     await member(bob, 'acme/east', 'owner');
     await member(eve, 'other', 'owner');
-    expect(await findTenantOwnedAlone(db, EVERYWHERE, ada)).toBe('acme');
-    expect(await findTenantOwnedAlone(db, [{ tenantId: 'other', subTenantId: null }], ada)).toBeUndefined();
-    expect(await findTenantOwnedAlone(db, EVERYWHERE, bob)).toBeUndefined();
+    expect(await findTenantOwnedOnlyBy(db, EVERYWHERE, ada)).toBe('acme');
+    expect(await findTenantOwnedOnlyBy(db, [{ tenantId: 'other', subTenantId: null }], ada)).toBeUndefined();
+    expect(await findTenantOwnedOnlyBy(db, EVERYWHERE, bob)).toBeUndefined();
     await offer(eve, 'acme', 'owner');
-    expect(await findTenantOwnedAlone(db, EVERYWHERE, ada)).toBe('acme');
+    expect(await findTenantOwnedOnlyBy(db, EVERYWHERE, ada)).toBe('acme');
     const offered = await findMembership(db, ACME, placeOf('acme'), eve);
     if (!offered) throw new Error('the membership is missing');
     await acceptMembership(db, ACME, offered, NOW);
-    expect(await findTenantOwnedAlone(db, EVERYWHERE, ada)).toBeUndefined();
-    expect(await findTenantOwnedAlone(db, EVERYWHERE, eve)).toBe('other');
+    expect(await findTenantOwnedOnlyBy(db, EVERYWHERE, ada)).toBeUndefined();
+    expect(await findTenantOwnedOnlyBy(db, EVERYWHERE, eve)).toBe('other');
     await updateUser(db, eve, { status: 'disabled' }, NOW);
-    expect(await findTenantOwnedAlone(db, EVERYWHERE, ada)).toBe('acme');
+    expect(await findTenantOwnedOnlyBy(db, EVERYWHERE, ada)).toBe('acme');
     await updateUser(db, eve, { status: 'pending_identity' }, NOW);
-    expect(await findTenantOwnedAlone(db, EVERYWHERE, ada)).toBe('acme');
-    await deleteMembershipsOf(db, eve);
-    expect(await findTenantOwnedAlone(db, EVERYWHERE, eve)).toBeUndefined();
+    expect(await findTenantOwnedOnlyBy(db, EVERYWHERE, ada)).toBe('acme');
+    await deleteMembershipsOfUser(db, eve);
+    expect(await findTenantOwnedOnlyBy(db, EVERYWHERE, eve)).toBeUndefined();
   });
 });
 
 describe('tenants', () => {
-  test('are seen with the sub-tenants in scope, also from one sub-tenant alone', async () => {
+  test('are visible with the sub-tenants in scope, also from one sub-tenant', async () => {
     const subTenants = async (scope: TenantScope, id = 'acme') => (await findTenant(db, scope, id))?.subTenantIds;
     expect(await subTenants(EVERYWHERE)).toEqual(['east', 'west']);
     expect(await subTenants(ACME)).toEqual(['east', 'west']);
@@ -386,7 +393,7 @@ describe('tenants', () => {
     ]);
   });
 
-  test('are made once, and changed by what is given', async () => {
+  test('are created once, and an update only changes the given fields', async () => {
     const settings = {
       captureContent: false,
       spanRetentionDays: 30,
@@ -401,12 +408,13 @@ describe('tenants', () => {
     const change = { settings: { captureContent: true } };
     expect(await updateTenant(db, ACME, 'new', change, NOW)).toBeUndefined();
     expect(await updateTenant(db, EVERYWHERE, 'new', change, NOW)).toMatchObject({
-      ...{ displayName: 'New', settings: { captureContent: true, spanRetentionDays: 30, recordRetentionDays: null } },
+      displayName: 'New',
+      settings: { captureContent: true, spanRetentionDays: 30, recordRetentionDays: null },
     });
     expect(await updateTenant(db, EVERYWHERE, 'new', { displayName: null }, NOW)).toMatchObject({ displayName: null });
   });
 
-  test('have each another founder, where they have one', async () => {
+  test('have different founders, if they have one', async () => {
     const [ada, bob] = [await user('ada@x.example'), await user('bob@x.example')];
     const settings = {
       captureContent: false,
@@ -432,7 +440,7 @@ describe('tenants', () => {
     expect(await listFounderMarks(db, { after: 'adas', limit: 10 })).toEqual([]);
   });
 
-  test('show the first thousand of their sub-tenants, each tenant its own', async () => {
+  test('show the first thousand of their own sub-tenants', async () => {
     const names = Array.from({ length: 1001 }, (_, index) => `sub-${String(index).padStart(4, '0')}`);
     for (const tenantId of ['acme', 'other']) {
       const rows = names.map((id) => ({ tenant_id: tenantId, id, created_at: NOW.toISOString() }));

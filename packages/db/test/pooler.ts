@@ -1,19 +1,18 @@
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 
-/** The startup parameters that PgBouncer takes unless it is configured otherwise. */
+/** The startup parameters that PgBouncer accepts by default. */
 const TAKEN = ['user', 'database', 'client_encoding', 'datestyle', 'timezone', 'standard_conforming_strings'];
 
 export type Pooler = {
   url: string;
-  /** The startup parameters that it refused a connection for. */
+  /** The startup parameters of refused connections. */
   refused: string[];
   close: () => void;
 };
 
 /**
- * A small connection pooler for tests, with the habits of PgBouncer that matter here. It refuses startup parameters that
- * it does not know. In session mode each client has a server connection of its own; in transaction mode all clients share
- * one, each for a transaction.
+ * A small connection pooler for tests that behaves like PgBouncer. It refuses unknown startup parameters. In session mode each
+ * client has its own server connection. In transaction mode all clients share one, each for the length of a transaction.
  */
 export async function startPooler(databaseUrl: string, mode: 'session' | 'transaction'): Promise<Pooler> {
   const { hostname, port, pathname, username } = new URL(databaseUrl);
@@ -53,10 +52,10 @@ export async function startPooler(databaseUrl: string, mode: 'session' | 'transa
   return { url: url.href, refused, close };
 }
 
-/** Lets clients take turns at one server connection: a turn ends when the server is idle outside of a transaction. */
+/** Shares one server connection. A client's turn ends when the server is idle outside of a transaction. */
 function sharedConnection(server: Socket, startup: Buffer): (client: Socket) => (chunk: Buffer) => void {
   const waiting: { client: Socket; chunk: Buffer }[] = [];
-  // Until the server has answered the startup message, nobody has a turn.
+  // No client has a turn until the server has answered the startup message.
   let holder: Socket | 'startup' | null = 'startup';
   const next = () => {
     const turn = waiting.findIndex(({ client }) => holder === null || client === holder);
@@ -80,7 +79,7 @@ function sharedConnection(server: Socket, startup: Buffer): (client: Socket) => 
     next();
   });
   return (client) => (chunk) => {
-    // X: the client leaves; the server connection stays.
+    // X (terminate): the client disconnects, but the server connection stays open.
     if (chunk[0] === 'X'.charCodeAt(0)) return;
     waiting.push({ client, chunk });
     if (holder !== 'startup') next();

@@ -11,12 +11,12 @@ import { inTransaction } from '../src/transaction.ts';
 import { administer } from '../testing/postgres-server.ts';
 import { newTestDatabase } from '../testing/test-database.ts';
 
-// What holds of both dialects is tested by the suites of the repositories, and by those of the API.
+// Behaviour of both dialects is tested by the suites of the repositories and of the API.
 
 type Things = { things: { id: string; count: number } };
 type Opened = { db: Kysely<Things>; url: string };
 
-/** A database with one table of things, for the length of one test. */
+/** A database with one table `things`, for one test. */
 async function opened({ poolSize = 5 } = {}): Promise<Opened> {
   const { url, remove } = await newTestDatabase('empty');
   const db = new Kysely<Things>({ dialect: postgresDialect({ url, poolSize }) });
@@ -32,12 +32,12 @@ async function opened({ poolSize = 5 } = {}): Promise<Opened> {
   return { db, url };
 }
 
-/** Transactions of these tests read and write things alone. */
+/** Runs a transaction on the table `things`. */
 function transaction<T>({ db }: Opened, work: (trx: Kysely<Things>) => Promise<T>): Promise<T> {
   return inTransaction(db as never, work as never);
 }
 
-/** Ends the connections of other sessions that match a condition on pg_stat_activity. Answers how many. */
+/** Ends the other sessions that match a condition on pg_stat_activity. Returns how many. */
 async function terminate({ url }: Opened, condition: string): Promise<number> {
   const rows = await administer(
     url,
@@ -47,7 +47,7 @@ async function terminate({ url }: Opened, condition: string): Promise<number> {
   return rows.length;
 }
 
-test('text is compared bytewise in a database that sorts otherwise', async () => {
+test('text is compared bytewise, even if the database has another collation', async () => {
   const { db } = await opened();
   const sorted = await sql<{ word: string }>`
     select word from (values ('a'), ('B'), ('_')) as words(word) order by word`.execute(db);
@@ -61,7 +61,7 @@ test('text is compared bytewise in a database that sorts otherwise', async () =>
   expect(rows.map(({ id }) => id)).toEqual(ids.toSorted((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b))));
 });
 
-test('integers have 64 bits; counts and sums are numbers, and one beyond 2^53 is refused', async () => {
+test('integers have 64 bits; counts and sums are numbers, and a value beyond 2^53 is refused', async () => {
   const { db } = await opened();
   await db
     .insertInto('things')
@@ -73,7 +73,7 @@ test('integers have 64 bits; counts and sums are numbers, and one beyond 2^53 is
   const counted = db.selectFrom('things').select((eb) => [eb.fn.countAll().as('rows'), eb.fn.sum('count').as('sum')]);
   expect(await counted.executeTakeFirstOrThrow()).toEqual({ rows: 2, sum: 2 ** 41 });
   await expect(sql`select 9007199254740993::bigint as big`.execute(db)).rejects.toThrow(RangeError);
-  // The connection goes on.
+  // The connection still works.
   expect(await counted.executeTakeFirstOrThrow()).toMatchObject({ rows: 2 });
 });
 
@@ -97,7 +97,7 @@ test('booleans are bound as the integers that columns have', async () => {
   ]);
 });
 
-test('a key that is taken is a DuplicateKeyError, with its cause; other constraints are bugs', async () => {
+test('a duplicate key fails with DuplicateKeyError, with its cause; other constraint violations keep their error', async () => {
   const { db } = await opened();
   const insert = () => db.insertInto('things').values({ id: 'a', count: 1 }).execute();
   await insert();
@@ -107,7 +107,7 @@ test('a key that is taken is a DuplicateKeyError, with its cause; other constrai
   await expect(sql`insert into things values ('c', null)`.execute(db)).rejects.toMatchObject({ code: '23502' });
 });
 
-test('100 increments that read first and write later are all there: others’ work is done anew', async () => {
+test('none of 100 concurrent read-then-write increments is lost, because conflicting work is repeated', async () => {
   const here = await opened();
   await here.db.insertInto('things').values({ id: 'a', count: 0 }).execute();
   let runs = 0;
@@ -120,14 +120,14 @@ test('100 increments that read first and write later are all there: others’ wo
         .set({ count: count + 1 })
         .execute();
     });
-  // Not all at once: the retries are bounded.
+  // Not all at the same time, since the number of retries is limited.
   for (let round = 0; round < 20; round += 1) await Promise.all(Array.from({ length: 5 }, increment));
   expect(await here.db.selectFrom('things').select('count').execute()).toEqual([{ count: 100 }]);
   expect(runs).toBeGreaterThan(100);
 });
 
-// By a key, as every rule here is asked: Postgres may miss it where an index that never held anything is read whole.
-test('what two read and each writes elsewhere does not pass either: no write skew', async () => {
+// Reads by a key, as the service does. Postgres may miss the conflict if an index that was always empty is scanned.
+test('write skew is prevented: two transactions that read the same rows and write different ones do not both commit', async () => {
   const here = await opened();
   const add = (id: string) =>
     transaction(here, async (trx) => {
@@ -147,7 +147,7 @@ test('what two read and each writes elsewhere does not pass either: no write ske
   expect(left).toEqual(left.map(() => 1));
 });
 
-test('where a key was free when the work looked, and is taken when it writes, it looks again', async () => {
+test('work is repeated if a key was free when it looked, but taken when it wrote', async () => {
   const here = await opened();
   await sql`create table numbers (number bigint primary key)`.execute(here.db);
   const next = () =>
@@ -162,7 +162,7 @@ test('where a key was free when the work looked, and is taken when it writes, it
   expect(new Set(numbers)).toEqual(new Set([1, 2, 3, 4, 5]));
 });
 
-test('work that others come before each time is given up: an unavailable database, and nothing of it stays', async () => {
+test('work that conflicts each time fails with DatabaseUnavailableError, and is rolled back', async () => {
   const here = await opened();
   await here.db.insertInto('things').values({ id: 'a', count: 0 }).execute();
   let runs = 0;
@@ -182,7 +182,7 @@ test('work that others come before each time is given up: an unavailable databas
   expect(await here.db.selectFrom('things').select('count').execute()).toEqual([{ count: 20 }]);
 });
 
-test('a deadlock is tried again', async () => {
+test('work is repeated after a deadlock', async () => {
   const here = await opened();
   await here.db
     .insertInto('things')
@@ -205,7 +205,7 @@ test('a deadlock is tried again', async () => {
   expect(await here.db.selectFrom('things').select('count').execute()).toEqual([{ count: 4 }, { count: 4 }]);
 });
 
-test('a transaction within one is part of it: its failure is the whole one’s', async () => {
+test('a nested transaction is part of the outer one, and its failure fails both', async () => {
   const here = await opened();
   let outer = 0;
   let inner = 0;
@@ -222,7 +222,7 @@ test('a transaction within one is part of it: its failure is the whole one’s',
   expect(await here.db.selectFrom('things').selectAll().execute()).toHaveLength(2);
 });
 
-test('an error that the work survives does not become a commit of nothing', async () => {
+test('if the work catches a database error, the transaction fails instead of committing nothing', async () => {
   const here = await opened();
   await here.db.insertInto('things').values({ id: 'a', count: 1 }).execute();
   const surviving = transaction(here, async (trx) => {
@@ -238,7 +238,7 @@ test('an error that the work survives does not become a commit of nothing', asyn
   expect(await here.db.selectFrom('things').select('id').execute()).toEqual([{ id: 'a' }]);
 });
 
-test('a connection that is ended within a transaction: unavailable, nothing stays, and the next goes on', async () => {
+test('a connection that ends inside a transaction: it fails as unavailable, is rolled back, and the next one works', async () => {
   const here = await opened();
   const cut = transaction(here, async (trx) => {
     await trx.insertInto('things').values({ id: 'a', count: 1 }).execute();
@@ -251,9 +251,9 @@ test('a connection that is ended within a transaction: unavailable, nothing stay
   expect(await here.db.selectFrom('things').selectAll().execute()).toEqual([]);
 });
 
-test('a connection that is lost while the commit is under way: nobody knows, and nothing is tried again', async () => {
+test('a connection that is lost during the commit: the outcome is unknown, and the work is not repeated', async () => {
   const here = await opened();
-  // A constraint that is looked at when the transaction ends, and takes its time.
+  // A deferred constraint whose check takes long.
   await sql`create function wait() returns trigger language plpgsql as
     $$ begin perform pg_sleep(20); return new; end $$`.execute(here.db);
   await sql`create constraint trigger slow after insert on things deferrable initially deferred
@@ -269,7 +269,7 @@ test('a connection that is lost while the commit is under way: nobody knows, and
   expect(runs).toBe(1);
 });
 
-test('so is a statement that was its own transaction', async () => {
+test('a connection that is lost during a single write: the outcome is unknown', async () => {
   const here = await opened();
   const lost = sql`insert into things select 'a', 1 from pg_sleep(20)`.execute(here.db);
   lost.catch(() => {});
@@ -283,7 +283,7 @@ test('so is a statement that was its own transaction', async () => {
   expect(error).not.toBeInstanceOf(CommitOutcomeUnknownError);
 });
 
-test('connections that are ended while nobody uses them are replaced', async () => {
+test('idle connections that end are replaced', async () => {
   const here = await opened();
   const read = () => here.db.selectFrom('things').selectAll().execute();
   await Promise.all([read(), read(), read()]);
@@ -291,13 +291,15 @@ test('connections that are ended while nobody uses them are replaced', async () 
   await expect.poll(() => read().catch(() => 'away')).toEqual([]);
 });
 
-test('the session has its limits: statements, locks, abandoned transactions', async () => {
+test('a session has time limits for statements, locks and idle transactions', async () => {
   const { db } = await opened();
   const names = ['statement_timeout', 'lock_timeout', 'idle_in_transaction_session_timeout', 'application_name'];
   const { rows } = await sql<{ name: string; setting: string }>`
     select name, setting from pg_settings where name in (${sql.join(names)})`.execute(db);
   expect(Object.fromEntries(rows.map(({ name, setting }) => [name, setting]))).toEqual({
-    ...{ statement_timeout: '30000', lock_timeout: '5000', idle_in_transaction_session_timeout: '15000' },
+    statement_timeout: '30000',
+    lock_timeout: '5000',
+    idle_in_transaction_session_timeout: '15000',
     application_name: 'quartermaster',
   });
 });
@@ -315,7 +317,7 @@ test.each<[string, string]>([
   await expect(run).rejects.toThrow(DatabaseUnavailableError);
 });
 
-test('a pool without a free connection refuses after a while, and serves the next when one is back', async () => {
+test('a pool without a free connection refuses after a timeout, and works again when one is released', async () => {
   const here = await opened({ poolSize: 1 });
   const [begun, end] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   const holding = here.db.transaction().execute(async () => {
@@ -347,18 +349,18 @@ test.each([
   );
 });
 
-test('rows are not streamed', async () => {
+test('streaming is refused', async () => {
   const { db } = await opened();
   await expect(db.selectFrom('things').selectAll().stream().next()).rejects.toThrow('page through the rows');
 });
 
-test('the other parsers of pg are as they were', async () => {
+test('the global parsers of pg are not changed', async () => {
   const template = inject('template');
   if (template.dialect !== 'postgres') throw new Error('this suite is about Postgres');
   expect(await administer(template.serverUrl, 'select 1::bigint as one')).toEqual([{ one: '1' }]);
 });
 
-test('statements that come again are prepared once for each connection, and no more than so many', async () => {
+test('repeated statements are prepared once for each connection, up to a limit', async () => {
   const { db } = await opened({ poolSize: 1 });
   const prepared = async () => {
     const { rows } = await sql<{
@@ -380,7 +382,7 @@ test('statements that come again are prepared once for each connection, and no m
   expect(await prepared()).toBe(500);
 });
 
-test('a table that changes under prepared statements is read and written all the same', async () => {
+test('prepared statements survive a change of their table', async () => {
   const here = await opened({ poolSize: 2 });
   const read = () => here.db.selectFrom('things').selectAll().execute();
   const write = (id: string) =>

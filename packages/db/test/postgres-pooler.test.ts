@@ -49,7 +49,7 @@ describe('regression: behind a pooler that refuses startup parameters', () => {
     expect([await limitsOf(db), pooler.refused]).toEqual([LIMITS, []]);
   });
 
-  test('in transaction mode it is refused in one line, before anything is made', async () => {
+  test('in transaction mode it is refused with one line, before anything is created', async () => {
     const url = await emptyDatabase();
     const pooler = await startPooler(url, 'transaction');
     onTestFinished(pooler.close);
@@ -77,7 +77,7 @@ describe.skipIf(!hasPgBouncer)('regression: behind the real PgBouncer with its d
     await expect(migrate(db)).rejects.toThrow(said);
   });
 
-  test('in transaction mode it is refused while others use the pooler', async () => {
+  test('in transaction mode it is refused, also while other clients use the pooler', async () => {
     const url = await startPgBouncer(await emptyDatabase(), 'transaction');
     const others = await opened(url);
     const stop = new AbortController();
@@ -102,13 +102,18 @@ async function startPgBouncer(databaseUrl: string, mode: string): Promise<string
   await chmod(folder, 0o755);
   const own = await freePort();
   const lines = [
-    ...['[databases]', `* = host=${hostname} port=${port} user=${username}`],
-    ...['[pgbouncer]', 'listen_addr = 127.0.0.1', `listen_port = ${own}`, 'unix_socket_dir ='],
-    ...['auth_type = any', `pool_mode = ${mode}`],
+    '[databases]',
+    `* = host=${hostname} port=${port} user=${username}`,
+    '[pgbouncer]',
+    'listen_addr = 127.0.0.1',
+    `listen_port = ${own}`,
+    'unix_socket_dir =',
+    'auth_type = any',
+    `pool_mode = ${mode}`,
   ];
   const file = join(folder, 'pgbouncer.ini');
   await writeFile(file, `${lines.join('\n')}\n`);
-  // It does not run as root.
+  // PgBouncer refuses to run as root.
   const user = process.getuid?.() === 0 ? { uid: 65534, gid: 65534 } : {};
   const child = spawn('pgbouncer', [file], { stdio: 'ignore', ...user });
   const ended = new Promise((resolve) => child.on('close', resolve));

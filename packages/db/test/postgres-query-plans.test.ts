@@ -12,7 +12,11 @@ import { listManifests } from '../src/repositories/manifests.ts';
 import { listMemberships } from '../src/repositories/memberships.ts';
 import { listOperatorTasks } from '../src/repositories/operator-tasks.ts';
 import { listProviders } from '../src/repositories/providers.ts';
-import { findOpenOfSubject, findOpenOfSubjects, listRecommendations } from '../src/repositories/recommendations.ts';
+import {
+  findOpenRecommendationsOfSubject,
+  findOpenRecommendationsOfSubjects,
+  listRecommendations,
+} from '../src/repositories/recommendations.ts';
 import { listObservations } from '../src/repositories/runtime-observations.ts';
 import { searchServiceAccounts } from '../src/repositories/service-accounts.ts';
 import { listTraces } from '../src/repositories/traces.ts';
@@ -23,19 +27,19 @@ import { scaled } from '../testing/scale.ts';
 import { newTestDatabase } from '../testing/test-database.ts';
 import { NOW } from './temporary-database.ts';
 
-/** Rows of each table: many times what one batch of a list reads, so that reading the table would show. */
+/** Rows of each table: many times a list's batch size, so that a scan of the table would be noticed. */
 const ROWS = 40_000;
 
-/** Rows that one statement of a list may read: a batch, and the rows that share a time with its first and last one. */
+/** The most rows that one statement of a list may read: a batch, and rows with the same time as its first and last row. */
 const MAX_ROWS_READ = 2100;
 
 const ACME: TenantScope = [{ tenantId: 'acme', subTenantId: null }];
 const ACME_EU: TenantScope = [{ tenantId: 'acme', subTenantId: 'eu' }];
 
-/** What texts hold that the tests do not ask for: rows are as wide as those of the service. */
+/** Filler text, so that rows are as wide as those of the service. */
 const DOCUMENT = JSON.stringify({ text: 'x'.repeat(200) });
 
-/** Where lists are asked for in fewer places. What has a parent stands where that does. */
+/** The scopes of lists of child records, which are in the place of their parent. */
 const SCOPES: Partial<Record<keyof Tables, TenantScope[]>> = {
   memberships: [ACME, ACME_EU],
   gateway_sessions: [ACME],
@@ -43,7 +47,7 @@ const SCOPES: Partial<Record<keyof Tables, TenantScope[]>> = {
   recommendations: [ACME],
 };
 
-/** Columns of the rows, beside those that have the same value in all of them. */
+/** Columns whose values differ between rows. */
 const COLUMNS: Record<string, string> = {
   tenant_id: `case when i % 20 = 0 then 'beta' else 'acme' end`,
   sub_tenant_id: `case when i % 3 = 0 then 'eu' else '' end`,
@@ -63,7 +67,7 @@ const COLUMNS: Record<string, string> = {
 
 type List = (db: Database, scope: TenantScope, page: PageRequest) => Promise<{ items: readonly unknown[] }>;
 
-/** One list for each way in which lists are written, with a filter that finds nothing: it reads the most. */
+/** One list for each way in which lists are written, with a filter that matches nothing, which reads the most rows. */
 const SHAPES: [keyof Tables, List][] = [
   ['audit_events', (db, scope, page) => listAuditEvents(db, scope, { operation: 'none' }, page)],
   [
@@ -76,7 +80,7 @@ const SHAPES: [keyof Tables, List][] = [
   ['users', (db, scope, page) => listUsers(db, EVERYWHERE, { scope, self: null }, { status: 'disabled' }, page)],
 ];
 
-/** All others are written like one of those. */
+/** All other lists, which are written like one of those. */
 const OTHERS: [keyof Tables, List][] = [
   ['credentials', (db, scope, page) => searchCredentials(db, scope, { name: 'none' }, page, NOW)],
   ['gateways', (db, scope, page) => listGateways(db, scope, { status: 'none' }, page)],
@@ -103,7 +107,7 @@ beforeAll(async () => {
   const dialect = postgresDialect({ url: made.url, poolSize: 1 });
   const log = ({ query }: { query: CompiledQuery }) => void statements.push(query);
   db = new Kysely<Tables>({ dialect, log });
-  // Vacuum finds no page all-visible before the commits of its rows are written out.
+  // Vacuum marks no page as all-visible before the commits of its rows are flushed.
   await sql`set synchronous_commit = on`.execute(db);
   for (const table of new Set(LISTS.map(([name]) => name))) await fill(table);
 });
@@ -113,7 +117,7 @@ afterAll(async () => {
   await remove();
 });
 
-/** Fills a table with rows in no order, as after a long time of use. Foreign keys are not checked. */
+/** Fills a table with rows in random order, as after long use. Foreign keys are not checked. */
 async function fill(table: string, { rows = ROWS, ...given }: { rows?: number; status?: string } = {}): Promise<void> {
   const own: Record<string, string> = { ...COLUMNS, ...given };
   await sql`set session_replication_role = replica`.execute(db);
@@ -132,13 +136,13 @@ async function fill(table: string, { rows = ROWS, ...given }: { rows?: number; s
     )
     .execute(db);
   await sql`reset session_replication_role`.execute(db);
-  // As autovacuum does: indexes alone answer only where the visibility map says that all rows of a page are visible.
+  // As autovacuum does. Index-only scans need the visibility map to mark pages as all-visible.
   await sql.raw(`vacuum (analyze) ${table}`).execute(db);
 }
 
 /**
- * A statement with parameters is planned for its values at first, and then for any values, if that looks no dearer. Both
- * plans read one batch of rows, whatever the filter finds.
+ * Postgres first plans a parameterized statement for its values, and later for any values if that plan costs no more. Both plans
+ * must read one batch of rows, whatever the filter matches.
  */
 test.each(LISTS)(
   'regression: a filtered list of %s reads one batch of rows at a time, not the table',
@@ -150,7 +154,7 @@ test.each(LISTS)(
       const ofList = statements.filter(
         ({ sql: text }) => text.includes(`from "${table}"`) && text.includes('order by'),
       );
-      // The second batch and the last one: each has a statement that finds its end, and one that reads it.
+      // The second and the last batch. Each has one statement that finds its end, and one that reads it.
       const chosen = [...ofList.slice(2, 4), ...ofList.slice(-2)];
       expect(chosen).toHaveLength(4);
       for (const mode of ['force_custom_plan', 'force_generic_plan']) {
@@ -163,8 +167,8 @@ test.each(LISTS)(
   },
 );
 
-test('regression: the open recommendations of a subject are found by their index with old statistics, too', async () => {
-  // The planner knows a small table: autovacuum has not seen yet how it has grown.
+test('regression: the open recommendations of a subject are found by their index even with old statistics', async () => {
+  // The planner still sees a small table, since autovacuum has not noticed its growth.
   await fill('recommendations', { rows: 100, status: `'open'` });
   await sql`set session_replication_role = replica`.execute(db);
   await sql`insert into recommendations select (jsonb_populate_record(r, jsonb_build_object('id', 'new_' || i,
@@ -173,8 +177,8 @@ test('regression: the open recommendations of a subject are found by their index
   await sql`reset session_replication_role`.execute(db);
   statements = [];
   const about = (subject: string) => ({ providerId: 'prov_1', subject });
-  await findOpenOfSubject(db, ACME, about('none'));
-  await findOpenOfSubjects(db, { tenantId: 'acme' }, [about('none'), about('neither')]);
+  await findOpenRecommendationsOfSubject(db, ACME, about('none'));
+  await findOpenRecommendationsOfSubjects(db, { tenantId: 'acme' }, [about('none'), about('neither')]);
   expect(statements).toHaveLength(2);
   for (const statement of statements.slice()) {
     for (const mode of ['force_custom_plan', 'force_generic_plan']) {
@@ -193,7 +197,7 @@ type Plan = {
   Plans?: Plan[];
 };
 
-/** How many rows a statement reads from tables and indexes. */
+/** The number of rows that a statement reads from tables and indexes. */
 async function rowsRead({ sql: text, parameters }: CompiledQuery, mode: string) {
   const values = parameters.map((value) =>
     typeof value === 'number' ? value : `'${String(value).replaceAll("'", "''")}'`,

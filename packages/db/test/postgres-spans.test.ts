@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import { expect, test } from 'vitest';
 import type { Database } from '../src/database.ts';
-import { dropEmptyPartitions, makeSpanPartitions } from '../src/dialects/postgres-spans.ts';
+import { createSpanPartitions, dropEmptyPartitions } from '../src/dialects/postgres-spans.ts';
 import { DatabaseUnavailableError } from '../src/errors.ts';
 import { deleteTracesBefore } from '../src/repositories/trace-retention.ts';
 import type { TenantPlace } from '../src/tenancy.ts';
@@ -18,7 +18,7 @@ async function storeTrace(db: Database, place: TenantPlace, traceId: string, sec
   await store(db, place, [span('1', { traceId: traceId.padStart(32, '0') })], seconds);
 }
 
-/** The rows of each partition of these tests' days; that the server's own days are there, too, is no matter. */
+/** The number of rows in each partition of these tests' days. Partitions of other days are ignored. */
 async function rowsByDay(db: Database): Promise<Record<string, number>> {
   const { rows } = await sql<{ partition: string; rows: number }>`
     select tableoid::regclass::text as partition, count(*) as rows from span_blocks group by 1 order by 1`.execute(db);
@@ -33,32 +33,32 @@ async function partitions(db: Database): Promise<string[]> {
   return rows.map(({ name }) => name).filter((name) => name.startsWith('span_blocks_202603'));
 }
 
-test('the days of today to a week ahead are made, once, by whoever comes first', async () => {
+test('the partitions of today and the next week are created once, whichever process is first', async () => {
   const db = await temporaryDatabase();
-  await Promise.all([makeSpanPartitions(db, NOW), makeSpanPartitions(db, NOW), makeSpanPartitions(db, NOW)]);
-  await makeSpanPartitions(db, NOW);
+  await Promise.all([createSpanPartitions(db, NOW), createSpanPartitions(db, NOW), createSpanPartitions(db, NOW)]);
+  await createSpanPartitions(db, NOW);
   expect(await partitions(db)).toEqual(Array.from({ length: 8 }, (_, day) => `span_blocks_2026030${day + 1}`));
 });
 
-test('what came in before its day was made moves to it', async () => {
+test('rows that were inserted before the partition of their day was created move to it', async () => {
   const db = await temporaryDatabase(ACME);
   await storeTrace(db, ACME, 'a', 0);
   await storeTrace(db, ACME, 'b', DAY);
   expect(await rowsByDay(db)).toEqual({ span_blocks_rest: 2 });
-  await makeSpanPartitions(db, NOW);
+  await createSpanPartitions(db, NOW);
   expect(await rowsByDay(db)).toEqual({ span_blocks_20260301: 1, span_blocks_20260302: 1 });
 });
 
-test('what comes in while its day is made moves to it, too', async () => {
+test('rows that are inserted while the partition of their day is created move to it', async () => {
   const db = await temporaryDatabase(ACME);
   const waits = sql<{ count: number }>`select count(*)::int as count from pg_stat_activity
     where wait_event_type = 'Lock' and datname = current_database()`;
-  // Whoever makes the days waits for a while only: on a busy machine more than once.
+  // Creating partitions only waits for a short time, so a busy machine may need several attempts.
   for (let attempt = 1; (await partitions(db)).length === 0; attempt += 1) {
     let making: Promise<unknown> = Promise.resolve();
     await db.transaction().execute(async (trx) => {
       await storeTrace(trx, ACME, String(attempt), 0);
-      making = makeSpanPartitions(db, NOW).catch((error: unknown) => error);
+      making = createSpanPartitions(db, NOW).catch((error: unknown) => error);
       await expect.poll(async () => (await waits.execute(db)).rows[0]?.count, { interval: 5 }).toBeGreaterThan(0);
     });
     const error = await making;
@@ -69,21 +69,21 @@ test('what comes in while its day is made moves to it, too', async () => {
   expect(Object.keys(rows)).toEqual(['span_blocks_20260301']);
 });
 
-test('regression: a reader that waits while its day is made sees the rows that moved to it', async () => {
+test('regression: a reader that waits while a partition is created sees the rows that moved to it', async () => {
   const db = await temporaryDatabase(ACME);
   await storeTrace(db, ACME, 'a', 0);
   const waiting = sql<{ count: number }>`select count(*)::int as count from pg_stat_activity
     where wait_event_type = 'Lock' and datname = current_database()`;
   const waitsFor = (count: number) =>
     expect.poll(async () => (await waiting.execute(db)).rows[0]?.count, { interval: 5 }).toBe(count);
-  // The lock on the rest is awaited for a short while only: on a busy machine it takes more than one attempt.
+  // It only waits a short time for the lock on the default partition, so a busy machine may need several attempts.
   for (let attempt = 1; (await partitions(db)).length === 0; attempt += 1) {
     if (attempt === 20) throw new Error('the days were not made');
     let making: Promise<unknown> = Promise.resolve();
     let reading: Promise<unknown[]> = Promise.resolve([]);
     await db.transaction().execute(async (trx) => {
       await sql`select from span_blocks_rest`.execute(trx);
-      making = makeSpanPartitions(db, NOW).catch((error: unknown) => error);
+      making = createSpanPartitions(db, NOW).catch((error: unknown) => error);
       await waitsFor(1);
       reading = db.selectFrom('span_blocks').select('id').execute();
       await waitsFor(2);
@@ -95,14 +95,14 @@ test('regression: a reader that waits while its day is made sees the rows that m
   expect(await rowsByDay(db)).toEqual({ span_blocks_20260301: 1 });
 });
 
-test('a day of which no trace is left is dropped; of a day that a tenant keeps the others’ blocks are deleted', async () => {
+test('the partition of a day without traces is dropped; on a day that one tenant keeps, blocks of other tenants are deleted', async () => {
   const db = await temporaryDatabase(ACME, OTHER, KEEPER);
-  await makeSpanPartitions(db, NOW);
+  await createSpanPartitions(db, NOW);
   for (const [day, places] of [[ACME, OTHER], [ACME, KEEPER], [ACME]].entries()) {
     for (const [index, place] of places.entries()) await storeTrace(db, place, `${day}${index}`, day * DAY);
   }
   const end = later(10 * DAY);
-  // No trace is gone yet.
+  // No trace is deleted yet.
   expect(await dropEmptyPartitions(db, end)).toBe(5);
   expect(await rowsByDay(db)).toEqual({ span_blocks_20260301: 2, span_blocks_20260302: 2, span_blocks_20260303: 1 });
   for (const place of [ACME, OTHER]) {
@@ -113,9 +113,9 @@ test('a day of which no trace is left is dropped; of a day that a tenant keeps t
   expect(await rowsByDay(db)).toEqual({ span_blocks_20260302: 1, span_blocks_20260303: 1 });
 });
 
-test('a trace that goes on keeps its own blocks of old days, not what else its tenant had there', async () => {
+test('a trace that continues keeps its own blocks of old days, but no other blocks of its tenant', async () => {
   const db = await temporaryDatabase(ACME);
-  await makeSpanPartitions(db, NOW);
+  await createSpanPartitions(db, NOW);
   await storeTrace(db, ACME, 'a', 0);
   await storeTrace(db, ACME, 'b', 0);
   await sql`update traces set updated_at = ${later(9 * DAY).toISOString()} where trace_id like '%a'`.execute(db);
@@ -124,18 +124,18 @@ test('a trace that goes on keeps its own blocks of old days, not what else its t
   expect(await rowsByDay(db)).toEqual({ span_blocks_20260301: 1 });
 });
 
-test('today and what clocks may take for today are left alone', async () => {
+test('the partitions of today, and of days that may be today by another clock, are kept', async () => {
   const db = await temporaryDatabase(ACME);
-  await makeSpanPartitions(db, NOW);
+  await createSpanPartitions(db, NOW);
   await dropEmptyPartitions(db, later(12.5 * 3600));
   expect(await partitions(db)).toContain('span_blocks_20260301');
   await dropEmptyPartitions(db, later(13.5 * 3600));
   expect(await partitions(db)).not.toContain('span_blocks_20260301');
 });
 
-test('a day that somebody reads for long is left for the next time, and nobody waits for it', async () => {
+test('a partition with a long-running reader is skipped until the next run, and blocks nobody', async () => {
   const db = await temporaryDatabase(ACME);
-  await makeSpanPartitions(db, NOW);
+  await createSpanPartitions(db, NOW);
   const [reading, done] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   const reader = db.transaction().execute(async (trx) => {
     await trx.selectFrom('span_blocks').selectAll().execute();
@@ -150,9 +150,9 @@ test('a day that somebody reads for long is left for the next time, and nobody w
   expect(await partitions(db)).toEqual([]);
 });
 
-test('reading blocks looks at their days alone', async () => {
+test('reading blocks only scans the partitions of their days', async () => {
   const db = await temporaryDatabase(ACME);
-  await makeSpanPartitions(db, NOW);
+  await createSpanPartitions(db, NOW);
   const { rows } = await sql<Record<string, string>>`
     explain select id, body from span_blocks where tenant_id = 'acme' and sub_tenant_id = '' and id in ('x', 'y')
     and created_at in ('2026-03-02T01:00:00.000Z', '2026-03-02T02:00:00.000Z')`.execute(db);

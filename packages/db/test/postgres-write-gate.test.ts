@@ -19,7 +19,7 @@ function write(db: Database, caller: string | null): Promise<unknown> {
   return caller === null ? transaction() : runForTenant(caller, transaction);
 }
 
-/** Closes the gate of `acme`. Answers the process id of the connection that holds it, and what opens it. */
+/** Closes the gate of `acme`. Returns the process id of the connection that holds it, and a function that opens it. */
 async function closedGate(db: Database) {
   const closed = Promise.withResolvers<number>();
   const opened = Promise.withResolvers<void>();
@@ -37,7 +37,7 @@ async function closedGate(db: Database) {
   return { pid, open };
 }
 
-test('a closed gate holds back its tenant and work of several tenants, and no other tenant', async () => {
+test('a closed gate blocks its tenant and work of several tenants, but no other tenant', async () => {
   const db = await temporaryDatabase(ACME);
   const { open } = await closedGate(db);
   await expect(write(db, tenantKey('acme'))).rejects.toThrow(WriteGateClosedError);
@@ -51,7 +51,7 @@ test('a closed gate holds back its tenant and work of several tenants, and no ot
   await write(db, null);
 });
 
-test('a write waits for the gate without a connection, and goes on when it opens', async () => {
+test('a write that waits for the gate holds no connection, and continues when the gate opens', async () => {
   const db = await temporaryDatabase(ACME);
   const { open } = await closedGate(db);
   const order: string[] = [];

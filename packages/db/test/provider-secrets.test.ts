@@ -3,15 +3,15 @@ import type { Database } from '../src/database.ts';
 import { DuplicateKeyError } from '../src/errors.ts';
 import { newId } from '../src/ids.ts';
 import {
-  detachProviderSecrets,
   eraseFormerSecrets,
   findProviderSecret,
   findSealedSecret,
   insertProviderSecret,
+  revokeAllProviderSecrets,
   type SecretSlot,
   swapProviderSecrets,
   touchProviderSecret,
-  unswapProviderSecrets,
+  undoProviderSecretSwap,
 } from '../src/repositories/provider-secrets.ts';
 import { insertProvider } from '../src/repositories/providers.ts';
 import { scopeOf } from '../src/tenancy.ts';
@@ -41,13 +41,13 @@ function secret(db: Database, providerId: string, slot: SecretSlot, sealed: stri
   return insertProviderSecret(db, PLACE, { id, providerId, slot, sealed, rotationCount: 0, ...how }, NOW);
 }
 
-/** All rows, without when they were last changed. */
+/** All rows, without their time of change. */
 async function rows(db: Database): Promise<unknown[]> {
   const all = await db.selectFrom('credentials').selectAll().orderBy('id').execute();
   return all.map(({ updated_at: _changed, ...row }) => row);
 }
 
-test('a swap puts the secret on standby in use and keeps the former one; taking it back restores what was', async () => {
+test('a swap makes the standby secret current and keeps the former one; undoing it restores both', async () => {
   const { db, providerId } = await world();
   const current = await secret(db, providerId, 'current');
   const standby = await secret(db, providerId, 'standby');
@@ -59,55 +59,55 @@ test('a swap puts the secret on standby in use and keeps the former one; taking 
   expect(await findSealedSecret(db, SCOPE, providerId, NOW)).toMatchObject({ sealed: 'standby', scheme: 'Bearer' });
   expect(await findProviderSecret(db, SCOPE, providerId, 'standby', NOW)).toBeUndefined();
   const ids = { currentId: standby.id, formerId: current.id };
-  const back = await unswapProviderSecrets(db, PLACE, ids, later(120));
+  const back = await undoProviderSecretSwap(db, PLACE, ids, later(120));
   expect(back).toMatchObject({ current: { id: current.id }, standby: { id: standby.id } });
   expect(await rows(db)).toEqual(before);
-  expect(await unswapProviderSecrets(db, PLACE, ids, later(120))).toBeUndefined();
+  expect(await undoProviderSecretSwap(db, PLACE, ids, later(120))).toBeUndefined();
 });
 
-test('without both there is nothing to swap', async () => {
+test('a swap needs both a current and a standby secret', async () => {
   const { db, providerId } = await world();
   expect(await swapProviderSecrets(db, PLACE, providerId, NOW)).toBeUndefined();
   await secret(db, providerId, 'standby');
   expect(await swapProviderSecrets(db, PLACE, providerId, NOW)).toBeUndefined();
 });
 
-test('a swap is not taken back once the former secret is erased, or another one is on standby', async () => {
+test('a swap cannot be undone after the former secret is erased, or if there is another standby secret', async () => {
   const { db, providerId } = await world();
   const current = await secret(db, providerId, 'current');
   const standby = await secret(db, providerId, 'standby');
   await swapProviderSecrets(db, PLACE, providerId, NOW);
   const ids = { currentId: standby.id, formerId: current.id };
   const newer = await secret(db, providerId, 'standby', 'newer');
-  expect(await unswapProviderSecrets(db, PLACE, ids, later(1))).toBeUndefined();
+  expect(await undoProviderSecretSwap(db, PLACE, ids, later(1))).toBeUndefined();
   await db.deleteFrom('credentials').where('id', '=', newer.id).execute();
   expect(await eraseFormerSecrets(db, NOW.toISOString())).toBe(0);
   expect(await eraseFormerSecrets(db, later(1).toISOString())).toBe(1);
   expect(await eraseFormerSecrets(db, later(1).toISOString())).toBe(0);
-  expect(await unswapProviderSecrets(db, PLACE, ids, later(1))).toBeUndefined();
+  expect(await undoProviderSecretSwap(db, PLACE, ids, later(1))).toBeUndefined();
   expect(await findSealedSecret(db, SCOPE, providerId, NOW)).toMatchObject({ sealed: 'standby' });
 });
 
-test('a slot holds one secret', async () => {
+test('a slot has one secret', async () => {
   const { db, providerId } = await world();
   await secret(db, providerId, 'current');
   await expect(secret(db, providerId, 'current')).rejects.toThrow(DuplicateKeyError);
 });
 
-test('detaching revokes and erases all, those that were swapped out too', async () => {
+test('detaching revokes and erases all secrets, including former ones', async () => {
   const { db, providerId } = await world();
   await secret(db, providerId, 'current', 'first');
   const second = await secret(db, providerId, 'standby', 'second');
   await swapProviderSecrets(db, PLACE, providerId, NOW);
   const third = await secret(db, providerId, 'standby', 'third');
-  expect(await detachProviderSecrets(db, scopeOf(OTHER), providerId, NOW)).toEqual([]);
-  const detached = await detachProviderSecrets(db, SCOPE, providerId, later(5));
+  expect(await revokeAllProviderSecrets(db, scopeOf(OTHER), providerId, NOW)).toEqual([]);
+  const detached = await revokeAllProviderSecrets(db, SCOPE, providerId, later(5));
   expect(detached.map(({ id }) => id)).toEqual([second.id, third.id]);
   for (const row of await rows(db)) expect(row).toMatchObject({ secret: null, slot: 'former' });
-  expect(await detachProviderSecrets(db, SCOPE, providerId, later(6))).toEqual([]);
+  expect(await revokeAllProviderSecrets(db, SCOPE, providerId, later(6))).toEqual([]);
 });
 
-test('another place sees and changes nothing', async () => {
+test('secrets cannot be seen or changed from another place', async () => {
   const { db, providerId } = await world();
   const { id } = await secret(db, providerId, 'current');
   await secret(db, providerId, 'standby');
@@ -118,7 +118,7 @@ test('another place sees and changes nothing', async () => {
   expect(await rows(db)).toEqual(before);
 });
 
-test('when a secret was used is written down unless it was a moment ago', async () => {
+test('the time of last use is stored, unless it was stored a moment ago', async () => {
   const { db, providerId } = await world();
   const { id } = await secret(db, providerId, 'current');
   const usedAt = async () => (await findProviderSecret(db, SCOPE, providerId, 'current', NOW))?.lastUsedAt;

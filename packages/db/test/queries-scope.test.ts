@@ -1,5 +1,6 @@
 import { expect, expectTypeOf, test } from 'vitest';
 import type { Database } from '../src/database.ts';
+import type * as agents from '../src/repositories/agents.ts';
 import type * as apiKeys from '../src/repositories/api-keys.ts';
 import type * as auditEvents from '../src/repositories/audit-events.ts';
 import type * as credentialExpiry from '../src/repositories/credential-expiry.ts';
@@ -16,6 +17,7 @@ import type * as manifestDeclarations from '../src/repositories/manifest-declara
 import type * as manifests from '../src/repositories/manifests.ts';
 import type * as memberships from '../src/repositories/memberships.ts';
 import type * as nameKeys from '../src/repositories/name-keys.ts';
+import type * as observationLists from '../src/repositories/observation-lists.ts';
 import type * as operatorTasks from '../src/repositories/operator-tasks.ts';
 import type * as providerSecrets from '../src/repositories/provider-secrets.ts';
 import type * as providerUses from '../src/repositories/provider-uses.ts';
@@ -28,7 +30,7 @@ import type * as sealedSecrets from '../src/repositories/sealed-secrets.ts';
 import type * as seenObservations from '../src/repositories/seen-observations.ts';
 import type * as serviceAccounts from '../src/repositories/service-accounts.ts';
 import { searchServiceAccounts } from '../src/repositories/service-accounts.ts';
-import type * as standingRecommendations from '../src/repositories/standing-recommendations.ts';
+import type * as openRecommendations from '../src/repositories/open-recommendations.ts';
 import type * as telemetryCalls from '../src/repositories/telemetry-calls.ts';
 import type * as tenants from '../src/repositories/tenants.ts';
 import type * as traceRetention from '../src/repositories/trace-retention.ts';
@@ -41,14 +43,14 @@ import { findUser } from '../src/repositories/users.ts';
 import { EVERYWHERE, type TenantScope } from '../src/tenancy.ts';
 import { NOW } from './temporary-database.ts';
 
-/** Whether an argument says which tenants: a scope, a view that has one, or a place. */
+/** Whether an argument limits the tenants: a scope, a view with a scope, or a place. */
 type Narrows<Argument> = TenantScope extends Argument
   ? true
   : Argument extends { scope: TenantScope } | { tenantId: string | null }
     ? true
     : false;
 
-/** The names of a module's functions on the database whose first argument says nothing of tenants. */
+/** The names of a module's database functions whose arguments do not limit the tenants. */
 type Unnarrowed<Module> = {
   [Name in keyof Module]: Module[Name] extends (db: Database, ...rest: infer Rest) => unknown
     ? Rest extends [infer First, ...unknown[]]
@@ -59,7 +61,9 @@ type Unnarrowed<Module> = {
     : never;
 }[keyof Module];
 
-test('what touches the data of tenants takes a scope or a place, but for what is listed here', () => {
+test('functions on tenant data take a scope or a place, except those listed here', () => {
+  expectTypeOf<Unnarrowed<typeof agents>>().toBeNever();
+  expectTypeOf<Unnarrowed<typeof observationLists>>().toBeNever();
   expectTypeOf<Unnarrowed<typeof gatewaySessions>>().toBeNever();
   expectTypeOf<Unnarrowed<typeof gateways>>().toBeNever();
   expectTypeOf<Unnarrowed<typeof grantedItems>>().toBeNever();
@@ -72,8 +76,8 @@ test('what touches the data of tenants takes a scope or a place, but for what is
   expectTypeOf<Unnarrowed<typeof nameKeys>>().toBeNever();
   expectTypeOf<Unnarrowed<typeof operatorTasks>>().toBeNever();
   expectTypeOf<Unnarrowed<typeof providers>>().toBeNever();
-  // Of rows that a scope has found already.
-  expectTypeOf<Unnarrowed<typeof recommendations>>().toEqualTypeOf<'withObservations'>();
+  // For rows that were found with a scope.
+  expectTypeOf<Unnarrowed<typeof recommendations>>().toEqualTypeOf<'withObservationIds'>();
   expectTypeOf<Unnarrowed<typeof recommendationStates>>().toBeNever();
   expectTypeOf<Unnarrowed<typeof traces>>().toBeNever();
   expectTypeOf<Unnarrowed<typeof traceRetention>>().toBeNever();
@@ -83,31 +87,31 @@ test('what touches the data of tenants takes a scope or a place, but for what is
   expectTypeOf<Unnarrowed<typeof discoveredProviders>>().toBeNever();
   expectTypeOf<Unnarrowed<typeof providerUses>>().toBeNever();
   expectTypeOf<Unnarrowed<typeof seenObservations>>().toBeNever();
-  expectTypeOf<Unnarrowed<typeof standingRecommendations>>().toBeNever();
-  // Each event carries its own place.
+  expectTypeOf<Unnarrowed<typeof openRecommendations>>().toBeNever();
+  // Each event contains its own place.
   expectTypeOf<Unnarrowed<typeof auditEvents>>().toEqualTypeOf<'insertAuditEvents'>();
-  // Who is calling is found out before there is a scope.
+  // Authentication runs before there is a scope.
   expectTypeOf<Unnarrowed<typeof apiKeys>>().toEqualTypeOf<'findApiKey' | 'forgetApiKeys' | 'touchApiKey'>();
   expectTypeOf<Unnarrowed<typeof credentials>>().toBeNever();
-  // Of the whole service: what a time or a key has ended.
+  // Housekeeping of the whole service: expired records, and changes of keys.
   expectTypeOf<Unnarrowed<typeof providerSecrets>>().toEqualTypeOf<'eraseFormerSecrets'>();
   expectTypeOf<Unnarrowed<typeof sealedSecrets>>().toEqualTypeOf<'listSealedSecrets'>();
-  // Of the whole service: whether there was a first one.
+  // For the whole service: whether there is any.
   expectTypeOf<Unnarrowed<typeof serviceAccounts>>().toEqualTypeOf<'hasPlatformAdministrator'>();
-  // A user who is deleted leaves every tenant.
-  expectTypeOf<Unnarrowed<typeof memberships>>().toEqualTypeOf<'deleteMembershipsOf'>();
-  // These name one tenant, or are asked by the service itself for all of them.
+  // A deleted user leaves all tenants.
+  expectTypeOf<Unnarrowed<typeof memberships>>().toEqualTypeOf<'deleteMembershipsOfUser'>();
+  // These name one tenant, or are called by the service itself for all tenants.
   expectTypeOf<Unnarrowed<typeof runtimeObservations>>().toEqualTypeOf<never>();
   expectTypeOf<Unnarrowed<typeof founders>>().toEqualTypeOf<'hasFoundedTenant' | 'markFounder' | 'listFounderMarks'>();
   expectTypeOf<Unnarrowed<typeof tenants>>().toEqualTypeOf<
     | 'insertTenant'
     | 'findTenantSettings'
-    | 'listRetentions'
+    | 'listSpanRetentions'
     | 'listRecordRetentions'
     | 'listUsageRetentions'
     | 'listTenantsThatAuditReads'
   >();
-  // Users belong to no tenant; what others see of them is narrowed by findUser and listUsers.
+  // Users belong to no tenant. findUser and listUsers limit which users a caller sees.
   expectTypeOf<Exclude<Unnarrowed<typeof users>, 'findUser' | 'listUsers'>>().toEqualTypeOf<
     | 'findAccount'
     | 'findAccountByEmail'
@@ -117,6 +121,8 @@ test('what touches the data of tenants takes a scope or a place, but for what is
     | 'eraseUser'
     | 'touchUser'
     | 'deleteUnclaimedUsers'
+    | 'setPlatformAdministrator'
+    | 'hasOtherPlatformAdministrator'
   >();
   expectTypeOf<'findUser' | 'listUsers'>().not.toExtend<Unnarrowed<typeof users>>();
 });

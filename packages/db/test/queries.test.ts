@@ -1,7 +1,17 @@
 import { type Kysely, sql } from 'kysely';
 import { describe, expect, test } from 'vitest';
-import { before, contains, folded, type Page, type PageKey, pageOf, placeOf, timeKey, within } from '../src/queries.ts';
-import { covers, EVERYWHERE, narrowed, type TenantPlace, type TenantScope } from '../src/tenancy.ts';
+import {
+  beforeKey,
+  caseFolded,
+  containsText,
+  inScope,
+  type Page,
+  type PageKey,
+  pageOf,
+  placeOf,
+  timeKey,
+} from '../src/queries.ts';
+import { covers, EVERYWHERE, narrowScope, type TenantPlace, type TenantScope } from '../src/tenancy.ts';
 import { temporaryDatabase } from './temporary-database.ts';
 
 type Row = { tenant_id: string; sub_tenant_id: string; id: string; created_at: string };
@@ -23,26 +33,26 @@ function rowAt({ tenantId, subTenantId }: TenantPlace, id: string, created_at = 
   return { tenant_id: tenantId, sub_tenant_id: subTenantId ?? '', id, created_at };
 }
 
-describe('within', () => {
+describe('inScope', () => {
   const wide = [null, ...TENANTS].flatMap((tenantId) =>
     [null, 'x', 'y'].map((subTenantId) => ({ tenantId, subTenantId })),
   );
   const pairs = wide.flatMap((one, at) => wide.slice(at + 1).map((other): TenantScope => [one, other]));
   const scopes: TenantScope[] = [[], EVERYWHERE, ...wide.map((one) => [one]), ...pairs, wide];
 
-  test('sees exactly what the scope covers, for every scope', async () => {
+  test('selects exactly the rows that the scope covers, for every scope', async () => {
     const db = await things(PLACES.map((place, at) => rowAt(place, `thing-${at}`)));
     for (const scope of scopes) {
-      const rows = await db.selectFrom('things').selectAll().where(within(scope)).execute();
+      const rows = await db.selectFrom('things').selectAll().where(inScope(scope)).execute();
       const expected = PLACES.filter((place) => covers(scope, place));
       expect(rows.map(placeOf), JSON.stringify(scope)).toEqual(expected);
     }
   });
 
-  test('an empty scope sees nothing, and a scope beside other conditions stays a whole', async () => {
+  test('an empty scope selects nothing, and the condition combines with others', async () => {
     const db = await things(PLACES.map((place, at) => rowAt(place, `thing-${at}`)));
     const ids = (scope: TenantScope, id: string) =>
-      db.selectFrom('things').select('id').where('id', '=', id).where(within(scope)).execute();
+      db.selectFrom('things').select('id').where('id', '=', id).where(inScope(scope)).execute();
     expect(await ids([], 'thing-0')).toEqual([]);
     const two = [
       { tenantId: 'b', subTenantId: null },
@@ -52,18 +62,18 @@ describe('within', () => {
     expect(await ids(two, 'thing-3')).toEqual([{ id: 'thing-3' }]);
   });
 
-  test('names of tenants are values: nothing in them is SQL', async () => {
+  test('tenant ids are bound as values, and never interpreted as SQL', async () => {
     const strange = { tenantId: "a' or '1'='1", subTenantId: null };
     const db = await things([...PLACES, strange].map((place, at) => rowAt(place, `thing-${at}`)));
     const rows = await db
       .selectFrom('things')
       .selectAll()
-      .where(within([strange], 'things'))
+      .where(inScope([strange], 'things'))
       .execute();
     expect(rows.map(placeOf)).toEqual([strange]);
   });
 
-  test('a narrowed scope covers what both the scope and the name do', () => {
+  test('a narrowed scope covers exactly what both the scope and the named place cover', () => {
     const names = [null, ...TENANTS].flatMap((tenantId) =>
       [null, 'x', 'z'].map((subTenantId) => ({ tenantId, subTenantId })),
     );
@@ -71,7 +81,7 @@ describe('within', () => {
       for (const named of names) {
         for (const place of PLACES) {
           const both = covers(scope, place) && covers([named], place);
-          expect(covers(narrowed(scope, named), place)).toBe(both);
+          expect(covers(narrowScope(scope, named), place)).toBe(both);
         }
       }
     }
@@ -79,7 +89,7 @@ describe('within', () => {
 });
 
 describe('pages', () => {
-  // Many rows of one time: the id has to tell them apart.
+  // Many rows with the same time, so that the order depends on the id.
   const rows = Array.from({ length: 23 }, (_, at) =>
     rowAt(
       { tenantId: 'a', subTenantId: null },
@@ -93,7 +103,7 @@ describe('pages', () => {
     const found = await db
       .selectFrom('things')
       .selectAll()
-      .where(before(after, 'created_at', 'id'))
+      .where(beforeKey(after, 'created_at', 'id'))
       .orderBy('created_at', 'desc')
       .orderBy('id', 'desc')
       .limit(limit + 1)
@@ -117,7 +127,7 @@ describe('pages', () => {
     expect(pages + 1).toBe(Math.ceil(rows.length / limit));
   });
 
-  test('go on where they were, whatever is inserted or deleted meanwhile', async () => {
+  test('continue at the same position, whatever is inserted or deleted in between', async () => {
     const db = await things(rows);
     const first = await pageAfter(db, null, 10);
     const place = { tenantId: 'a', subTenantId: null };
@@ -134,12 +144,12 @@ describe('pages', () => {
     expect(second.next).toBeNull();
   });
 
-  test('of nothing are empty, and the last', async () => {
+  test('without rows are empty, and have no next page', async () => {
     expect(await pageAfter(await things([]), null, 10)).toEqual({ items: [], next: null });
   });
 });
 
-describe('contains', () => {
+describe('containsText', () => {
   const TEXTS = ['100% sure', 'a_b', 'a\\b', 'axb', "it's", 'straße', 'ÀÉ', 'plain', '[x]*?'];
 
   test.each([
@@ -155,8 +165,8 @@ describe('contains', () => {
     ['nothing', []],
     ['', TEXTS],
   ])('takes its text as it is, in any case: %j', async (text, expected) => {
-    const db = await things(TEXTS.map((one) => rowAt({ tenantId: 'a', subTenantId: null }, folded(one))));
-    const found = await db.selectFrom('things').select('id').where(contains('id', text)).execute();
-    expect(found.map(({ id }) => id)).toEqual(expected.map(folded));
+    const db = await things(TEXTS.map((one) => rowAt({ tenantId: 'a', subTenantId: null }, caseFolded(one))));
+    const found = await db.selectFrom('things').select('id').where(containsText('id', text)).execute();
+    expect(found.map(({ id }) => id)).toEqual(expected.map(caseFolded));
   });
 });

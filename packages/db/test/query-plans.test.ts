@@ -1,9 +1,11 @@
 import { CompiledQuery, createQueryId, type KyselyPlugin, type RootOperationNode } from 'kysely';
 import { expect, test } from 'vitest';
 import type { Database } from '../src/database.ts';
+import { findLastHours, findSeriesOfAgents } from '../src/repositories/agents.ts';
 import { listNewestHeads } from '../src/repositories/audit-chain.ts';
 import { listAuditEvents } from '../src/repositories/audit-events.ts';
-import { listEndingCredentials, listSettledRotations } from '../src/repositories/credential-expiry.ts';
+import { findConsoleSessionByToken, listConsoleSessions } from '../src/repositories/console-sessions.ts';
+import { listCredentialsWithObsoleteTask, listExpiringCredentials } from '../src/repositories/credential-expiry.ts';
 import { hasOpenSessions, insertGatewaySession, listGatewaySessions } from '../src/repositories/gateway-sessions.ts';
 import { insertGateway } from '../src/repositories/gateways.ts';
 import { findBlockedItems, findInventoryItemsOfFamilies, listInventory } from '../src/repositories/inventory.ts';
@@ -11,22 +13,24 @@ import { manifestDeclarations } from '../src/repositories/manifest-declarations.
 import { insertDeclarations, insertManifest } from '../src/repositories/manifests.ts';
 import { listMemberships } from '../src/repositories/memberships.ts';
 import { findLastOperatorTask, finishOperatorTasks, openOperatorTasks } from '../src/repositories/operator-tasks.ts';
+import { selectObservations } from '../src/repositories/observation-lists.ts';
 import { eraseFormerSecrets } from '../src/repositories/provider-secrets.ts';
 import { insertProvider } from '../src/repositories/providers.ts';
 import { findOfferedItems, findProvidersOfTraffic } from '../src/repositories/providers-of-traffic.ts';
-import { supersedeRecommendationsOf } from '../src/repositories/recommendation-states.ts';
+import { supersedeRecommendationsOfProvider } from '../src/repositories/recommendation-states.ts';
 import { deleteEndedSessions, deleteFinishedTasks } from '../src/repositories/record-retention.ts';
 import {
-  findOpenOfSubject,
-  findOpenOfSubjects,
   findOpenRecommendations,
+  findOpenRecommendationsOfSubject,
+  findOpenRecommendationsOfSubjects,
   findRecommendation,
-  findUnapproved,
+  findUnapprovedRecommendations,
   listRecommendations,
+  listRecommendationsOfAll,
 } from '../src/repositories/recommendations.ts';
 import { type ObservationState, updateObservationStates } from '../src/repositories/seen-observations.ts';
 import { revokeSessionsOfItems } from '../src/repositories/sessions-of-items.ts';
-import { insertRecommendation } from '../src/repositories/standing-recommendations.ts';
+import { insertRecommendation } from '../src/repositories/open-recommendations.ts';
 import { listTraces } from '../src/repositories/traces.ts';
 import { findUser, listUsers } from '../src/repositories/users.ts';
 import { EVERYWHERE } from '../src/tenancy.ts';
@@ -56,13 +60,12 @@ const STATE: ObservationState = {
   inventoryItemId: null,
   drift: null,
   risk: { level: 'low', factors: [] },
-  isReviewSpent: false,
+  isReviewObsolete: false,
 };
 const TASKS = { kind: 'review_observation', subjectType: 'runtime_observation' } as const;
 
 /**
- * What each reads is few, and stands in tables that have many: each step of its plan has to be a search by the index that
- * was made for it, and none may sort.
+ * Each query reads few rows of large tables. Each step of its plan must be a search by the intended index, and no step may sort.
  */
 test.each<[string, (db: Database) => Promise<unknown>, string[]]>([
   [
@@ -81,25 +84,21 @@ test.each<[string, (db: Database) => Promise<unknown>, string[]]>([
     ['operator_tasks_unfinished (tenant_id=? AND kind=? AND subject_type=? AND subject_id=?)'],
   ],
   [
-    'rotations that are settled, over all tenants',
-    (db) => listSettledRotations(db, EVERYWHERE, 100),
+    'credentials with an obsolete rotation task, over all tenants',
+    (db) => listCredentialsWithObsoleteTask(db, EVERYWHERE, 100),
     ['operator_tasks_rotations (kind=?)', 'credentials (tenant_id=? AND id=?)'],
   ],
   [
-    'credentials that end soon, over all tenants',
-    (db) => listEndingCredentials(db, EVERYWHERE, { before: NOW, limit: 100 }, NOW),
+    'credentials that expire soon, over all tenants',
+    (db) => listExpiringCredentials(db, EVERYWHERE, { before: NOW, limit: 100 }, NOW),
     [
       'credentials_by_expiry (expires_at>? AND expires_at<?)',
       'operator_tasks_by_subject (tenant_id=? AND kind=? AND subject_type=? AND subject_id=?)',
     ],
   ],
+  ['former secrets', (db) => eraseFormerSecrets(db, NOW.toISOString()), ['credentials_former (revoked_at<?)']],
   [
-    'secrets that were swapped out',
-    (db) => eraseFormerSecrets(db, NOW.toISOString()),
-    ['credentials_former (revoked_at<?)'],
-  ],
-  [
-    'who has tools of some names',
+    'providers with tools of some names',
     (db) => findOfferedItems(db, ACME, { kind: 'tool', families: ['search', 'read'] }),
     ['inventory_items_of_family (tenant_id=? AND kind=? AND name_family=?)', 'providers (tenant_id=? AND id=?)'],
   ],
@@ -134,20 +133,20 @@ test.each<[string, (db: Database) => Promise<unknown>, string[]]>([
   ],
   [
     'the open recommendations of a provider',
-    (db) => supersedeRecommendationsOf(db, [ACME], 'prov_1', NOW),
+    (db) => supersedeRecommendationsOfProvider(db, [ACME], 'prov_1', NOW),
     ['recommendations_to_apply (tenant_id=? AND provider_id=?)'],
   ],
   [
     'the open recommendations of a subject, and of several',
     async (db) => {
       const about = { providerId: 'prov_1', subject: 'model:gpt-5' };
-      await findOpenOfSubject(db, [ACME], about);
-      await findOpenOfSubjects(db, ACME, [about, { ...about, subject: 'model:gpt-6' }]);
+      await findOpenRecommendationsOfSubject(db, [ACME], about);
+      await findOpenRecommendationsOfSubjects(db, ACME, [about, { ...about, subject: 'model:gpt-6' }]);
     },
     Array<string>(2).fill('recommendations_open_by_subject (tenant_id=? AND provider_id=? AND subject=?)'),
   ],
   [
-    'what a tenant keeps no longer',
+    'records after their retention time',
     async (db) => {
       const old = { tenantId: 'acme', before: NOW.toISOString(), limit: 100 };
       await deleteEndedSessions(db, old);
@@ -159,15 +158,15 @@ test.each<[string, (db: Database) => Promise<unknown>, string[]]>([
     ],
   ],
   [
-    'the recommendations that an apply without ids takes, in the order of an index',
+    'the recommendations that `apply` without ids applies, in the order of an index',
     async (db) => {
       await findOpenRecommendations(db, [ACME], { providerId: 'prov_1' }, 100);
-      await findUnapproved(db, [ACME], { providerId: 'prov_1' }, 100);
+      await findUnapprovedRecommendations(db, [ACME], { providerId: 'prov_1' }, 100);
     },
     Array(2).fill('recommendations_to_apply (tenant_id=? AND provider_id=? AND is_applicable=?)') as string[],
   ],
   [
-    'the observations that a recommendation rests on',
+    'the observations of a recommendation',
     async (db) => {
       const fields = { displayName: null, description: null, baseUrl: null, metadata: {} };
       const { id } = await insertProvider(db, ACME, { name: 'x', kind: 'llm', status: 'active', ...fields }, NOW);
@@ -222,7 +221,7 @@ test.each<[string, (db: Database) => Promise<unknown>, string[]]>([
     ['gateway_sessions_open (tenant_id=? AND gateway_id=? AND subject=? AND expires_at>?)'],
   ],
   [
-    'a page of the audit, and of what was done by one',
+    'a page of the audit, and of the events of one actor',
     async (db) => {
       await listAuditEvents(db, [ACME], { createdAfter: NOW.toISOString() }, PAGE);
       await listAuditEvents(db, [ACME], { actorId: 'sa_1' }, PAGE);
@@ -270,15 +269,25 @@ test.each<[string, (db: Database) => Promise<unknown>, string[]]>([
     ],
   ],
   [
-    'each stretch of the sessions of a gateway that no filter finds',
+    'each batch of a list of sessions whose filter matches nothing',
     async (db) => {
       const made = { name: 'edge', displayName: null, url: null, status: 'active', manifestId: null } as const;
       const gateway = await insertGateway(db, ACME, { ...made, providerIds: [], sessionTtlSeconds: 60 }, NOW);
       const time = NOW.toISOString();
       const fields = {
-        ...{ tenant_id: 'acme', sub_tenant_id: '', gateway_id: gateway.id, subject: 'user:1', opened_by: 'user:1' },
-        ...{ actor: null, revoked_at: null, gateway_url: null, metadata: '{}' },
-        ...{ issued_at: time, expires_at: time, created_at: time, updated_at: time },
+        tenant_id: 'acme',
+        sub_tenant_id: '',
+        gateway_id: gateway.id,
+        subject: 'user:1',
+        opened_by: 'user:1',
+        actor: null,
+        revoked_at: null,
+        gateway_url: null,
+        metadata: '{}',
+        issued_at: time,
+        expires_at: time,
+        created_at: time,
+        updated_at: time,
       };
       const ids = Array.from({ length: 2001 }, (_, index) => `ses_${index}`);
       await db
@@ -289,8 +298,8 @@ test.each<[string, (db: Database) => Promise<unknown>, string[]]>([
       await listGatewaySessions(db, [ACME], { gatewayId: gateway.id, status: 'active' }, page, NOW);
     },
     [
-      ...['gateway_sessions_by_gateway (tenant_id=? AND gateway_id=?)'],
-      ...['gateway_sessions_by_gateway (tenant_id=? AND gateway_id=? AND (created_at,id)>(?,?))'],
+      'gateway_sessions_by_gateway (tenant_id=? AND gateway_id=?)',
+      'gateway_sessions_by_gateway (tenant_id=? AND gateway_id=? AND (created_at,id)>(?,?))',
       ...Array<string>(2).fill('gateway_sessions_by_gateway (tenant_id=? AND gateway_id=? AND (created_at,id)<(?,?))'),
     ],
   ],
@@ -325,12 +334,54 @@ test.each<[string, (db: Database) => Promise<unknown>, string[]]>([
     ],
   ],
   [
-    'the newest heads of some tenants: what is scanned is what the query itself has found',
+    'the newest heads of some tenants, where only intermediate results are scanned',
     (db) => listNewestHeads(db, { after: 'acme', limit: 200 }),
     [
-      ...['audit_heads (tenant_id>?)', 'SCAN tenant', 'audit_heads (tenant_id>?)'],
-      ...['SCAN tenant', 'audit_heads (tenant_id=? AND size<?)'],
-      ...['SCAN newest', 'audit_heads (tenant_id=? AND size=?)'],
+      'audit_heads (tenant_id>?)',
+      'SCAN tenant',
+      'audit_heads (tenant_id>?)',
+      'SCAN tenant',
+      'audit_heads (tenant_id=? AND size<?)',
+      'SCAN newest',
+      'audit_heads (tenant_id=? AND size=?)',
+    ],
+  ],
+  [
+    'a page of the recommendations of all providers',
+    async (db) => {
+      await listRecommendationsOfAll(db, [ACME], {}, PAGE);
+      await listRecommendationsOfAll(db, [ACME_EU], {}, PAGE);
+      await listRecommendationsOfAll(db, EVERYWHERE, {}, PAGE);
+    },
+    [
+      'recommendations_by_tenant (tenant_id=? AND (created_at,id)<(?,?))',
+      'recommendations_by_place (tenant_id=? AND sub_tenant_id=? AND (created_at,id)<(?,?))',
+      'recommendations_by_time ((created_at,id)<(?,?))',
+    ],
+  ],
+  [
+    'the console session of a token, and those of a user',
+    async (db) => {
+      await findConsoleSessionByToken(db, 'digest');
+      await listConsoleSessions(db, { userId: 'usr_1', lastUsedAfter: NOW }, PAGE, NOW);
+    },
+    [
+      'sqlite_autoindex_console_sessions_2 (token_digest=?)',
+      'console_sessions_by_user (user_id=? AND (created_at,id)<(?,?))',
+    ],
+  ],
+  [
+    'observations of an agent, and the series of agents',
+    async (db) => {
+      await selectObservations(db, [ACME], { agent: 'billing', providerId: 'prov_1' }, PAGE);
+      await findSeriesOfAgents(db, { tenantId: 'acme' }, [{ subTenantId: null, agent: 'billing' }]);
+      await findLastHours(db, { tenantId: 'acme' }, ['use_1']);
+    },
+    [
+      'runtime_observations_by_provider (tenant_id=? AND provider_id=? AND (created_at,id)<(?,?))',
+      'usage_series_by_sub_tenant (tenant_id=?)',
+      'usage_series_by_sub_tenant (tenant_id=? AND sub_tenant_id=?)',
+      'usage_rollups (tenant_id=? AND series_id=? AND period=?)',
     ],
   ],
   [
@@ -339,22 +390,24 @@ test.each<[string, (db: Database) => Promise<unknown>, string[]]>([
     Array<string>(2).fill('users_by_time ((created_at,id)<(?,?))'),
   ],
   [
-    'one of the users of a tenant, by the id and by the email',
+    'one user of a tenant, by id and by email',
     async (db) => {
       const view = { scope: [ACME], self: null };
       await findUser(db, view, 'usr_1');
       await listUsers(db, [ACME], view, { email: 'ada@x.example' }, PAGE);
     },
     [
-      ...['sqlite_autoindex_users_2 (id=?)', 'memberships (tenant_id=? AND user_id=?)'],
-      ...['users (email_key=?)', 'memberships (tenant_id=? AND user_id=?)'],
+      'sqlite_autoindex_users_2 (id=?)',
+      'memberships (tenant_id=? AND user_id=?)',
+      'users (email_key=?)',
+      'memberships (tenant_id=? AND user_id=?)',
     ],
   ],
 ])('searched by an index: %s', async (_what, ask, indexes) => {
   expect(await planOf(ask)).toEqual(indexes);
 });
 
-test('the providers that a batch names are searched by indexes, one for each way to name them', async () => {
+test('the providers of a batch are found by indexes, one for each way to name them', async () => {
   const seen = { hosts: ['api.openai.com'], names: ['openai'], families: ['everything'] };
   const steps = await planOf((db) => findProvidersOfTraffic(db, ACME, seen));
   expect([...new Set(steps)].toSorted()).toEqual([
@@ -368,15 +421,15 @@ test('the providers that a batch names are searched by indexes, one for each way
 });
 
 /**
- * The steps in which the statements of a repository function go through tables or sort what they find: of a search the
- * index, by the table's name for its primary key, and what is looked for in it.
+ * The steps in which the statements of a repository function search or scan tables, or sort. For a search it is the index (the
+ * table's name for its primary key) and the searched columns.
  */
 async function planOf(ask: (db: Database) => Promise<unknown>): Promise<string[]> {
   const db = await temporaryDatabase(ACME);
   const nodes: RootOperationNode[] = [];
   const listening: KyselyPlugin = {
     transformQuery({ node }) {
-      // Of an insertion the plan is the checks of its foreign keys.
+      // The plan of an insert only contains the checks of its foreign keys.
       if (node.kind !== 'InsertQueryNode') nodes.push(node);
       return node;
     },
@@ -387,7 +440,7 @@ async function planOf(ask: (db: Database) => Promise<unknown>): Promise<string[]
   for (const node of nodes) {
     const { sql, parameters } = db.getExecutor().compileQuery(node, createQueryId());
     const { rows } = await db.executeQuery<{ detail: string }>(
-      // What stands for the values of rows cannot be bound; the plan is the same for all values.
+      // Placeholders cannot be bound. The plan is the same for all values.
       CompiledQuery.raw(`explain query plan ${sql}`, Array(parameters.length).fill('')),
     );
     steps.push(...rows.map(({ detail }) => detail).filter((step) => /^(SCAN|SEARCH)|FOR ORDER BY$/.test(step)));

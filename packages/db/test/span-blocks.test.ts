@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Database } from '../src/database.ts';
-import { FIRST_ID, mergedName, ownerOf } from '../src/merged-part.ts';
+import { LOWEST_SPAN_ID, mergedName, senderDigestOf } from '../src/merged-part.ts';
 import { findKnownSpans } from '../src/repositories/known-spans.ts';
 import { listSpans } from '../src/repositories/spans.ts';
 import { deleteTracesBefore } from '../src/repositories/trace-retention.ts';
@@ -13,7 +13,7 @@ import { later, NOW, temporaryDatabase } from './temporary-database.ts';
 const ACME = { tenantId: 'acme', subTenantId: null };
 const SENDER = 'service_account:acme/bot';
 
-/** Ids in an order that differs from that of the start times. */
+/** Ids whose order differs from that of the start times. */
 function spans(count: number, first = 0): NewSpan[] {
   return Array.from({ length: count }, (_, index) => {
     const number = first + index;
@@ -25,7 +25,7 @@ function spans(count: number, first = 0): NewSpan[] {
 
 /** Adds merged index rows of a sender to a trace, without blocks. */
 async function fillTrace(db: Database, sender: string, count: number, traceId = TRACE): Promise<void> {
-  const owner = ownerOf(sender);
+  const senderDigest = senderDigestOf(sender);
   const placed = Array.from({ length: count }, (_, number) => ({
     spanId: (0xf000_0000 + number).toString(16).padStart(16, '0'),
     parentSpanId: null,
@@ -36,7 +36,7 @@ async function fillTrace(db: Database, sender: string, count: number, traceId = 
     isVariant: false,
     hasOwnTimes: false,
   }));
-  const part = mergedName({ owner, from: FIRST_ID, count });
+  const part = mergedName({ senderDigest, from: LOWEST_SPAN_ID, count });
   const row = { tenant_id: ACME.tenantId, sub_tenant_id: '', trace_id: traceId, part, calls: null };
   const spansOfRow = spanIndexWriter({ id: 'B'.repeat(26), sender })(placed);
   await db
@@ -50,7 +50,7 @@ async function fillTrace(db: Database, sender: string, count: number, traceId = 
     .execute();
 }
 
-test('a trace of many requests is merged, and stays as it is: its order, its duplicates, its calls', async () => {
+test('merging the index of a trace of many requests keeps its order, duplicates and calls', async () => {
   const db = await temporaryDatabase(ACME);
   const all = spans(150);
   for (const [number, one] of all.entries()) {
@@ -71,13 +71,13 @@ test('a trace of many requests is merged, and stays as it is: its order, its dup
   expect([...(known?.spans() ?? [])]).toHaveLength(150);
   expect(known?.find(all[70]?.spanId ?? '')).toMatchObject([{ startTime: all[70]?.startTime, sender: SENDER }]);
   expect(known?.find('f'.repeat(16))).toEqual([]);
-  // Retention finds the blocks through the merged index, too.
+  // Retention also finds the blocks through the merged index.
   for (let more = true; more; ) ({ more } = await deleteTracesBefore(db, [ACME], later(60).toISOString(), 1000, NOW));
   expect(await db.selectFrom('span_blocks').select('id').execute()).toEqual([]);
   expect(await db.selectFrom('trace_blocks').select('part').execute()).toEqual([]);
 });
 
-test('of a trace beyond 4,000 spans the spans of a batch are looked up, and nothing is stored twice', async () => {
+test('in a trace with more than 4,000 spans, duplicates are still recognised', async () => {
   const db = await temporaryDatabase(ACME);
   const all = spans(24_000);
   for (let start = 0; start < all.length; start += 2000)
@@ -95,7 +95,7 @@ test('of a trace beyond 4,000 spans the spans of a batch are looked up, and noth
   ]);
 });
 
-test('a sender has at most 100,000 spans in a trace; further ones are rejected, and others of the batch are stored', async () => {
+test('a sender may have 100,000 spans in a trace; further ones are rejected, and other spans of the batch are stored', async () => {
   const db = await temporaryDatabase(ACME);
   await store(db, ACME, [span('1')]);
   await fillTrace(db, SENDER, 99_998);
@@ -108,13 +108,13 @@ test('a sender has at most 100,000 spans in a trace; further ones are rejected, 
   });
 });
 
-test('the spans and calls of another sender in a trace take nothing from a sender: neither room nor earlier calls', async () => {
+test('spans and calls of another sender reduce neither the limit of a sender nor its stored calls', async () => {
   const db = await temporaryDatabase(ACME);
   const calls = (text: string) => new Map([[TRACE, Buffer.from(text)]]);
   await storeBatch(db, ACME, { spans: [span('a1')], calls: calls('call of the sender') }, later(0));
   const other = { sender: 'service_account:acme/neighbour' };
   await fillTrace(db, other.sender, 40_000);
-  // Enough batches, calls and spans for each kind of merging.
+  // Enough batches, calls and spans to trigger each kind of merge.
   for (let batch = 0; batch < 3; batch += 1) {
     const junk = { ...other, spans: spans(1500, batch * 1500), calls: calls('x'.repeat(3_000_000)) };
     await storeBatch(db, ACME, junk, later(1 + batch));
@@ -133,7 +133,7 @@ test('the spans and calls of another sender in a trace take nothing from a sende
   expect(await storeBatch(db, ACME, { spans: asked }, later(200))).toMatchObject({ duplicates: 1, rejected: 0 });
 });
 
-test('which traces of a batch are complete depends on the sender alone', async () => {
+test('only the sender’s own spans decide which traces of a batch are complete', async () => {
   const db = await temporaryDatabase(ACME);
   const traceIds = ['1', '2', '3'].map((digit) => digit.repeat(32));
   for (const traceId of traceIds) {
@@ -150,7 +150,7 @@ test('which traces of a batch are complete depends on the sender alone', async (
   expect(await complete()).toEqual([true, true, false]);
 });
 
-test('a page ends when it has 8 MiB, and the next one goes on', async () => {
+test('a page ends at 8 MiB, and the next page continues', async () => {
   const db = await temporaryDatabase(ACME);
   const large = spans(300).map((one, index) => ({ ...one, resource: { text: String(index % 3).repeat(60_000) } }));
   await store(db, ACME, large);
@@ -160,7 +160,7 @@ test('a page ends when it has 8 MiB, and the next one goes on', async () => {
   expect((await allSpans(db, EVERYWHERE))?.map(({ name }) => name)).toEqual(large.map(({ name }) => name));
 });
 
-test('a page reads a bounded number of bytes, however large the blocks are that its spans share with other traces', async () => {
+test('a page reads a bounded number of bytes, even if its spans share large blocks with other traces', async () => {
   const db = await temporaryDatabase(ACME);
   const filling = { text: 'x'.repeat(1_000_000) };
   const traces = Array.from({ length: 40 }, (_, index) => [
@@ -174,7 +174,7 @@ test('a page reads a bounded number of bytes, however large the blocks are that 
   expect(await allSpans(db, EVERYWHERE)).toHaveLength(40);
 });
 
-test('a trace in more than 50 places is answered in groups of places, whole', async () => {
+test('a trace in more than 50 places is listed completely, in groups of places', async () => {
   const places = Array.from({ length: 60 }, (_, index) => ({ tenantId: 'acme', subTenantId: `team-${index + 10}` }));
   const db = await temporaryDatabase(ACME, ...places);
   for (const place of places) await store(db, place, [span('1'), span('2', { name: place.subTenantId })]);
@@ -185,7 +185,7 @@ test('a trace in more than 50 places is answered in groups of places, whole', as
   expect(await allSpans(db, [{ tenantId: 'other', subTenantId: null }])).toBeUndefined();
 });
 
-test('traces are found by their duration, errors, names and time', async () => {
+test('traces can be filtered by duration, errors, names and time', async () => {
   const db = await temporaryDatabase(ACME);
   const genAi = { operation: 'chat', provider: null, model: 'gpt-5', agent: null, tool: null };
   const said = { ...genAi, conversationId: null, inputTokens: null, outputTokens: null };

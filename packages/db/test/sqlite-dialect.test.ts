@@ -12,7 +12,7 @@ import { DatabaseUnavailableError, DuplicateKeyError } from '../src/errors.ts';
 type Things = { things: { id: string; count: number } };
 type Opened = { db: Kysely<Things>; path: string };
 
-/** A database with one table of things, for the length of one test. */
+/** A database with one table `things`, for one test. */
 async function opened(): Promise<Opened> {
   const folder = await mkdtemp(join(tmpdir(), 'quartermaster-dialect-'));
   const path = join(folder, 'test.db');
@@ -29,7 +29,7 @@ async function opened(): Promise<Opened> {
   return { db, path };
 }
 
-/** Another process, as far as SQLite can tell: it holds the only lock for writing until it is told to let go. */
+/** Acts as another process: holds SQLite's write lock until it is told to release it. */
 function lockedBy(path: string): () => void {
   const other = new SqliteDatabase(path);
   other.exec('begin immediate');
@@ -49,9 +49,9 @@ function gate() {
 
 const PRAGMAS = { journal_mode: 'wal', synchronous: 2, foreign_keys: 1, secure_delete: 1, timeout: 50 };
 
-test('both connections are WAL, synchronous FULL, with foreign keys and a short busy timeout', async () => {
+test('both connections use WAL, synchronous FULL, foreign keys and a short busy timeout', async () => {
   const { db } = await opened();
-  // A raw statement goes to the writing connection, a select to the reading one.
+  // A raw statement uses the writing connection, a select the reading one.
   const written: Record<string, unknown> = {};
   for (const pragma of ['journal_mode', 'synchronous', 'foreign_keys', 'secure_delete', 'busy_timeout']) {
     const { rows } = await sql<Record<string, unknown>>`pragma ${sql.raw(pragma)}`.execute(db);
@@ -66,21 +66,21 @@ test('both connections are WAL, synchronous FULL, with foreign keys and a short 
   expect(read).toEqual(PRAGMAS);
 });
 
-test('a pragma that SQLite ignores is noticed when the database is opened', async () => {
-  // In memory there is no write-ahead log.
+test('opening fails if SQLite ignores a pragma', async () => {
+  // An in-memory database has no write-ahead log.
   const db = new Kysely<Things>({ dialect: sqliteDialect(':memory:') });
   await expect(db.selectFrom('things').selectAll().execute()).rejects.toThrow(
     "SQLite's journal_mode is memory, not wal",
   );
 });
 
-test('a path that cannot be opened is an unavailable database', async () => {
+test('a path that cannot be opened fails with DatabaseUnavailableError', async () => {
   const db = new Kysely<Things>({ dialect: sqliteDialect('/proc/none/test.db') });
   await expect(db.selectFrom('things').selectAll().execute()).rejects.toThrow();
   await expect(openDatabase('mysql://localhost/qm', '/')).rejects.toThrow('DATABASE_URL should be sqlite:<path>');
 });
 
-test('a read does not wait for an open transaction, and sees nothing of it until it is committed', async () => {
+test('a read does not wait for an open transaction, and does not see its uncommitted changes', async () => {
   const { db } = await opened();
   const [written, read] = [gate(), gate()];
   const writing = db.transaction().execute(async (trx) => {
@@ -96,7 +96,7 @@ test('a read does not wait for an open transaction, and sees nothing of it until
   expect(await db.selectFrom('things').selectAll().execute()).toEqual([{ id: 'a', count: 1 }]);
 });
 
-test('transactions come one after the other: what they read has not changed when they write', async () => {
+test('transactions run one after the other, so what they read does not change before they write', async () => {
   const { db } = await opened();
   await db.insertInto('things').values({ id: 'a', count: 0 }).execute();
   const increment = () =>
@@ -112,7 +112,7 @@ test('transactions come one after the other: what they read has not changed when
   expect(await db.selectFrom('things').select('count').execute()).toEqual([{ count: 100 }]);
 });
 
-test('a transaction that throws leaves nothing, and gives its turn to the next', async () => {
+test('a transaction that throws is rolled back, and the next one runs', async () => {
   const { db } = await opened();
   const failing = db.transaction().execute(async (trx) => {
     await trx.insertInto('things').values({ id: 'a', count: 1 }).execute();
@@ -124,7 +124,7 @@ test('a transaction that throws leaves nothing, and gives its turn to the next',
   expect(await db.selectFrom('things').select('id').execute()).toEqual([{ id: 'b' }]);
 });
 
-test('a transaction whose commit fails leaves nothing either', async () => {
+test('a transaction whose commit fails is rolled back', async () => {
   const { db } = await opened();
   await sql`create table parts (thing text references things (id) deferrable initially deferred)`.execute(db);
   const failing = db.transaction().execute(async (trx) => {
@@ -136,7 +136,7 @@ test('a transaction whose commit fails leaves nothing either', async () => {
   expect(await db.selectFrom('things').select('id').execute()).toEqual([{ id: 'b' }]);
 });
 
-test('undefined is refused as a bind, rather than stored as null', async () => {
+test('binding undefined fails instead of storing null', async () => {
   const { db } = await opened();
   await expect(sql`insert into things values (${undefined}, 1)`.execute(db)).rejects.toThrow(TypeError);
   await expect(
@@ -149,7 +149,7 @@ test('undefined is refused as a bind, rather than stored as null', async () => {
   expect(await db.selectFrom('things').selectAll().execute()).toEqual([]);
 });
 
-test('a key that is taken is a DuplicateKeyError, with its cause', async () => {
+test('a duplicate key fails with DuplicateKeyError, with its cause', async () => {
   const { db } = await opened();
   const insert = () => db.insertInto('things').values({ id: 'a', count: 1 }).execute();
   await insert();
@@ -160,12 +160,12 @@ test('a key that is taken is a DuplicateKeyError, with its cause', async () => {
   await expect(db.insertInto('things').values({ id: 'b', count: 1 }).execute()).rejects.toBeInstanceOf(
     DuplicateKeyError,
   );
-  // Other constraints are bugs, not refusals.
+  // Violations of other constraints are bugs, and keep their error.
   const none = sql`insert into things values ('c', null)`.execute(db);
   await expect(none).rejects.toMatchObject({ code: 'SQLITE_CONSTRAINT_NOTNULL' });
 });
 
-test('a write while another process holds the lock is a DatabaseUnavailableError, and reads go on', async () => {
+test('a write fails with DatabaseUnavailableError while another process holds the lock, and reads work', async () => {
   const { db, path } = await opened();
   const release = lockedBy(path);
   const write = () => db.insertInto('things').values({ id: 'a', count: 1 }).execute();
@@ -175,7 +175,7 @@ test('a write while another process holds the lock is a DatabaseUnavailableError
   await write();
 });
 
-test('a transaction waits for the lock without stalling what else there is to do', async () => {
+test('a transaction that waits for the lock does not block the event loop', async () => {
   const { db, path } = await opened();
   const release = lockedBy(path);
   const waiting = db.transaction().execute((trx) => trx.insertInto('things').values({ id: 'a', count: 1 }).execute());
@@ -188,7 +188,7 @@ test('a transaction waits for the lock without stalling what else there is to do
   expect(await db.selectFrom('things').select('id').execute()).toEqual([{ id: 'a' }]);
 });
 
-test('a lock that is never let go ends in a DatabaseUnavailableError, and the next transaction has its turn', async () => {
+test('a lock that is never released ends in DatabaseUnavailableError, and the next transaction runs', async () => {
   const { db, path } = await opened();
   const release = lockedBy(path);
   const insert = () =>
@@ -198,7 +198,7 @@ test('a lock that is never let go ends in a DatabaseUnavailableError, and the ne
   await insert();
 });
 
-test('a migration that fails leaves nothing of itself', async () => {
+test('a failed migration is rolled back', async () => {
   const { db } = await opened();
   const migrations = {
     '0001-good': { up: (on: Kysely<unknown>) => on.schema.createTable('kept').addColumn('id', 'text').execute() },
@@ -218,7 +218,7 @@ test('a migration that fails leaves nothing of itself', async () => {
   expect(await db.selectFrom('things').selectAll().execute()).toEqual([]);
 });
 
-test('prepared statements are kept, up to a limit', async () => {
+test('prepared statements are cached, up to a limit', async () => {
   const { db } = await opened();
   const prepare = vi.spyOn(SqliteDatabase.prototype, 'prepare');
   onTestFinished(() => prepare.mockRestore());
@@ -234,12 +234,12 @@ test('prepared statements are kept, up to a limit', async () => {
   expect(prepare).toHaveBeenCalledTimes(501);
   await select(501);
   expect(prepare).toHaveBeenCalledTimes(501);
-  // The oldest had to go.
+  // The oldest was evicted.
   await select(1);
   expect(prepare).toHaveBeenCalledTimes(502);
 });
 
-test('rows are not streamed: a statement held open across awaits would block the connection', async () => {
+test('streaming is refused, since a statement held open across awaits would block the connection', async () => {
   const { db } = await opened();
   const stream = db.selectFrom('things').selectAll().stream();
   await expect(stream.next()).rejects.toThrow('page through the rows');

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { TABLE_KEYS, TABLE_NAMES } from '../src/stored-tables.ts';
 import { temporaryDatabase } from './temporary-database.ts';
 
-test('every table is named with its primary key, and with fewer columns than an insert of 500 rows can have', async () => {
+test('every table is listed with its primary key, and an insert of 500 rows fits into one statement', async () => {
   const db = await temporaryDatabase();
   const tables = (await db.introspection.getTables()).map(({ name }) => name);
   expect(TABLE_NAMES.toSorted()).toEqual(tables.toSorted());
@@ -20,7 +20,7 @@ test('every table is named with its primary key, and with fewer columns than an 
   }
 });
 
-test('no table stands before one that it refers to', async () => {
+test('every table comes after the tables that it refers to', async () => {
   const db = await temporaryDatabase();
   for (const [index, table] of TABLE_NAMES.entries()) {
     const { rows } = await sql<{ table: string }>`select "table" from pragma_foreign_key_list(${table})`.execute(db);

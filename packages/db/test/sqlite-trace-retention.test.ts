@@ -11,7 +11,7 @@ const ACME = { tenantId: 'acme', subTenantId: null };
 const SCOPE = [ACME];
 const LATER = new Date(NOW.getTime() + 1000).toISOString();
 
-/** Stores a trace in requests of some spans each. */
+/** Stores a trace with several requests of some spans each. */
 async function storeTrace(
   db: Database,
   place: TenantPlace,
@@ -25,7 +25,7 @@ async function storeTrace(
   for (let start = 0; start < spans; start += request) await store(db, place, all.slice(start, start + request));
 }
 
-/** Spans that the index still has. */
+/** The number of spans in the index. */
 async function spansLeft(db: Database): Promise<number> {
   const parts = await db.selectFrom('trace_blocks').select('spans').execute();
   const rows = await db.selectFrom('traces').select('first_spans as spans').execute();
@@ -35,19 +35,19 @@ async function spansLeft(db: Database): Promise<number> {
 const blocksLeft = async (db: Database) => (await db.selectFrom('span_blocks').select('id').execute()).length;
 const traces = (db: Database) => db.selectFrom('traces').select(['trace_id', 'span_count', 'error_count']).execute();
 
-test('of a trace that has more spans than may go at once, a block goes at a time, and the trace with the last of them', async () => {
+test('a trace with more spans than one call may delete is deleted block by block', async () => {
   const db = await temporaryDatabase(ACME);
   await storeTrace(db, ACME, 'a', { spans: 25, request: 10, errors: 20 });
   expect(await deleteTracesBefore(db, SCOPE, LATER, 10, NOW)).toEqual({ traces: 0, spans: 10, more: true });
   expect(await spansLeft(db)).toBe(15);
   expect(await traces(db)).toMatchObject([{ span_count: 15, error_count: 15 }]);
-  // The first block's index is in the trace's row, and goes with it.
+  // The first block's index is in the trace's row, and is deleted with it.
   expect(await deleteTracesBefore(db, SCOPE, LATER, 10, NOW)).toEqual({ traces: 1, spans: 15, more: true });
   expect(await deleteTracesBefore(db, SCOPE, LATER, 10, NOW)).toEqual({ traces: 0, spans: 0, more: false });
   expect([await spansLeft(db), await blocksLeft(db), await traces(db)]).toEqual([0, 0, []]);
 });
 
-test('small traces go together, as many as have that many spans', async () => {
+test('small traces are deleted together, up to the limit of spans', async () => {
   const db = await temporaryDatabase(ACME);
   for (const trace of ['a', 'b', 'c', 'd', 'e']) await storeTrace(db, ACME, trace, { spans: 4 });
   const batches = [];
@@ -61,7 +61,7 @@ test('small traces go together, as many as have that many spans', async () => {
   expect([await spansLeft(db), await blocksLeft(db), await traces(db)]).toEqual([0, 0, []]);
 });
 
-test('a trace that got a span since stays, and so does that of another tenant with the same id', async () => {
+test('a trace with a newer span is kept, and so is a trace of another tenant with the same id', async () => {
   const db = await temporaryDatabase(ACME);
   const other = { tenantId: 'other', subTenantId: null };
   await ensurePlace(db, other, NOW);

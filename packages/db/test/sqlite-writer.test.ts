@@ -9,7 +9,7 @@ import { DatabaseUnavailableError, DuplicateKeyError } from '../src/errors.ts';
 import { runForTenant } from '../src/tenant-context.ts';
 
 type Things = { things: { id: string; count: number }; parts: { thing: string } };
-// A group ends when it is old, too: without a clock it does not age while a busy machine is slow.
+// A group is also committed when it is old. With a fake clock it does not age on a slow machine.
 beforeEach(() => {
   vi.spyOn(performance, 'now').mockReturnValue(0);
 });
@@ -19,7 +19,7 @@ afterEach(() => {
 
 type Opened = { db: Kysely<Things>; others: () => SqliteDatabase.Database };
 
-/** A database with things and parts; a part of no thing makes the commit fail. */
+/** A database with things and parts. A part without a thing makes the commit fail (deferred foreign key). */
 async function opened(): Promise<Opened> {
   const folder = await mkdtemp(join(tmpdir(), 'quartermaster-writer-'));
   const path = join(folder, 'test.db');
@@ -48,17 +48,17 @@ function insert(db: Kysely<Things>, id: string): Promise<unknown> {
 
 const idsIn = (db: SqliteDatabase.Database) => db.prepare('select id from things order by id').pluck().all();
 
-test('transactions that come together are committed together, and each is told when all of it is on the disk', async () => {
+test('concurrent transactions are committed together, and resolve after the commit', async () => {
   const { db, others } = await opened();
   const other = others();
   const told: number[] = [];
   const ids = Array.from({ length: 20 }, (_, index) => `together-${index}`);
   await Promise.all(ids.map((id) => insert(db, id).then(() => told.push(idsIn(other).length))));
-  // The first to be told finds what all of them wrote.
+  // The first one that resolves finds the writes of all.
   expect(told).toEqual(ids.map(() => 20));
 });
 
-test('nobody is told before the commit', async () => {
+test('no transaction resolves before the commit', async () => {
   const { db, others } = await opened();
   const other = others();
   let told = false;
@@ -67,7 +67,7 @@ test('nobody is told before the commit', async () => {
   });
   let seenWithin = 0;
   const second = db.transaction().execute(async (trx) => {
-    // The first is done, and of the same group; while this one works nothing is on the disk.
+    // The first transaction is done and in the same group. Nothing is on the disk while this one works.
     await new Promise((resolve) => setImmediate(resolve));
     await new Promise((resolve) => setImmediate(resolve));
     seenWithin = (await trx.selectFrom('things').select('id').execute()).length;
@@ -80,7 +80,7 @@ test('nobody is told before the commit', async () => {
   expect(idsIn(other)).toEqual(['first', 'second']);
 });
 
-test('one that is undone is undone alone', async () => {
+test('a rollback of one transaction does not affect the others of its group', async () => {
   const { db, others } = await opened();
   const results = await Promise.allSettled([
     insert(db, 'a'),
@@ -94,14 +94,19 @@ test('one that is undone is undone alone', async () => {
     db.insertInto('things').values({ id: 'd', count: 1 }).execute(),
   ]);
   expect(results.map(({ status }) => status)).toEqual([
-    ...['fulfilled', 'rejected', 'rejected', 'fulfilled', 'rejected', 'fulfilled'],
+    'fulfilled',
+    'rejected',
+    'rejected',
+    'fulfilled',
+    'rejected',
+    'fulfilled',
   ]);
   expect(results[1]).toMatchObject({ reason: expect.any(DuplicateKeyError) });
   expect(results[2]).toMatchObject({ reason: { message: 'undo it' } });
   expect(idsIn(others())).toEqual(['a', 'c', 'd']);
 });
 
-test('the first may be undone, and the others are not', async () => {
+test('a rollback of the first transaction does not affect the others of its group', async () => {
   const { db, others } = await opened();
   const undone = db.transaction().execute(async (trx) => {
     await trx.insertInto('things').values({ id: 'a', count: 0 }).execute();
@@ -112,7 +117,7 @@ test('the first may be undone, and the others are not', async () => {
   expect(idsIn(others())).toEqual(['a', 'b']);
 });
 
-test('if the commit fails, all of them fail, also who was refused for what another wrote; and the next is well', async () => {
+test('if the commit fails, all transactions of the group fail, even one that failed because of another’s write; the next works', async () => {
   const { db, others } = await opened();
   const breaking = db.transaction().execute((trx) => trx.insertInto('parts').values({ thing: 'none' }).execute());
   const results = await Promise.allSettled([insert(db, 'a'), breaking, insert(db, 'a'), insert(db, 'b')]);
@@ -124,7 +129,7 @@ test('if the commit fails, all of them fail, also who was refused for what anoth
   expect(idsIn(others())).toEqual(['c']);
 });
 
-test('a failure that makes SQLite undo everything fails those that were done, and what the transaction still asks', async () => {
+test('if SQLite rolls back everything, finished transactions of the group fail, and so do further statements of the open one', async () => {
   const { db, others } = await opened();
   await sql`create trigger full before insert on things when new.id = 'full'
     begin select raise(rollback, 'disk full'); end`.execute(db);
@@ -135,7 +140,7 @@ test('a failure that makes SQLite undo everything fails those that were done, an
         .values({ id: 'full', count: 0 })
         .execute()
         .catch(() => {});
-      // SQLite is in no transaction now: this must not be written on its own.
+      // SQLite is in no transaction now. This statement must not run as a transaction of its own.
       await trx.insertInto('things').values({ id: 'stray', count: 0 }).execute();
     });
   const results = await Promise.allSettled([insert(db, 'a'), surviving(), insert(db, 'b')]);
@@ -146,7 +151,7 @@ test('a failure that makes SQLite undo everything fails those that were done, an
   expect(idsIn(others())).toEqual(['b']);
 });
 
-test('a group ends when it has 64 transactions, or is 10 ms old, though more are waiting', async () => {
+test('a group is committed at 64 transactions, or after 10 ms, even if more are waiting', async () => {
   const { db, others } = await opened();
   const other = others();
   const told: number[] = [];
@@ -165,11 +170,11 @@ test('a group ends when it has 64 transactions, or is 10 ms old, though more are
   expect(told).toEqual([152, 152, 154, 154, 156, 156]);
 });
 
-test('regression: a tenant with many waiting writes delays the write of another tenant by one write', async () => {
+test('regression: a tenant with many waiting writes delays another tenant’s write by one write', async () => {
   const { db } = await opened();
   const order: string[] = [];
   const write = (tenant: string, id: string) => runForTenant(tenant, () => insert(db, id)).then(() => order.push(id));
-  // The first one has its turn at once; all others wait in line.
+  // The first one runs at once; all others wait.
   const writes = Array.from({ length: 50 }, (_, index) => write('acme', `acme-${index}`));
   writes.push(write('beta', 'beta-0'), write('gamma', 'gamma-0'), write('beta', 'beta-1'));
   await Promise.all(writes);
@@ -177,7 +182,7 @@ test('regression: a tenant with many waiting writes delays the write of another 
   expect(order.slice(0, 7)).toEqual(['acme-0', 'acme-1', 'beta-0', 'gamma-0', 'acme-2', 'beta-1', 'acme-3']);
 });
 
-test('a tenant that has too many writes waiting is refused, and others are not', async () => {
+test('a tenant with too many waiting writes is refused, and other tenants are not', async () => {
   const { db } = await opened();
   const write = (tenant: string, id: string) => runForTenant(tenant, () => insert(db, id));
   const flood = Promise.allSettled(Array.from({ length: 1100 }, (_, index) => write('acme', `acme-${index}`)));

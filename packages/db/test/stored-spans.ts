@@ -7,7 +7,7 @@ import { listSpans } from '../src/repositories/spans.ts';
 import type { TraceAddition } from '../src/repositories/trace-rows.ts';
 import { buildSpanBlocks } from '../src/span-block.ts';
 import { type SpanDocument, spanWriter } from '../src/span-document.ts';
-import { parsedJson } from '../src/stored-json.ts';
+import { expandStoredJson } from '../src/stored-json.ts';
 import type { TenantPlace, TenantScope } from '../src/tenancy.ts';
 import { inTransaction } from '../src/transaction.ts';
 import { later } from './temporary-database.ts';
@@ -41,7 +41,7 @@ export function span(spanId: string, more: Partial<NewSpan> = {}): NewSpan {
 
 type Sent = { spans: readonly NewSpan[]; sender?: string; calls?: ReadonlyMap<string, Uint8Array> };
 
-/** Stores spans as ingest does, at a time. Answers what became of them. */
+/** Stores spans at a time, as ingest does. Returns the result. */
 export function storeBatch(db: Database, place: TenantPlace, sent: Sent, now: Date) {
   const { spans, sender = SENDER, calls = new Map() } = sent;
   const { write, texts } = spanWriter();
@@ -58,7 +58,7 @@ export function storeBatch(db: Database, place: TenantPlace, sent: Sent, now: Da
   });
 }
 
-/** Stores spans as ingest does, some time after NOW. Answers the ids of those that were new. */
+/** Stores spans some time after NOW, as ingest does. Returns the ids of the new ones. */
 export async function store(
   db: Database,
   place: TenantPlace,
@@ -87,7 +87,7 @@ function additionOf(spans: readonly Summed[]): TraceAddition {
   };
 }
 
-/** All spans of a trace, page by page; undefined where there is none. */
+/** All spans of a trace, read in pages. Undefined if the trace does not exist. */
 export async function allSpans(
   db: Database,
   scope: TenantScope,
@@ -98,7 +98,7 @@ export async function allSpans(
   for (let after: readonly [string, string] | null = null; ; ) {
     const page = await listSpans(db, scope, traceId, { limit, after });
     if (!page) return undefined;
-    spans.push(...(parsedJson(page.items) as Span[]));
+    spans.push(...(expandStoredJson(page.items) as Span[]));
     if (page.next === null) return spans;
     after = page.next;
   }

@@ -9,14 +9,14 @@ import { newTestDatabase } from '../testing/test-database.ts';
 
 export const NOW = new Date('2026-03-01T12:00:00.000Z');
 
-/** A migrated database with places in it, for the length of one test. */
+/** A migrated database with some places, for one test. */
 export async function temporaryDatabase(...places: TenantPlace[]): Promise<Database> {
   const db = await openedDatabase('migrated');
   for (const place of places) await ensurePlace(db, place, NOW);
   return db;
 }
 
-/** A database as the first release made it, with a tenant `acme` in it. */
+/** A database with the schema of the first release and a tenant `acme`. */
 export async function firstReleaseDatabase(): Promise<Database> {
   const db = await emptyDatabase();
   const first = new Migrator({ db, provider: { getMigrations: async () => ({ '0001-initial': initial }) } });
@@ -28,7 +28,7 @@ export async function firstReleaseDatabase(): Promise<Database> {
   return db;
 }
 
-/** A database without any table, for the length of one test. */
+/** A database without tables, for one test. */
 export function emptyDatabase(): Promise<Database> {
   return openedDatabase('empty');
 }

@@ -15,7 +15,7 @@ async function named(db: Database, traceId = TRACE, scope = EVERYWHERE): Promise
   return found?.map(({ spanId, name }) => `${spanId.replace(/^0+/, '')} ${name}`);
 }
 
-test('a span that is sent again is stored once: in one batch, in the next, and on another day', async () => {
+test('a span that is sent again is stored once: in the same batch, in the next one, and on another day', async () => {
   const db = await temporaryDatabase(ACME);
   expect(await store(db, ACME, [span('1'), span('1'), span('2')])).toEqual(['1', '2']);
   expect(await store(db, ACME, [span('2'), span('3')], 60)).toEqual(['3']);
@@ -26,7 +26,7 @@ test('a span that is sent again is stored once: in one batch, in the next, and o
   expect(items).toMatchObject([{ traceId: TRACE, spanCount: 4, createdAt: NOW.toISOString() }]);
 });
 
-test('spans with one id that differ in content or sender are all kept, and marked as conflicting', async () => {
+test('spans with the same id but another content or sender are all stored, and marked as conflicting', async () => {
   const db = await temporaryDatabase(ACME);
   const blank = { spans: [span('1', { name: '' }), span('2')], sender: 'service_account:acme/other' };
   await storeBatch(db, ACME, blank, later(0));
@@ -49,7 +49,7 @@ test('spans with one id that differ in content or sender are all kept, and marke
   ]);
 });
 
-test('a sender may report four different spans with one id; another sender still may report its own', async () => {
+test('a sender may report four different spans with one id, and another sender may still report its own', async () => {
   const db = await temporaryDatabase(ACME);
   const variants = (count: number) => Array.from({ length: count }, (_, index) => span('1', { name: `chat ${index}` }));
   const answer = await storeBatch(db, ACME, { spans: variants(6) }, NOW);
@@ -64,7 +64,7 @@ test('a sender may report four different spans with one id; another sender still
   expect(await allSpans(db, EVERYWHERE)).toHaveLength(5);
 });
 
-test('places are apart: the same span in another sub-tenant is another one', async () => {
+test('the same span in another sub-tenant is a different span', async () => {
   const db = await temporaryDatabase(ACME, { tenantId: 'acme', subTenantId: 'eu' });
   const eu = { tenantId: 'acme', subTenantId: 'eu' };
   expect(await store(db, ACME, [span('1')])).toEqual(['1']);
@@ -74,7 +74,7 @@ test('places are apart: the same span in another sub-tenant is another one', asy
   expect((await allSpans(db, EVERYWHERE))?.map(({ conflicting }) => conflicting)).toEqual([false, false]);
 });
 
-test('of several who store the same spans at once, on two days, each span is stored by one', async () => {
+test('concurrent requests on two days store each of the same spans once', async () => {
   const db = await temporaryDatabase(ACME);
   const spans = ['1', '2', '3'].map((id) => span(id));
   const stored = await Promise.all([0, 1, DAY, DAY + 1].map((seconds) => store(db, ACME, spans, seconds)));
@@ -83,7 +83,7 @@ test('of several who store the same spans at once, on two days, each span is sto
   expect((await listTraces(db, EVERYWHERE, {}, PAGE)).items).toMatchObject([{ spanCount: 3 }]);
 });
 
-test('clocks of processes that are apart lose no span, and set no trace back', async () => {
+test('clock skew between processes loses no span, and never moves the time of a trace back', async () => {
   const db = await temporaryDatabase(ACME);
   const midnight = 12 * 3600;
   await store(db, ACME, [span('1')], midnight + 1);
@@ -96,7 +96,7 @@ test('clocks of processes that are apart lose no span, and set no trace back', a
   expect((await listTraces(db, EVERYWHERE, {}, PAGE)).items).toMatchObject([{ updatedAt }]);
 });
 
-test('the traces of before a time are gone with all their spans; what got one since stays whole', async () => {
+test('deleting traces before a time removes all of their spans; a trace with a newer span is kept completely', async () => {
   const db = await temporaryDatabase(ACME);
   const [old, going] = ['b'.repeat(32), 'c'.repeat(32)];
   await store(db, ACME, [span('1', { traceId: old }), span('2', { traceId: going })]);
@@ -105,7 +105,7 @@ test('the traces of before a time are gone with all their spans; what got one si
   expect(await deleteTracesBefore(db, [ACME], before, 10, NOW)).toMatchObject({ traces: 1 });
   expect(await named(db, old)).toBeUndefined();
   expect(await named(db, going)).toEqual(['2 chat', '3 chat']);
-  // What comes back is new.
+  // A deleted span that is sent again is new.
   expect(await store(db, ACME, [span('1', { traceId: old, name: 'back' })], 6 * DAY)).toEqual(['1']);
   expect(await named(db, old)).toEqual(['1 back']);
 });

@@ -3,7 +3,7 @@ import { rm } from 'node:fs/promises';
 import type { TestProject } from 'vitest/node';
 import { migrate, openDatabase } from '../src/database.ts';
 import { isPostgres } from '../src/dialects/postgres.ts';
-import { makeSpanPartitions } from '../src/dialects/postgres-spans.ts';
+import { createSpanPartitions } from '../src/dialects/postgres-spans.ts';
 import { createDatabase, dropDatabase, type PostgresServer, startPostgres } from './postgres-server.ts';
 import { temporaryFolder } from './temporary-folder.ts';
 
@@ -11,12 +11,12 @@ import { temporaryFolder } from './temporary-folder.ts';
 const DATABASE = `quartermaster_template_${randomUUID()}`;
 
 /**
- * A running server to test against. `npm test` starts one for all suites and names it here; a developer may name a server
- * of another version. Its user must be able to create databases.
+ * The URL of a running server. `npm test` starts one for all suites; a developer may set another
+ * server. Its user must be able to create databases.
  */
 const SERVER_URL = process.env['QM_TEST_POSTGRES_URL'];
 
-/** The set-up of the projects `sqlite` and `postgres`, once a run. @returns what ends it */
+/** The set-up of the projects `sqlite` and `postgres`, once per run. @returns the tear-down */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   return project.name === 'postgres' ? setupPostgres(project) : setupSqlite(project);
 }
@@ -50,8 +50,8 @@ async function migrated(url: string): Promise<void> {
   const db = await openDatabase(url, '/');
   try {
     await migrate(db);
-    // As a server that starts does, so that the tests' servers need not.
-    if (isPostgres(db)) await makeSpanPartitions(db, new Date());
+    // Done here once, so that each test server finds the partitions and need not create them.
+    if (isPostgres(db)) await createSpanPartitions(db, new Date());
   } finally {
     await db.destroy();
   }

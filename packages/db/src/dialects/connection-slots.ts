@@ -2,23 +2,23 @@ import { DatabaseUnavailableError } from '../errors.ts';
 import { FairQueue } from '../fair-queue.ts';
 
 export type SlotLimits = {
-  /** Connections in all. */
+  /** Connections in total. */
   slots: number;
-  /** How long a request waits for one, in milliseconds. */
+  /** How long a statement waits for a slot, in milliseconds. */
   waitMs: number;
 };
 
-/** Some work opens a second connection while it holds one: with fewer it would wait for itself. */
-const LEAST_OF_TENANT = 2;
+/** Some work opens a second connection while it holds one. With fewer slots it would wait for itself. */
+const MIN_SLOTS_OF_TENANT = 2;
 
-/** How many connections one tenant may hold of a pool: half of them. */
-function slotsOfTenant(slots: number): number {
-  return Math.max(LEAST_OF_TENANT, Math.floor(slots / 2));
+/** The most connections of a pool that one tenant may hold: half of them. */
+function maxSlotsOfTenant(slots: number): number {
+  return Math.max(MIN_SLOTS_OF_TENANT, Math.floor(slots / 2));
 }
 
 /**
- * Permissions to hold a connection of a pool. One tenant has at most half of them, so that its blocked statements do not
- * stop the others. Those who wait are served in turn by tenant.
+ * A fair semaphore for the connections of a pool. One tenant holds at most half of the slots, so that its blocked statements do
+ * not block other tenants. Waiting tenants are served round robin.
  */
 export class ConnectionSlots {
   readonly #limits: SlotLimits;
@@ -32,10 +32,10 @@ export class ConnectionSlots {
   }
 
   /**
-   * Waits for a permission.
+   * Waits for a slot.
    *
-   * @returns what gives it back
-   * @throws {DatabaseUnavailableError} where none came free in time, or too many of the tenant wait
+   * @returns a function that releases it; further calls do nothing
+   * @throws {DatabaseUnavailableError} if none was free in time, or too many statements of the tenant are waiting
    */
   async acquire(tenant: string | null): Promise<() => void> {
     if (this.#free > 0 && this.#isAllowed(tenant)) this.#take(tenant);
@@ -44,36 +44,36 @@ export class ConnectionSlots {
     return () => {
       if (!isHeld) return;
       isHeld = false;
-      this.#giveBack(tenant);
+      this.#release(tenant);
     };
   }
 
   #wait(tenant: string | null): Promise<void> {
     return new Promise((resolve, reject) => {
-      const turn = () => {
+      const proceed = () => {
         clearTimeout(timer);
         this.#take(tenant);
         resolve();
       };
       const timer = setTimeout(() => {
-        this.#queue.remove(tenant, turn);
+        this.#queue.remove(tenant, proceed);
         reject(unavailable('no connection was free in time'));
       }, this.#limits.waitMs);
-      if (this.#queue.push(tenant, turn)) return;
+      if (this.#queue.push(tenant, proceed)) return;
       clearTimeout(timer);
       reject(unavailable('too many statements of the tenant wait for a connection'));
     });
   }
 
   #isAllowed = (tenant: string | null): boolean =>
-    tenant === null || (this.#held.get(tenant) ?? 0) < slotsOfTenant(this.#limits.slots);
+    tenant === null || (this.#held.get(tenant) ?? 0) < maxSlotsOfTenant(this.#limits.slots);
 
   #take(tenant: string | null): void {
     this.#free -= 1;
     this.#held.set(tenant, (this.#held.get(tenant) ?? 0) + 1);
   }
 
-  #giveBack(tenant: string | null): void {
+  #release(tenant: string | null): void {
     this.#free += 1;
     const held = (this.#held.get(tenant) ?? 0) - 1;
     if (held > 0) this.#held.set(tenant, held);

@@ -8,49 +8,49 @@ import {
   SerializationFailureError,
   WriteGateClosedError,
 } from '../errors.ts';
-import { currentTenant, holdsGate, usesReservedConnection } from '../tenant-context.ts';
+import { currentTenant, isGateHolder, usesReservedConnection } from '../tenant-context.ts';
 import { ConnectionSlots } from './connection-slots.ts';
-import { enterGate } from './postgres-write-gate.ts';
+import { enterGateSql } from './postgres-write-gate.ts';
 import { StatementNames } from './statement-names.ts';
 
-/** How long a statement may take, in milliseconds. */
+/** The time limit of a statement, in milliseconds. */
 export const STATEMENT_TIMEOUT_MS = 30_000;
 
 /**
- * After how long a server that says nothing is given up, in milliseconds: it ends statements itself before that. A
- * machine that is gone sends nothing, and the operating system would wait for it for a quarter of an hour.
+ * After how long a silent server counts as lost, in milliseconds. The server itself ends statements before that. If its machine
+ * is gone, the operating system would wait for a quarter of an hour.
  */
 const SILENCE_MS = STATEMENT_TIMEOUT_MS + 5000;
 
 const DUPLICATE = '23505';
 
-/** A serialization failure, a deadlock: the transaction was undone because of others, and may be tried again. */
-const UNDONE = /^(40001|40P01)$/;
+/** A serialization failure or a deadlock: the transaction was rolled back because of others, and may be retried. */
+const SERIALIZATION_FAILURE = /^(40001|40P01)$/;
 
 /**
- * The routine that says a row does not belong into its partition: it waited for the one that takes the rest while its own
- * day was attached. The next try finds that day.
+ * The routine of the error that a row does not belong into its partition. It happens when the insert waited for the default
+ * partition while the partition of its day was attached. The next attempt finds that partition.
  */
 const LATE_PARTITION = 'ExecPartitionCheckEmitError';
 
-/** Connections (08), resources such as disk and connections (53), a time-out (57014), a lock not had (55P03). */
+/** Connection failures (08), insufficient resources (53), a timeout (57014), a lock that was not available (55P03). */
 const BUSY = /^(08...|53...|57014|55P03)$/;
 
-/** The server shuts down or starts (57P), or only reads any more (25006): another one may have taken its place. */
+/** The server shuts down or starts (57P), ended an idle transaction (25P03), or is read-only (25006) after a failover. */
 const AWAY = /^(57P0.|25006|25P03)$/;
 
-/** The role may not do that (42501), or there is no schema that it could do it in (3F000). */
+/** The role lacks a permission (42501), or no schema is selected (3F000). */
 const FORBIDDEN = /^(42501|3F000)$/;
 
-/** The statements of the repositories. Others, such as those of migrations, take as long as they take. */
+/** Statements of repositories have a time limit. Others, such as those of migrations, do not. */
 const TIMED = /^(Select|Insert|Update|Delete)QueryNode$/;
 
-/** How a pool is opened, and how long a statement waits for one of its connections, in milliseconds. */
+/** How to open a pool, and how long a statement waits for one of its connections, in milliseconds. */
 export type DriverOptions = { open: (size: number) => Pool; poolSize: number; waitMs: number };
 
 /**
- * A pool of connections, one of which serves a statement or a transaction; and one connection beside it for readiness
- * checks, which is opened when it is first needed.
+ * A pool of connections for statements and transactions, and one more connection for readiness checks. Connections are opened
+ * when they are first needed.
  */
 export class PostgresDriver implements Driver {
   readonly #options: DriverOptions;
@@ -72,11 +72,11 @@ export class PostgresDriver implements Driver {
   async acquireConnection(): Promise<PostgresConnection> {
     const pool = usesReservedConnection() ? this.#reserved : this.#pool;
     if (!pool) throw new Error('the database is not open');
-    const giveBack = pool === this.#pool ? await this.#slots.acquire(currentTenant()) : () => {};
+    const releaseSlot = pool === this.#pool ? await this.#slots.acquire(currentTenant()) : () => {};
     try {
-      return new PostgresConnection(await pool.connect(), this.#names, giveBack);
+      return new PostgresConnection(await pool.connect(), this.#names, releaseSlot);
     } catch (error) {
-      giveBack();
+      releaseSlot();
       throw new DatabaseUnavailableError({ cause: error });
     }
   }
@@ -102,92 +102,92 @@ export class PostgresDriver implements Driver {
   }
 }
 
-/** A connection for the time of one statement, or of one transaction. */
+/** A connection during one statement or one transaction. */
 class PostgresConnection implements DatabaseConnection {
   readonly #client: PoolClient;
   readonly #names: StatementNames;
   #inTransaction = false;
-  /** What undid the transaction: the server answers everything after it with that it is aborted. */
+  /** The error that aborted the transaction. The server rejects every later statement of it. */
   #failure: unknown;
-  /** Not to be used again. */
+  /** Whether the connection must not be reused. */
   #broken = false;
-  readonly #giveBack: () => void;
+  readonly #releaseSlot: () => void;
 
-  constructor(client: PoolClient, names: StatementNames, giveBack: () => void) {
+  constructor(client: PoolClient, names: StatementNames, releaseSlot: () => void) {
     this.#client = client;
     this.#names = names;
-    this.#giveBack = giveBack;
+    this.#releaseSlot = releaseSlot;
   }
 
   async executeQuery<R>({ sql, parameters, query }: CompiledQuery): Promise<QueryResult<R>> {
     const values = parameters.map(bindable);
     const timed = TIMED.test(query.kind);
     const name = timed ? this.#names.nameOf(sql, values.length) : undefined;
-    const asked = { text: sql, values };
+    const unnamed = { text: sql, values };
     try {
-      const named = name === undefined ? asked : { ...asked, name };
-      const answer = this.#ask(timed, () => this.#client.query(named));
+      const named = name === undefined ? unnamed : { ...unnamed, name };
+      const answer = this.#send(timed, () => this.#client.query(named));
       const { command, rowCount, rows } = await answer.catch((error: unknown) => {
         if (this.#inTransaction || !isStale(error)) throw error;
-        return this.#ask(timed, () => this.#client.query(asked));
+        return this.#send(timed, () => this.#client.query(unnamed));
       });
       const writes = command === 'INSERT' || command === 'UPDATE' || command === 'DELETE';
       return { rows: rows as R[], ...(writes && { numAffectedRows: BigInt(rowCount ?? 0) }) };
     } catch (error) {
-      const translated = this.#translated(error);
+      const translated = this.#translate(error);
       if (this.#inTransaction) this.#failure ??= translated;
-      // Outside of a transaction each statement is one: it may have been done.
+      // Outside of a transaction each statement commits by itself, so it may have been executed.
       else if (this.#broken && query.kind !== 'SelectQueryNode') throw new CommitOutcomeUnknownError({ cause: error });
       throw translated;
     }
   }
 
-  /** No statement is held open across awaits, on either dialect. */
+  /** Neither dialect holds a statement open across awaits. */
   async *streamQuery<R>(): AsyncIterableIterator<QueryResult<R>> {
     throw new Error('page through the rows instead of streaming them');
   }
 
   /**
-   * In serializable transactions small tables are not read whole: that would mark them as read whole, and every insert
-   * of another transaction as a conflict.
+   * In serializable transactions, small tables are not read by sequential scans. Such a scan locks the whole table for predicate
+   * checks, and every concurrent insert would be a conflict.
    */
   async begin({ isolationLevel }: TransactionSettings): Promise<void> {
     const serializable = isolationLevel === 'serializable';
-    const isGated = serializable && !holdsGate();
+    const isGated = serializable && !isGateHolder();
     const settings = isGated ? beginGated(currentTenant()) : 'set local enable_seqscan = off';
     const text = serializable
       ? `begin isolation level serializable; ${settings}`
       : `begin isolation level ${isolationLevel ?? 'read committed'}`;
     try {
-      const answer: unknown = await this.#ask(true, () => this.#client.query(text));
+      const answer: unknown = await this.#send(true, () => this.#client.query(text));
       this.#inTransaction = true;
       if (!isGated || hasEntered(answer)) return;
     } catch (error) {
-      throw this.#translated(error);
+      throw this.#translate(error);
     }
     await this.rollback();
     throw new WriteGateClosedError();
   }
 
   async commit(): Promise<void> {
-    // The server would answer COMMIT with ROLLBACK, and no error. Whoever survived a failed statement did not.
+    // After a failed statement the server would answer COMMIT with ROLLBACK, but without an error.
     if (this.#failure !== undefined) throw this.#failure;
     try {
-      await this.#ask(true, () => this.#client.query('commit'));
+      await this.#send(true, () => this.#client.query('commit'));
       this.#inTransaction = false;
     } catch (error) {
-      const translated = this.#translated(error);
+      const translated = this.#translate(error);
       this.#inTransaction = !this.#broken;
       if (this.#broken) throw new CommitOutcomeUnknownError({ cause: error });
       throw translated;
     }
   }
 
-  /** Never fails: where the server cannot be told, the end of the connection tells it. */
+  /** Never fails. If the server cannot be reached, closing the connection rolls back. */
   async rollback(): Promise<void> {
     if (this.#inTransaction && !this.#broken) {
       try {
-        await this.#ask(true, () => this.#client.query('rollback'));
+        await this.#send(true, () => this.#client.query('rollback'));
       } catch {
         this.#broken = true;
       }
@@ -198,36 +198,37 @@ class PostgresConnection implements DatabaseConnection {
 
   release(): void {
     this.#client.release(this.#broken || this.#inTransaction);
-    this.#giveBack();
+    this.#releaseSlot();
   }
 
-  /** Asks the server, and ends the connection where it stays silent. */
-  async #ask<T>(timed: boolean, question: () => Promise<T>): Promise<T> {
-    if (!timed) return question();
+  /** Sends a request to the server, and closes the connection if the server stays silent. */
+  async #send<T>(timed: boolean, request: () => Promise<T>): Promise<T> {
+    if (!timed) return request();
     const timer = setTimeout(() => streamOf(this.#client).destroy(), SILENCE_MS);
     try {
-      return await question();
+      return await request();
     } finally {
       clearTimeout(timer);
     }
   }
 
-  #translated(error: unknown): unknown {
+  #translate(error: unknown): unknown {
     if (!(error instanceof DatabaseError)) {
       if (error instanceof RangeError || error instanceof TypeError) return error;
-      // Nothing else comes from pg but what befalls the connection.
+      // All other errors of pg are failures of the connection.
       this.#broken = true;
       return new DatabaseUnavailableError({ cause: error });
     }
     const code = error.code ?? '';
     if (error.severity === 'FATAL' || error.severity === 'PANIC' || AWAY.test(code)) this.#broken = true;
     if (isStale(error)) {
-      // The next connection has made no plans yet, and so has the next try.
+      // The next attempt uses another connection, which has no cached plan.
       this.#broken = true;
       return new SerializationFailureError({ cause: error });
     }
     if (code === DUPLICATE) return new DuplicateKeyError({ cause: error });
-    if (UNDONE.test(code) || isLatePartition(error)) return new SerializationFailureError({ cause: error });
+    if (SERIALIZATION_FAILURE.test(code) || isLatePartition(error))
+      return new SerializationFailureError({ cause: error });
     if (this.#broken || BUSY.test(code)) return new DatabaseUnavailableError({ cause: error });
     if (FORBIDDEN.test(code)) return new DatabaseUnfitError(`forbids it: ${error.message}`, { cause: error });
     return error;
@@ -235,31 +236,31 @@ class PostgresConnection implements DatabaseConnection {
 }
 
 /**
- * Whether a statement was refused because of the plan that the connection kept for it: the table has changed since, by a
- * newer release that migrates while this one still serves, or a proxy has forgotten it. It did nothing.
+ * Whether a statement was refused because its prepared plan is stale. Either a newer release has migrated the table while this
+ * one still runs, or a pooler has dropped the prepared statement. The statement was not executed.
  */
 function isStale(error: unknown): boolean {
   if (!(error instanceof DatabaseError)) return false;
   return error.code === '26000' || (error.code === '0A000' && /cached plan/.test(error.message));
 }
 
-/** One statement for both: the gate costs a transaction neither a round trip nor a statement of its own. */
+/** Sets the planner option and enters the gate in one statement, so that the gate costs no extra round trip. */
 function beginGated(caller: string | null): string {
-  return `select set_config('enable_seqscan', 'off', true), ${enterGate(caller)} as entered`;
+  return `select set_config('enable_seqscan', 'off', true), ${enterGateSql(caller)} as entered`;
 }
 
-/** What the last of several statements answered; pg's types know of one. */
+/** Whether the last of several statements entered the gate. The types of pg only know results of one statement. */
 function hasEntered(answers: unknown): boolean {
   const last = Array.isArray(answers) ? (answers.at(-1) as { rows: { entered: boolean }[] } | undefined) : undefined;
   return last?.rows[0]?.entered === true;
 }
 
-/** The types of pg say nothing of it; its own pool ends connections that take too long to open by it. */
+/** The socket of a connection. It is missing in the types of pg, whose own pool uses it to end slow connection attempts. */
 function streamOf(client: PoolClient): { destroy: () => void } {
   return (client as unknown as { connection: { stream: { destroy: () => void } } }).connection.stream;
 }
 
-/** What both dialects bind; anything else would be stored in another form here than there. */
+/** Allows only values that both dialects store in the same form. */
 function bindable(value: unknown): unknown {
   if (typeof value === 'boolean') return value ? 1 : 0;
   if (value === null || typeof value === 'string' || typeof value === 'number' || typeof value === 'bigint')

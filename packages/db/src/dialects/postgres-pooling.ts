@@ -1,15 +1,15 @@
 import { type Kysely, sql } from 'kysely';
 import { DatabaseUnfitError } from '../errors.ts';
 
-/** How often both connections are asked. A busy pooler may hand out the same server connection by chance. */
+/** How often both connections are checked. A busy pooler may hand out the same server connection by chance. */
 const ROUNDS = 20;
 
 /**
  * Refuses a connection pooler that hands out a server connection for one transaction only (PgBouncer: `pool_mode =
- * transaction`). Time limits, advisory locks and prepared statements belong to a session: with such a pooler they would end
- * up on the connections of others, and requests would fail now and then.
+ * transaction`). Time limits, advisory locks and prepared statements belong to a session. With such a pooler they would end
+ * up on other clients' connections, and requests would fail now and then.
  *
- * Detection: two connections are open at the same time. On a session each, their backends differ, and each backend stays.
+ * Detection: two connections are open at the same time. With a session each, their backends differ and never change.
  *
  * @throws {DatabaseUnfitError} behind such a pooler
  */
@@ -18,7 +18,7 @@ export async function refuseTransactionPooling<Tables>(db: Kysely<Tables>): Prom
     const own = await backendOf(first);
     for (let round = 0; round < ROUNDS; round += 1) {
       await db.transaction().execute(async (second) => {
-        // The transaction holds its backend. A pooler most often takes the one that `first` has just given back.
+        // The transaction holds a backend. A pooler most often hands out the one that `first` has just released.
         if ((await backendOf(second)) === own || (await backendOf(first)) !== own) throw poolsTransactions();
       });
     }

@@ -10,36 +10,36 @@ import {
 import { type ClientBase, Pool, types } from 'pg';
 import { PostgresDriver, STATEMENT_TIMEOUT_MS } from './postgres-driver.ts';
 
-/** How long a request waits for a connection: a free one of the pool, or a new one. In milliseconds. */
+/** How long a statement waits for a connection, pooled or new, in milliseconds. */
 const CONNECTION_TIMEOUT_MS = 5000;
 
 /** How long a statement waits for the lock of another transaction, in milliseconds. */
 const LOCK_TIMEOUT_MS = 5000;
 
-/** How long a transaction may be left alone before the server ends it: its process hangs, or is gone. In milliseconds. */
+/** How long a transaction may be idle before the server ends it, in milliseconds. Its process hangs or is gone then. */
 const IDLE_IN_TRANSACTION_MS = 15_000;
 
-/** After how long without traffic the other side of a connection is asked whether it is there, in milliseconds. */
+/** After how long without traffic TCP keep-alive probes start, in milliseconds. */
 const KEEP_ALIVE_MS = 10_000;
 
-/** A connection that nobody used for so long is closed, in milliseconds. */
+/** After how long an unused connection is closed, in milliseconds. */
 const IDLE_MS = 60_000;
 
-/** Of all versions of the service the same: who migrates holds it. */
+/** The advisory lock of migrations. It is the same in all versions of the service. */
 const MIGRATION_LOCK = 7_157_316_905_201n;
 
 export type PostgresOptions = {
-  /** `postgres://...`, with what else `pg` reads from a URL, such as `sslmode`. */
+  /** `postgres://...`, with other parameters that `pg` reads from a URL, such as `sslmode`. */
   url: string;
-  /** Connections of this process, at the most; one more checks whether the database answers. */
+  /** The most connections of this process. Readiness checks use one more. */
   poolSize: number;
 };
 
 /**
- * PostgreSQL, by pg. Everything that Postgres has of its own stands in this folder's files of its name.
+ * The PostgreSQL dialect, on pg. Code that is specific to Postgres is in the files of this folder that begin with `postgres`.
  *
- * Text is compared bytewise (collation "C"), as SQLite does and JavaScript nearly does: ids, times and cursors rely on
- * it. Integers have 64 bits, as in SQLite.
+ * Text is compared bytewise (collation "C"), as SQLite does and JavaScript nearly does. Ids, times and cursors rely on it.
+ * Integers have 64 bits, as in SQLite.
  */
 export function postgresDialect({ url, poolSize }: PostgresOptions): Dialect {
   return {
@@ -51,7 +51,7 @@ export function postgresDialect({ url, poolSize }: PostgresOptions): Dialect {
   };
 }
 
-/** Whether a database is PostgreSQL: for the few things that the dialects do differently. */
+/** Whether a database is PostgreSQL. */
 export function isPostgres<Tables>(db: Kysely<Tables>): boolean {
   return db.getExecutor().adapter instanceof Adapter;
 }
@@ -68,14 +68,14 @@ function openPool(url: string, poolSize: number): Pool {
     keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
     types: { getTypeParser },
   });
-  // A connection that breaks while nobody uses it leaves the pool. Without a listener it would end the process.
+  // An idle connection that breaks is removed from the pool. Without this listener, its error would end the process.
   pool.on('error', () => {});
-  // One that breaks between two statements says so at the next.
+  // If a connection breaks between two statements, the next statement fails.
   pool.on('connect', (client) => client.on('error', () => {}));
   return pool;
 }
 
-/** By a statement: connection poolers, such as PgBouncer, refuse a connection that asks for them in its startup message. */
+/** Sets the limits with a statement, since poolers such as PgBouncer refuse connections with these startup parameters. */
 async function setTimeLimits(client: ClientBase): Promise<void> {
   const limits = {
     statement_timeout: STATEMENT_TIMEOUT_MS,
@@ -83,15 +83,15 @@ async function setTimeLimits(client: ClientBase): Promise<void> {
     idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_MS,
   };
   const text = Object.entries(limits).map(([name, milliseconds]) => `set ${name} = ${milliseconds}`);
-  // A server may accept a connection and then stay silent.
+  // A server may accept a connection and then never answer.
   const query = { text: text.join('; '), query_timeout: CONNECTION_TIMEOUT_MS };
   await client.query(query);
 }
 
-/** The types whose values are numbers here: int8 and numeric. pg gives them as text. */
+/** Types that are parsed as numbers, int8 and numeric. By default pg returns them as texts. */
 const NUMBERS: ReadonlySet<number> = new Set([types.builtins.INT8, types.builtins.NUMERIC]);
 
-/** Counts and sums are numbers here, as they are in SQLite. Of this pool alone: pg's own parsers stay as they are. */
+/** Parses counts and sums as numbers, as SQLite does. It only applies to this pool, and leaves the global parsers of pg alone. */
 function getTypeParser(type: number, format?: 'text' | 'binary'): (value: string) => unknown {
   if (format !== 'binary' && NUMBERS.has(type)) return safeNumber;
   return types.getTypeParser(type, format) as (value: string) => unknown;
@@ -112,7 +112,7 @@ class QueryCompiler extends PostgresQueryCompiler {
 }
 
 class Adapter extends PostgresAdapter {
-  /** Who comes second waits for the end of the first, however long: a large table takes its time. */
+  /** Waits without a time limit for another process that migrates, since a large table may take long. */
   override async acquireMigrationLock(db: Kysely<unknown>): Promise<void> {
     await sql`set statement_timeout = 0`.execute(db);
     await sql`set lock_timeout = 0`.execute(db);

@@ -3,16 +3,16 @@ import SqliteDatabase from 'better-sqlite3';
 import type { QueryResult } from 'kysely';
 import { DatabaseUnavailableError, DuplicateKeyError } from '../errors.ts';
 
-/** How long SQLite itself waits for another process's lock, in milliseconds. It blocks the event loop meanwhile. */
+/** How long SQLite itself waits for another process's lock, in milliseconds. It blocks the event loop during that time. */
 export const BUSY_TIMEOUT_MS = 50;
 
-/** Prepared statements kept for each connection: preparing costs ten times what compiling does. */
-const STATEMENTS_KEPT = 500;
+/** The most prepared statements that are cached for each connection. Preparing takes ten times as long as compiling. */
+const MAX_PREPARED_STATEMENTS = 500;
 
 const UNAVAILABLE = /^SQLITE_(BUSY|LOCKED|FULL|IOERR|READONLY|CANTOPEN|NOMEM)/;
 const DUPLICATE = /^SQLITE_CONSTRAINT_(PRIMARYKEY|UNIQUE)$/;
 
-/** One open file with its prepared statements. */
+/** A connection to a SQLite file, with its cache of prepared statements. */
 export class SqliteHandle {
   readonly #db: SqliteDatabase.Database;
   readonly #statements = new Map<string, SqliteDatabase.Statement>();
@@ -24,7 +24,7 @@ export class SqliteHandle {
       this.#set('journal_mode', 'wal', 'wal');
       this.#set('synchronous', 'full', 2);
       this.#set('foreign_keys', 'on', 1);
-      // What is deleted or overwritten is zeroed in the file, and not only forgotten.
+      // Deleted and overwritten data are zeroed in the file.
       this.#set('secure_delete', 'on', 1);
       this.#set('busy_timeout', String(BUSY_TIMEOUT_MS), BUSY_TIMEOUT_MS);
     } catch (error) {
@@ -56,7 +56,7 @@ export class SqliteHandle {
     const kept = this.#statements.get(sql);
     if (kept) return kept;
     const statement = this.#db.prepare(sql);
-    if (this.#statements.size >= STATEMENTS_KEPT) {
+    if (this.#statements.size >= MAX_PREPARED_STATEMENTS) {
       const [oldest] = this.#statements.keys();
       if (oldest !== undefined) this.#statements.delete(oldest);
     }
@@ -64,7 +64,7 @@ export class SqliteHandle {
     return statement;
   }
 
-  /** Sets a pragma and asserts that it holds: SQLite ignores what it does not like. */
+  /** Sets a pragma, and checks that it took effect: SQLite silently ignores invalid values. */
   #set(name: string, value: string, expected: string | number): void {
     this.#db.pragma(`${name} = ${value}`);
     const actual = this.#db.pragma(name, { simple: true });
@@ -75,9 +75,9 @@ export class SqliteHandle {
   }
 }
 
-/** For its owner alone; SQLite gives the files beside it the same mode. */
+/** Creates the file so that only its owner may access it. SQLite gives the journal files the same mode. */
 function makeFile(path: string): void {
-  // SQLite's name for no file at all.
+  // An in-memory database has no file.
   if (path === ':memory:') return;
   try {
     closeSync(openSync(path, 'wx', 0o600));
@@ -86,7 +86,7 @@ function makeFile(path: string): void {
   }
 }
 
-/** What keeps a file from being opened, named with its path. */
+/** The error of a file that cannot be opened, with its path in the message. */
 function cannotOpen(path: string, error: unknown): unknown {
   if (!(error instanceof Error && 'code' in error)) return error;
   return new DatabaseUnavailableError({ cause: new Error(`${path}: ${error.message}`, { cause: error }) });

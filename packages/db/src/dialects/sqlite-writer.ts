@@ -5,73 +5,73 @@ import { FairQueue } from '../fair-queue.ts';
 import { currentTenant } from '../tenant-context.ts';
 import { BUSY_TIMEOUT_MS, type SqliteHandle } from './sqlite-handle.ts';
 
-/** How often a write asks again for another process's lock, without blocking anyone. */
+/** How often a write retries while another process holds the lock. The event loop is not blocked between retries. */
 const LOCK_ATTEMPTS = 20;
 
-/** How long a write waits for the writes of this process before it is refused, in milliseconds. */
+/** How long a write waits for other writes of this process before it is refused, in milliseconds. */
 const WRITER_WAIT_MS = 5000;
 
-/** A group of transactions is committed when it has so many of them, or is so old, in milliseconds. */
-const GROUP_MOST = 64;
-const GROUP_MS = 10;
+/** A group of transactions is committed when it has this many of them, or when it is this old, in milliseconds. */
+const MAX_GROUP_SIZE = 64;
+const MAX_GROUP_AGE_MS = 10;
 
-/** Writes the whole write-ahead log into the file, and truncates it. Not within a transaction. */
+/** Copies the whole write-ahead log into the database file, and truncates the log. It does not work inside a transaction. */
 export const TRUNCATE_LOG = 'pragma wal_checkpoint(truncate)';
 
-/** A transaction whose work is done, and who waits for what becomes of it. */
-type Waiting = { resolve: () => void; reject: (error: unknown) => void };
+/** Settles the promise of a transaction that waits for its group's commit. */
+type WaitingForCommit = { resolve: () => void; reject: (error: unknown) => void };
 
-/** Transactions that one BEGIN and one COMMIT surround. `lost`: SQLite has undone them all, and why. */
-type Group = { since: number; done: Waiting[]; lost: DatabaseUnavailableError | null };
+/** A group of transactions that share one BEGIN and one COMMIT. `lost`: why SQLite has rolled all of them back. */
+type Group = { since: number; done: WaitingForCommit[]; lost: DatabaseUnavailableError | null };
 
 /**
- * The one connection that writes. Transactions have their turns at it, one after the other and in turn by tenant. Those that come within one
- * turn of the event loop are committed together, since to get a commit onto the disk takes longer than most work: each is
- * a savepoint of one SQLite transaction, and its end is told when that is on the disk, and no earlier. One that is undone
- * is undone alone. If the commit fails, all of them fail.
+ * The only connection that writes, with group commit. Transactions use it one after the other, and waiting tenants are served
+ * round robin. Transactions that arrive within one turn of the event loop are committed together, because flushing a commit to
+ * the disk takes longer than most work. Each is a savepoint of one SQLite transaction, and resolves only after the commit is
+ * on the disk. A rollback affects one of them. If the commit fails, all of them fail.
  */
 export class SqliteWriter {
   readonly #handle: SqliteHandle;
   #busy = false;
   #group: Group | null = null;
-  /** Transactions that wait for a turn. */
+  /** Transactions that wait for the connection. */
   readonly #queue = new FairQueue<() => void>();
 
   constructor(handle: SqliteHandle) {
     this.#handle = handle;
   }
 
-  /** One statement that is a transaction of its own. */
+  /** Runs one statement as a transaction of its own. */
   async run(sql: string, parameters: readonly unknown[]): Promise<QueryResult<never>> {
-    await this.#turn();
-    if (sql === TRUNCATE_LOG) this.#end();
+    await this.#acquire();
+    if (sql === TRUNCATE_LOG) this.#commitGroup();
     const group = this.#group;
     let result: QueryResult<never>;
     try {
       const write = () => this.#handle.run(sql, parameters);
-      result = group === null ? await whenUnlocked(write) : write();
+      result = group === null ? await retryWhileLocked(write) : write();
     } catch (error) {
-      // A statement that failed has undone itself; some failures undo everything.
-      if (group && !this.#handle.inTransaction) this.#lose(group, error);
-      this.#pass();
+      // A failed statement is rolled back. Some failures roll back the whole transaction.
+      if (group && !this.#handle.inTransaction) this.#rejectGroup(group, error);
+      this.#release();
       throw error;
     }
-    if (group === null) this.#pass();
-    else await this.#done(group);
+    if (group === null) this.#release();
+    else await this.#waitForCommit(group);
     return result;
   }
 
   /**
-   * Waits for a turn and begins a transaction.
+   * Waits for the connection and begins a transaction.
    *
-   * @throws {DatabaseUnavailableError} after {@link WRITER_WAIT_MS}, or where another process holds the lock for long
+   * @throws {DatabaseUnavailableError} after {@link WRITER_WAIT_MS}, or if another process holds the lock for too long
    */
   async begin(): Promise<SqliteTransaction> {
-    await this.#turn();
+    await this.#acquire();
     try {
       const isFirst = this.#group === null;
       // `immediate`: a transaction that read first and wrote later would fail with SQLITE_BUSY_SNAPSHOT.
-      if (isFirst) await whenUnlocked(() => this.#handle.run('begin immediate', []));
+      if (isFirst) await retryWhileLocked(() => this.#handle.run('begin immediate', []));
       else this.#handle.run('savepoint member', []);
       const group = (this.#group ??= { since: performance.now(), done: [], lost: null });
       return new SqliteTransaction({
@@ -80,15 +80,15 @@ export class SqliteWriter {
         rollback: () => this.#rollback(group, isFirst),
       });
     } catch (error) {
-      this.#pass();
+      this.#release();
       throw error;
     }
   }
 
-  /** Waits for who has the turn, and closes the connection. */
+  /** Waits for the current transaction, and closes the connection. */
   async close(): Promise<void> {
-    if (this.#busy) await this.#turn();
-    this.#end();
+    if (this.#busy) await this.#acquire();
+    this.#commitGroup();
     this.#handle.close();
   }
 
@@ -97,8 +97,8 @@ export class SqliteWriter {
     try {
       return this.#handle.run(sql, parameters);
     } catch (error) {
-      // On a full disk, for one, SQLite undoes the whole transaction by itself.
-      if (!this.#handle.inTransaction) this.#lose(group, error);
+      // On a full disk, for example, SQLite rolls back the whole transaction by itself.
+      if (!this.#handle.inTransaction) this.#rejectGroup(group, error);
       throw error;
     }
   }
@@ -107,19 +107,19 @@ export class SqliteWriter {
     try {
       if (!isFirst) this.#runWithin(group, 'release member', []);
     } catch (error) {
-      this.#pass();
+      this.#release();
       throw error;
     }
     if (group.lost) {
-      this.#pass();
+      this.#release();
       throw group.lost;
     }
-    await this.#done(group);
+    await this.#waitForCommit(group);
   }
 
   async #rollback(group: Group, isFirst: boolean): Promise<void> {
     if (group.lost) {
-      this.#pass();
+      this.#release();
       return;
     }
     try {
@@ -131,30 +131,30 @@ export class SqliteWriter {
         this.#runWithin(group, 'release member', []);
       }
     } catch (error) {
-      this.#pass();
+      this.#release();
       throw error;
     }
-    if (isFirst) this.#pass();
-    // What it saw of the others, and was refused for, has to be true before that is told.
-    else await this.#done(group);
+    if (isFirst) this.#release();
+    // The work may have failed because of what it saw of other transactions in the group. Those must be committed first.
+    else await this.#waitForCommit(group);
   }
 
-  /** Gives the turn back, and waits for the group's commit. */
-  #done(group: Group): Promise<void> {
-    const told = new Promise<void>((resolve, reject) => group.done.push({ resolve, reject }));
-    if (group.done.length >= GROUP_MOST || performance.now() - group.since > GROUP_MS) this.#end();
+  /** Releases the connection, and waits for the group's commit. */
+  #waitForCommit(group: Group): Promise<void> {
+    const committed = new Promise<void>((resolve, reject) => group.done.push({ resolve, reject }));
+    if (group.done.length >= MAX_GROUP_SIZE || performance.now() - group.since > MAX_GROUP_AGE_MS) this.#commitGroup();
     else {
-      // Requests that have arrived by now are read before this comes: they are of the group.
+      // Requests that have arrived by now are read before this callback runs, so they join the group.
       setImmediate(() => {
-        if (this.#group === group && !this.#busy) this.#end();
+        if (this.#group === group && !this.#busy) this.#commitGroup();
       });
     }
-    this.#pass();
-    return told;
+    this.#release();
+    return committed;
   }
 
   /** Commits the open group. */
-  #end(): void {
+  #commitGroup(): void {
     const group = this.#group;
     if (group === null) return;
     this.#group = null;
@@ -163,53 +163,53 @@ export class SqliteWriter {
     } catch (error) {
       if (this.#handle.inTransaction) this.#handle.run('rollback', []);
       const [only, ...others] = group.done;
-      // Why a commit fails is the business of the one that was alone in it.
+      // A transaction that was alone in its group gets the error itself.
       if (only && others.length === 0) only.reject(error);
-      else this.#lose(group, error);
+      else this.#rejectGroup(group, error);
       return;
     }
     for (const { resolve } of group.done) resolve();
   }
 
-  #lose(group: Group, cause: unknown): void {
+  #rejectGroup(group: Group, cause: unknown): void {
     group.lost = new DatabaseUnavailableError({ cause });
     if (this.#group === group) this.#group = null;
     for (const { reject } of group.done) reject(group.lost);
     group.done = [];
   }
 
-  #turn(): Promise<void> {
+  #acquire(): Promise<void> {
     if (!this.#busy) {
       this.#busy = true;
       return Promise.resolve();
     }
     const tenant = currentTenant();
     return new Promise((resolve, reject) => {
-      const turn = () => {
+      const proceed = () => {
         clearTimeout(timer);
         resolve();
       };
       const refuse = (reason: string) => reject(new DatabaseUnavailableError({ cause: new Error(reason) }));
       const timer = setTimeout(() => {
-        this.#queue.remove(tenant, turn);
+        this.#queue.remove(tenant, proceed);
         refuse('the writing connection was not free in time');
       }, WRITER_WAIT_MS);
-      if (this.#queue.push(tenant, turn)) return;
+      if (this.#queue.push(tenant, proceed)) return;
       clearTimeout(timer);
       refuse('too many writes of the tenant wait for the writing connection');
     });
   }
 
-  /** Gives the turn to who waits for it. */
-  #pass(): void {
+  /** Hands the connection to the next waiting transaction. */
+  #release(): void {
     const next = this.#queue.shift();
     if (next) next();
     else this.#busy = false;
   }
 }
 
-/** Does what needs the lock of the file as soon as other processes let it go; not for ever, and without blocking anyone. */
-async function whenUnlocked<T>(write: () => T): Promise<T> {
+/** Retries while another process holds the lock of the file, up to a limit. The event loop is not blocked between retries. */
+async function retryWhileLocked<T>(write: () => T): Promise<T> {
   for (let attempt = 1; ; attempt += 1) {
     try {
       return write();
@@ -224,36 +224,36 @@ function isLocked({ cause }: DatabaseUnavailableError): boolean {
   return cause instanceof Error && 'code' in cause && String(cause.code).startsWith('SQLITE_BUSY');
 }
 
-type Steps = {
+type Operations = {
   run: (sql: string, parameters: readonly unknown[]) => QueryResult<never>;
   commit: () => Promise<void>;
   rollback: () => Promise<void>;
 };
 
-/** A transaction that has its turn. It ends once; what is asked of it after that is nothing. */
+/** A transaction that holds the writing connection. It ends once; a rollback after that does nothing. */
 class SqliteTransaction {
-  readonly #steps: Steps;
+  readonly #operations: Operations;
   #ended = false;
 
-  constructor(steps: Steps) {
-    this.#steps = steps;
+  constructor(operations: Operations) {
+    this.#operations = operations;
   }
 
   run(sql: string, parameters: readonly unknown[]): QueryResult<never> {
-    return this.#steps.run(sql, parameters);
+    return this.#operations.run(sql, parameters);
   }
 
-  /** @throws {DatabaseUnavailableError} where it was undone instead */
+  /** @throws {DatabaseUnavailableError} if it was rolled back instead */
   async commit(): Promise<void> {
     if (this.#ended) throw new Error('the transaction has ended');
     this.#ended = true;
-    await this.#steps.commit();
+    await this.#operations.commit();
   }
 
   async rollback(): Promise<void> {
     if (this.#ended) return;
     this.#ended = true;
-    await this.#steps.rollback();
+    await this.#operations.rollback();
   }
 }
 

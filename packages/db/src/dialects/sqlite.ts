@@ -12,10 +12,10 @@ import { SqliteHandle } from './sqlite-handle.ts';
 import { type SqliteTransaction, SqliteWriter } from './sqlite-writer.ts';
 
 /**
- * SQLite in this process, by better-sqlite3: one connection for writing, one for reading, so that a read never waits
- * for an open transaction. Everything that SQLite has of its own stands in this folder's files of its name.
+ * The SQLite dialect, on better-sqlite3. One connection writes and one reads, so that a read never waits for an open
+ * transaction. Code that is specific to SQLite is in the files of this folder that begin with `sqlite`.
  *
- * @param path a file's path; made where it is missing
+ * @param path the path of the database file, which is created if it is missing
  */
 export function sqliteDialect(path: string): Dialect {
   return {
@@ -27,12 +27,12 @@ export function sqliteDialect(path: string): Dialect {
 }
 
 class Adapter extends SqliteAdapter {
-  /** SQLite's DDL is transactional; the stock adapter says it is not, and a failed migration would stay half-made. */
+  /** SQLite's DDL is transactional. Kysely's adapter says that it is not, so a failed migration would be left half applied. */
   override get supportsTransactionalDdl(): boolean {
     return true;
   }
 
-  /** The stock adapter says it has one, and Kysely would let a read wait for the end of an open transaction. */
+  /** Kysely's adapter says that there is one connection. A read would then wait for the end of an open transaction. */
   override get supportsMultipleConnections(): boolean {
     return true;
   }
@@ -79,7 +79,7 @@ class SqliteDriver implements Driver {
   }
 }
 
-/** What Kysely holds for a query or a transaction: decides which of the two connections runs it. */
+/** The connection that Kysely sees during a query or a transaction. It chooses the reading or the writing connection. */
 class SqliteConnection implements DatabaseConnection {
   readonly #writer: SqliteWriter;
   readonly #reader: SqliteHandle;

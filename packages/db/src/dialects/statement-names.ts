@@ -1,37 +1,37 @@
 import { createHash } from 'node:crypto';
 
-/** Statements that get a name: each connection keeps the plan of each. */
-const NAMED = 500;
+/** The most named statements. Each connection keeps a plan for each of them. */
+const MAX_NAMES = 500;
 
-/** Statements that are counted until then. Those that differ by the length of a list would be ever new ones. */
-const COUNTED = 2000;
+/** The most statements whose uses are counted. Statements with lists of varying length would otherwise fill the memory. */
+const MAX_COUNTED = 2000;
 
-/** From which use on. What is asked once or twice is not worth keeping. */
-const USES = 3;
+/** A statement gets a name at this use: preparing rare statements is not worthwhile. */
+const MIN_USES = 3;
 
-/** Bulk inserts and long lists take their time anyway, and are seldom as long twice. */
-const MOST_PARAMETERS = 64;
+/** Statements with more parameters get no name. Bulk inserts and long lists are slow anyway, and seldom repeat exactly. */
+const MAX_PARAMETERS = 64;
 
 /**
- * Names for statements that are used again and again: the server parses and plans those once for each connection, which
- * takes longer than most of them run.
+ * Chooses names for frequent statements. The server parses and plans a named statement once for each connection. For most
+ * statements that takes longer than running them. pg keeps track of which names each connection has prepared.
  */
 export class StatementNames {
   readonly #names = new Map<string, string>();
   readonly #uses = new Map<string, number>();
 
-  /** Undefined for a statement that gets none, or not yet. */
+  /** The name of a statement. Undefined if it has none, or none yet. */
   nameOf(sql: string, parameters: number): string | undefined {
     const name = this.#names.get(sql);
-    if (name !== undefined || parameters > MOST_PARAMETERS || this.#names.size >= NAMED) return name;
+    if (name !== undefined || parameters > MAX_PARAMETERS || this.#names.size >= MAX_NAMES) return name;
     const uses = (this.#uses.get(sql) ?? 0) + 1;
-    if (uses < USES) {
-      if (this.#uses.size >= COUNTED) this.#uses.clear();
+    if (uses < MIN_USES) {
+      if (this.#uses.size >= MAX_COUNTED) this.#uses.clear();
       this.#uses.set(sql, uses);
       return undefined;
     }
     this.#uses.delete(sql);
-    // The same in every process, for whoever looks at the server's statistics.
+    // The name is the same in every process, so that the server's statistics can be compared.
     const digest = `qm_${createHash('sha256').update(sql).digest('hex').slice(0, 32)}`;
     this.#names.set(sql, digest);
     return digest;

@@ -1,7 +1,7 @@
 import { type CreateTableBuilder, type Kysely, sql } from 'kysely';
 import type { Migration } from 'kysely/migration';
 
-/** The schema of the first release. Frozen once released: later changes are migrations of their own. */
+/** The schema of the first release. It is frozen; later changes are separate migrations. */
 export const initial: Migration = { up };
 
 async function up(db: Kysely<unknown>): Promise<void> {
@@ -378,7 +378,7 @@ async function up(db: Kysely<unknown>): Promise<void> {
     return db.schema.createIndex(`${tableName}_${name}`).on(tableName).columns(columns);
   }
 
-  /** What every list needs: newest first within a tenant, newest first over all tenants, and one by its id. */
+  /** The indexes of every list: newest first within a tenant, newest first over all tenants, and by id. */
   async function listed(tableName: string): Promise<void> {
     await index(tableName, 'by_tenant', ['tenant_id', 'created_at desc', 'id desc']).execute();
     await index(tableName, 'by_time', ['created_at desc', 'id desc']).execute();

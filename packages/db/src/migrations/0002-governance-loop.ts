@@ -1,7 +1,7 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely';
 import type { Migration } from 'kysely/migration';
 
-/** Syncs, drift, provider credentials, leased tasks, and one key for the variants of a name. */
+/** Syncs, drift, provider credentials, leased tasks, and a key that all variants of a name share. */
 export const governanceLoop: Migration = { up };
 
 async function up(db: Kysely<unknown>): Promise<void> {
@@ -29,7 +29,7 @@ async function up(db: Kysely<unknown>): Promise<void> {
     .where(sql.ref('revoked_at'), 'is', null)
     .execute();
 
-  // Secrets that were swapped out and wait to be erased.
+  // Former secrets that are not erased yet.
   await db.schema
     .createIndex('credentials_former')
     .on('credentials')
@@ -39,7 +39,7 @@ async function up(db: Kysely<unknown>): Promise<void> {
     .execute();
 
   await addColumns('inventory_items', { name_key: "text not null default ''", drift: 'text' });
-  // Whose a tool is, whatever the provider.
+  // Finds tools by name at all providers.
   await db.schema
     .createIndex('inventory_items_by_kind')
     .on('inventory_items')
@@ -85,7 +85,7 @@ async function up(db: Kysely<unknown>): Promise<void> {
     .columns(['tenant_id', 'provider_id', 'kind', 'subject', 'created_at desc', 'id desc'])
     .where(sql.ref('dismissal'), 'is not', null)
     .execute();
-  // All tasks about something, finished ones too: the other index has the unfinished.
+  // All tasks about a subject. The other index only contains unfinished ones.
   await db.schema
     .createIndex('operator_tasks_by_subject')
     .on('operator_tasks')
@@ -101,7 +101,7 @@ async function up(db: Kysely<unknown>): Promise<void> {
     .execute();
   await addColumns('gateway_sessions', { revoked_reason: 'text' });
   await addColumns('memberships', { accepted_at: 'text' });
-  // Who was a member before memberships were accepted is one still.
+  // Existing memberships count as accepted.
   await sql`update memberships set accepted_at = created_at`.execute(db);
   await db.schema
     .createIndex('memberships_accepted')
@@ -126,15 +126,15 @@ async function up(db: Kysely<unknown>): Promise<void> {
 }
 
 /**
- * Gives what has a name the key that its variants share, and makes one of what was kept
- * apart by its spelling alone. No block and no review gets lost on the way.
+ * Fills the name keys that all variants of a name share, and merges rows that only differ in spelling. No block and no review is
+ * lost.
  *
- * - Of inventory items the most forbidding one stays: blocked before retired before the rest, then the oldest.
- * - Of observations in one place the one that was reviewed last stays, with what was counted of all of them.
- * - Recommendations are about keys. The first release made those to register items alone: one whose item is there, or
- *   whose observations are all decided otherwise, is superseded, as are all but the oldest about one key.
+ * - Of inventory items the most restrictive one stays: blocked before retired before the others, then the oldest.
+ * - Of observations at one place the last reviewed one stays, with the counts of all of them.
+ * - The subjects of recommendations become keys. The first release only created recommendations to register items. One is
+ *   superseded if its item exists, if all of its observations were decided otherwise, or if an older one has the same key.
  *
- * Keys are made in JavaScript, since SQL engines fold differently beyond ASCII.
+ * Keys are computed in JavaScript, since SQL engines differ in case folding beyond ASCII.
  */
 async function keyNames(db: Kysely<unknown>): Promise<void> {
   await keyDeclarations(db);
@@ -160,18 +160,18 @@ type Observation = Id & {
   review: string | null;
   created_at: string;
 };
-/** An item or an observation, as the table says. */
+/** An item or an observation, depending on the table. */
 type Variant = Item & Observation;
 type Evidence = Record<string, string[] | number>;
 
 const ROWS_OF_BATCH = 500;
 
-/** Of each list in an evidence. */
+/** The most entries of each list in an evidence. */
 const SAMPLES = 10;
 
 const MODEL_SUBJECT = 'model:';
 
-/** What declarations name stands as it is written, with whatever is in front: modelKey without a provider. */
+/** Fills the keys of declarations. They keep any prefix: modelKey without a provider. */
 async function keyDeclarations(db: Kysely<unknown>): Promise<void> {
   await sql`update manifest_declarations set name_key = name`.execute(db);
   type Row = { tenant_id: string; provider_key: string; name: string; manifest_id: string };
@@ -208,7 +208,7 @@ async function keyModels(db: Kysely<unknown>, table: string): Promise<void> {
   }
 }
 
-/** Makes one of rows that share a key, and the key unique, in the place of the name. */
+/** Merges rows that share a key, and replaces the unique index on the name by one on the key. */
 async function mergeVariants(
   db: Kysely<unknown>,
   table: string,
@@ -254,7 +254,7 @@ async function mergeObservations(db: Kysely<unknown>, variants: Observation[]): 
     review === null ? '' : (JSON.parse(review) as { reviewedAt: string }).reviewedAt;
   const byReview = (a: Observation, b: Observation) =>
     reviewedAt(a) === reviewedAt(b) ? 0 : reviewedAt(a) > reviewedAt(b) ? -1 : 1;
-  // Without a review, what is declared in one spelling is declared in all.
+  // If none is reviewed, a known observation is preferred: a name that is declared in one spelling is declared in all.
   const [kept, ...gone] = variants.toSorted((a, b) => byReview(a, b) || a.unknown - b.unknown);
   const [last] = variants.toSorted((a, b) => (a.last_seen_at > b.last_seen_at ? -1 : 1));
   const [first] = variants.map((one) => one.first_seen_at).toSorted();
@@ -296,7 +296,7 @@ function mergedEvidence(variants: readonly Observation[]): Evidence {
 }
 
 async function keySubjects(db: Kysely<unknown>): Promise<void> {
-  // Made again below: on the way several open ones may be about one key.
+  // Recreated below. In between, several open recommendations may have the same key.
   await db.schema.dropIndex('recommendations_open').execute();
   const about = (after: Id) => sql<Id & { subject: string; provider_name: string }>`
     select made.tenant_id, made.id, made.subject, provider.name as provider_name from recommendations as made
@@ -347,7 +347,7 @@ async function keySubjects(db: Kysely<unknown>): Promise<void> {
     .execute();
 }
 
-/** All rows of a query that goes on behind an id. */
+/** All rows of a query that is paged by id. */
 async function* allRows<Row extends Id>(
   db: Kysely<unknown>,
   query: (after: Id) => RawBuilder<Row>,
@@ -362,7 +362,7 @@ async function* allRows<Row extends Id>(
   }
 }
 
-/** What routers put before a model's name where the provider is called otherwise. */
+/** The prefixes that routers write before a model's name if the provider has another name. */
 const ALIASES: ReadonlyMap<string, readonly string[]> = new Map([
   ['aws.bedrock', ['bedrock', 'aws']],
   ['azure.ai.inference', ['azure_ai', 'azure']],
@@ -376,7 +376,7 @@ const ALIASES: ReadonlyMap<string, readonly string[]> = new Map([
   ['x_ai', ['xai', 'x-ai']],
 ]);
 
-/** What name-key.ts makes of a model's name, as of this migration: a copy, since that may change and this may not. */
+/** A copy of the rule in name-key.ts as of this migration. That rule may change; this copy may not. */
 function modelKey(name: string, providerName: string | null): string {
   const provider = providerName === null ? null : folded(providerName);
   const prefixes = provider === null ? [] : [provider, ...(ALIASES.get(provider) ?? [])];

@@ -2,8 +2,8 @@ import { type Kysely, PostgresAdapter, sql } from 'kysely';
 import type { Migration } from 'kysely/migration';
 
 /**
- * On Postgres: columns that came with a type of their own words get what the schema builder gives the others, texts that
- * are compared bytewise and integers of 64 bits. On SQLite both are so from the start.
+ * On Postgres: columns that were added with raw SQL get the types that the schema builder uses, texts that are compared bytewise
+ * and integers of 64 bits. SQLite has both from the start.
  */
 export const postgres: Migration = { up };
 
@@ -19,7 +19,7 @@ async function up(db: Kysely<unknown>): Promise<void> {
       const wanted = type === 'text' ? sql`text collate "C"` : sql`bigint`;
       return sql`alter column ${sql.ref(column)} type ${wanted}`;
     });
-    // One statement a table: each rewrites it.
+    // One statement for each table, since each statement rewrites the table.
     await sql`alter table ${sql.table(table)} ${sql.join(changes)}`.execute(db);
   }
 }

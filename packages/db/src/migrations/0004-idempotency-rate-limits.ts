@@ -1,7 +1,7 @@
 import type { Kysely } from 'kysely';
 import type { Migration } from 'kysely/migration';
 
-/** Writes that carried an Idempotency-Key, with their answers; and the rate limits that processes share. */
+/** Idempotency keys with the answers of their requests, and rate limits that processes share. */
 export const idempotencyAndRateLimits: Migration = { up };
 
 async function up(db: Kysely<unknown>): Promise<void> {

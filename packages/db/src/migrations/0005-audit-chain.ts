@@ -1,7 +1,7 @@
 import { type Kysely, sql } from 'kysely';
 import type { Migration } from 'kysely/migration';
 
-/** What seals the audit: events that wait, a chain of hashes for each tenant, and its signed heads. */
+/** The sealed audit log: unsealed events, a hash chain for each tenant, and its signed heads. */
 export const auditChain: Migration = { up };
 
 async function up(db: Kysely<unknown>): Promise<void> {
@@ -21,7 +21,7 @@ async function up(db: Kysely<unknown>): Promise<void> {
     .addColumn('hash', 'text', (column) => column.notNull())
     .addPrimaryKeyConstraint('audit_chain_key', ['tenant_id', 'position'])
     .execute();
-  // Whether an event is sealed; and no event is sealed twice.
+  // Finds out whether an event is sealed, and prevents sealing it twice.
   await db.schema
     .createIndex('audit_chain_by_event')
     .unique()
@@ -39,6 +39,6 @@ async function up(db: Kysely<unknown>): Promise<void> {
     .addPrimaryKeyConstraint('audit_heads_key', ['tenant_id', 'size'])
     .execute();
 
-  // What happened before is sealed as it stands now.
+  // Earlier events are sealed as they are now.
   await sql`insert into audit_unsealed (tenant_id, event_id) select tenant_id, id from audit_events`.execute(db);
 }

@@ -2,9 +2,9 @@ import { type Kysely, PostgresAdapter, sql } from 'kysely';
 import type { Migration } from 'kysely/migration';
 
 /**
- * On Postgres spans stand in a partition for each day on which they came in, so that the old ones are removed by
- * dropping a table. A unique key of a partitioned table has to hold the column that it is partitioned by: that a span is
- * stored once is for the statement that inserts it to see to. On SQLite the table stays as it is.
+ * On Postgres spans are partitioned by day of receipt, so that old ones are removed by dropping a table. A unique key of a
+ * partitioned table must contain the partition column, so the inserting statement has to make sure that a span is stored once.
+ * On SQLite the table does not change.
  */
 export const spanPartitions: Migration = { up };
 
@@ -27,7 +27,7 @@ async function up(db: Kysely<unknown>): Promise<void> {
     .modifyEnd(sql`partition by range (created_at)`)
     .execute();
   await db.schema.createIndex('spans_by_trace').on('spans').columns(['trace_id', 'start_time', 'span_id']).execute();
-  // What comes in on a day that has no partition.
+  // For spans of a day that has no partition.
   await sql`create table spans_rest partition of spans default`.execute(db);
 
   const { rows } = await sql<{ day: string; next: string }>`
@@ -41,6 +41,6 @@ async function up(db: Kysely<unknown>): Promise<void> {
   await sql`insert into spans select * from spans_before`.execute(db);
   await sql`drop table spans_before`.execute(db);
 
-  // On which days a trace has spans is asked of its row: also by who sees all tenants.
+  // Finds the rows of a trace, which say on which days it has spans, also for callers who see all tenants.
   await db.schema.createIndex('traces_by_trace').on('traces').columns(['trace_id']).execute();
 }

@@ -1,12 +1,18 @@
 import { type Kysely, sql } from 'kysely';
 import type { Migration } from 'kysely/migration';
 
-/** Lists of one sub-tenant are read by an index, too. It has no rows of whole tenants, and costs those nothing. */
+/** Indexes for lists of one sub-tenant. They do not contain rows of whole tenants, and cost these nothing. */
 export const placeIndexes: Migration = { up };
 
 const LISTED = [
-  ...['service_accounts', 'credentials', 'providers', 'runtime_observations', 'manifests', 'gateways'],
-  ...['operator_tasks', 'audit_events'],
+  'service_accounts',
+  'credentials',
+  'providers',
+  'runtime_observations',
+  'manifests',
+  'gateways',
+  'operator_tasks',
+  'audit_events',
 ];
 
 async function up(db: Kysely<unknown>): Promise<void> {

@@ -1,7 +1,7 @@
 import { type Kysely, sql } from 'kysely';
 import type { Migration } from 'kysely/migration';
 
-/** Traces of one sub-tenant are listed by an index, as everything else is. */
+/** An index for lists of one sub-tenant's traces. */
 export const tracePlaceIndex: Migration = { up };
 
 async function up(db: Kysely<unknown>): Promise<void> {

@@ -1,7 +1,7 @@
 import { type Kysely, sql } from 'kysely';
 import type { Migration } from 'kysely/migration';
 
-/** Whether a tenant is called alike is asked by an index: otherwise every tenant is read, and on Postgres awaited. */
+/** An index of case-folded tenant ids. Without it, a look-up reads all tenants, and on Postgres conflicts with their writes. */
 export const foldedTenantIds: Migration = { up };
 
 async function up(db: Kysely<unknown>): Promise<void> {

@@ -2,8 +2,8 @@ import { type Kysely, sql } from 'kysely';
 import type { Migration } from 'kysely/migration';
 
 /**
- * Memberships of a tenant and of a sub-tenant are listed by an index that has all of their order; and who accepted one is
- * found without those that wait, of which anybody can offer many.
+ * Indexes for lists of memberships of a tenant and of a sub-tenant, with all columns of their order. A partial index finds
+ * accepted memberships without the pending ones, since anyone can create many of those.
  */
 export const membershipIndexes: Migration = { up };
 

@@ -2,14 +2,14 @@ import { type Kysely, sql } from 'kysely';
 import type { Migration } from 'kysely/migration';
 
 /**
- * Records of authority say what they were made with: keys and sessions the key, invitations the inviter and when they
- * expire. So what a key or a person gave rise to can be found, and ended with it.
+ * Keys and sessions record the key that created them. Invitations record the inviter, and when they expire. So everything that
+ * derives from a key or a person can be found, and ended together with it.
  */
 export const lineage: Migration = { up };
 
 const INVITATION_MS = 14 * 24 * 3600 * 1000;
 
-/** The operations whose audit events say which key made a key. */
+/** The operations whose audit events say which key created a key. */
 const MADE_KEYS = ['create_service_account_key', 'rotate_service_account_key'];
 
 async function up(db: Kysely<unknown>): Promise<void> {
@@ -19,7 +19,7 @@ async function up(db: Kysely<unknown>): Promise<void> {
   await db.schema.alterTable('memberships').addColumn('invited_by_key', 'text').execute();
   await db.schema.alterTable('memberships').addColumn('expires_at', 'text').execute();
 
-  // Keys without a maker in the audit keep none. The first event of a key is the one of its creation.
+  // A key without such an audit event gets no creator. The first event of a key is the one of its creation.
   await sql`
     update credentials set created_by_key = (
       select event.key_id from audit_events as event
@@ -29,7 +29,7 @@ async function up(db: Kysely<unknown>): Promise<void> {
       where operation in (${sql.join(MADE_KEYS.map((name) => sql.lit(name)))}) and target_type = 'api_key'
       group by tenant_id, target_id) as made
     where made.tenant_id = credentials.tenant_id and made.target_id = credentials.id`.execute(db);
-  // Nobody knew that invitations would expire: those that wait have the whole time from now on.
+  // Pending invitations were sent without an expiry, so they get the full time from now on.
   const expiresAt = new Date(Date.now() + INVITATION_MS).toISOString();
   await sql`update memberships set expires_at = ${expiresAt} where accepted_at is null`.execute(db);
 

@@ -3,8 +3,8 @@ import { type CreateTableBuilder, type Kysely, sql } from 'kysely';
 import type { Migration } from 'kysely/migration';
 
 /**
- * Sessions share what they grant: each set of items of a provider is stored once, and an index finds the sessions of an
- * item. Before, each session had a copy of all its grants, which was read to end the sessions of a blocked item.
+ * Sessions share their grants: each set of items of a provider is stored once, and an index finds the sessions of an item.
+ * Before, each session had a copy of its grants, and all copies were read to end the sessions of a blocked item.
  */
 export const gatewayGrants: Migration = { up };
 
@@ -14,7 +14,7 @@ type Session = { tenant_id: string; id: string; grants: string; created_at: stri
 
 /** Sessions whose grants are in memory at once. */
 const BATCH_SIZE = 50;
-/** Rows of one insert: SQLite takes 32,766 parameters a statement. */
+/** Rows of one insert: SQLite takes at most 32,766 parameters in a statement. */
 const ROWS_OF_INSERT = 1000;
 
 async function up(db: Kysely<unknown>): Promise<void> {
@@ -33,7 +33,7 @@ async function up(db: Kysely<unknown>): Promise<void> {
   await db.schema
     .createIndex('gateway_grant_items_by_grants')
     .on('gateway_grant_items')
-    // Not the provider first: SQLite would look items up by it, and not by the primary key.
+    // The provider must not come first: SQLite would use this index for item look-ups instead of the primary key.
     .columns(['tenant_id', 'digest', 'provider_id'])
     .execute();
   await text('gateway_session_grants', ['tenant_id', 'session_id', 'provider_id', 'provider_name', 'digest'])
@@ -55,7 +55,7 @@ async function up(db: Kysely<unknown>): Promise<void> {
     .execute();
   await moveGrants(db);
   await db.schema.alterTable('gateway_sessions').dropColumn('grants').execute();
-  // The open sessions of a subject are counted by it.
+  // Counts the open sessions of a subject.
   await db.schema
     .createIndex('gateway_sessions_open')
     .on('gateway_sessions')
@@ -114,7 +114,7 @@ async function moveGrantsOf(db: Kysely<unknown>, session: Session): Promise<void
     where tenant_id = ${tenant_id} and id = ${id}`.execute(db);
 }
 
-/** The key of an item in the index: names of models are compared in any case. */
+/** The key of an item in the index. Names of models are compared case-insensitively. */
 function itemKey({ kind, name }: Item): string {
   const compared = kind === 'model' ? name.normalize('NFKC').toLowerCase() : name;
   return createHash('sha256').update(`${kind}\n${compared}`).digest('base64url').slice(0, 22);

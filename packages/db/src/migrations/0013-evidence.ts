@@ -2,8 +2,8 @@ import type { Kysely } from 'kysely';
 import type { Migration } from 'kysely/migration';
 
 /**
- * The address that a provider's secret is bound to, and the MAC of an audit event: the service fills them in at its next
- * start. The id that the caller gave a request, and whether a tenant's audit has reads.
+ * The address that a provider's secret is bound to, and the MAC of an audit event; the service fills them at its next
+ * start. The request id that the caller sent, and whether a tenant audits reads.
  */
 export const evidence: Migration = { up };
 

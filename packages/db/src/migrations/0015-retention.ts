@@ -2,8 +2,8 @@ import { type Kysely, sql } from 'kysely';
 import type { Migration } from 'kysely/migration';
 
 /**
- * How long a tenant keeps what has ended, with the indexes that find it; the open recommendations of a subject have an
- * index; and an applied recommendation remembers which items its provider had.
+ * A retention time for ended records of a tenant, with indexes that find them; an index of the open recommendations of a subject;
+ * and the items that a provider had when a recommendation was applied.
  */
 export const retention: Migration = { up };
 

@@ -1,7 +1,7 @@
 import type { Kysely } from 'kysely';
 import type { Migration } from 'kysely/migration';
 
-/** Nothing looks tenants up by their case-folded ids any more: the ids that users found end in random characters. */
+/** Drops the index of case-folded tenant ids. It is not used any more, since self-service ids end in random characters. */
 export const unusedTenantIndex: Migration = { up };
 
 async function up(db: Kysely<unknown>): Promise<void> {

@@ -2,12 +2,12 @@ import { type Kysely, sql } from 'kysely';
 import type { Migration } from 'kysely/migration';
 
 /**
- * The limits of tenants, and what their use is counted by. Stored bytes are counted by changes, which are added up later:
- * one row for each tenant would make all writes of a tenant wait for each other.
+ * The limits of tenants, and the counters and indexes for their usage. Stored bytes are recorded as changes and added up later. A
+ * single counter would make all writes of a tenant wait for each other.
  */
 export const tenantLimits: Migration = { up };
 
-/** What a span of a trace takes whose bytes were not counted when it was stored. */
+/** The estimated size of a span that was stored before bytes were counted. */
 const ESTIMATED_BYTES_PER_SPAN = 1000;
 
 async function up(db: Kysely<unknown>): Promise<void> {
@@ -38,7 +38,7 @@ async function up(db: Kysely<unknown>): Promise<void> {
   await sql`insert into stored_bytes (tenant_id, bytes) select tenant_id, sum(stored_bytes) from traces group by tenant_id`.execute(
     db,
   );
-  // Partial indexes: records that ended are not counted, however many there are.
+  // Partial indexes, so that ended records cost nothing, however many there are.
   const index = (table: string, columns: string[]) =>
     db.schema.createIndex(`${table}_counted`).on(table).columns(columns);
   await index('service_accounts', ['tenant_id']).where(sql.ref('status'), '<>', sql.lit('deleted')).execute();

@@ -2,11 +2,10 @@ import { type Kysely, sql } from 'kysely';
 import type { Migration } from 'kysely/migration';
 
 /**
- * Marks that stay when a user is erased: with the tenant, which identity founded it; with the user, which development
- * identity provider let them in.
+ * Marks that stay when a user is erased: the founder's identity on a tenant, and the development identity provider on a user.
  *
- * Founders from before are marked when they are erased, since the mark needs the secret key. Users of the development
- * identity provider are marked here, by their identities.
+ * Existing founders are marked when they are erased, since the mark needs the secret key. Users of the development identity
+ * provider are marked here, by their identities.
  */
 export const durableMarks: Migration = { up };
 
@@ -32,13 +31,13 @@ async function markDevelopmentUsers(db: Kysely<unknown>): Promise<void> {
   await sql`
     update users set development_issuer = (select min(issuer) from identities where user_id = users.id and ${ofDevelopment})
     where id in (select user_id from identities where ${ofDevelopment})`.execute(db);
-  // Its administrator has no identity between a start and the next sign-in.
+  // The provider's administrator has no identity between a start and the next sign-in.
   await sql`
     update users set development_issuer = ''
     where email_key = 'admin@example.com' and source = 'development' and platform_administrator = 1
       and not exists (select 1 from identities where user_id = users.id)`.execute(db);
-  // Users who were erased have no identity, and the audit does not name the issuer. Where every identity that is left is of
-  // the development identity provider, theirs were too.
+  // Erased users have no identity, and the audit does not name the issuer. If all remaining identities are of the development
+  // identity provider, those of the erased users were too.
   const { rows } = await sql`
     select 1 where exists (select 1 from users where development_issuer is not null)
       and not exists (select 1 from identities where not (${ofDevelopment}))`.execute(db);

@@ -2,11 +2,11 @@ import { type Kysely, PostgresAdapter, sql } from 'kysely';
 import type { Migration } from 'kysely/migration';
 
 /**
- * The tables of spans in compressed blocks, and what traces are filtered by. The rows of the old table `spans` are moved
- * after this migration, in transactions of their own; 0022 drops the table.
+ * The tables for spans in compressed blocks, and the columns that traces are filtered by. The rows of the old table `spans` are
+ * moved after this migration, in separate transactions. The last one drops the table.
  *
- * On Postgres blocks are partitioned by the day of receipt, so a day's space is given back by dropping a table. The body
- * is compressed already: Postgres should not try again.
+ * On Postgres blocks are partitioned by day of receipt, so that dropping a table frees the space of a day. `storage external`
+ * keeps Postgres from compressing the body again.
  */
 export const spanBlocks: Migration = { up };
 
@@ -45,7 +45,7 @@ async function up(db: Kysely<unknown>): Promise<void> {
     .addColumn('spans', blob, (column) => column.notNull())
     .addColumn('calls', blob)
     .addPrimaryKeyConstraint('trace_blocks_key', ['tenant_id', 'sub_tenant_id', 'trace_id', 'part']);
-  // Rows are short: in SQLite they stand in the index of the key itself.
+  // Rows are short, so SQLite stores them in the index of the primary key.
   await (onPostgres ? index : index.modifyEnd(sql`without rowid`)).execute();
   if (onPostgres) await sql`alter table trace_blocks alter column spans set storage external`.execute(db);
 
@@ -55,7 +55,7 @@ async function up(db: Kysely<unknown>): Promise<void> {
       .addColumn(column, 'text', (added) => added.notNull().defaultTo(''))
       .execute();
   }
-  // Most traces have one block: its index is in the trace's row.
+  // Most traces have one block. Its index is stored in the trace's row.
   await db.schema.alterTable('traces').addColumn('first_spans', blob).execute();
   await db.schema.alterTable('traces').addColumn('first_calls', blob).execute();
   await db.schema

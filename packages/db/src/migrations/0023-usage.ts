@@ -21,10 +21,10 @@ async function up(db: Kysely<unknown>): Promise<void> {
     .addColumn('created_at', 'text', (column) => column.notNull())
     .addPrimaryKeyConstraint('usage_series_pk', ['tenant_id', 'id'])
     .execute();
-  // Not unique: after a provider is renamed, two series may say the same. Queries add them up.
+  // Not unique: after a provider is renamed, two series may have the same key. Queries add them up.
   await db.schema.createIndex('usage_series_by_key').on('usage_series').columns(['tenant_id', 'series_key']).execute();
   await db.schema.createIndex('usage_series_by_account').on('usage_series').columns(['tenant_id', 'account']).execute();
-  // Not the name: it may be longer than an index entry.
+  // Without the name, which may be longer than an index entry can be.
   await db.schema
     .createIndex('usage_series_by_provider')
     .on('usage_series')
@@ -35,7 +35,7 @@ async function up(db: Kysely<unknown>): Promise<void> {
     .reduce((builder, column) => builder.addColumn(column, 'integer', (definition) => definition.notNull()), rollups)
     .addPrimaryKeyConstraint('usage_rollups_pk', ['tenant_id', 'series_id', 'period', 'start_time'])
     .execute();
-  // Retention finds the oldest rows by it.
+  // Finds the oldest rows for retention.
   await db.schema
     .createIndex('usage_rollups_by_time')
     .on('usage_rollups')

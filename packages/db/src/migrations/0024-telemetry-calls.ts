@@ -1,7 +1,7 @@
 import { type Kysely, sql } from 'kysely';
 import type { Migration } from 'kysely/migration';
 
-/** Calls that several signals may tell of, spans and log records: the first one counts, the others are recognised. */
+/** Calls that both spans and log records may report. The first report counts; later ones are recognised as duplicates. */
 export const telemetryCalls: Migration = { up };
 
 async function up(db: Kysely<unknown>): Promise<void> {
@@ -19,7 +19,7 @@ async function up(db: Kysely<unknown>): Promise<void> {
     .on('telemetry_calls')
     .columns(['tenant_id', 'first_seen_at'])
     .execute();
-  // Tells whether log records told of calls in a place.
+  // Finds out whether log records reported calls at a place.
   await db.schema
     .createIndex('telemetry_calls_by_log')
     .on('telemetry_calls')

@@ -2,8 +2,8 @@ import { type Kysely, sql } from 'kysely';
 import type { Migration } from 'kysely/migration';
 
 /**
- * Other names of providers. A provider's row holds them as they are written; a table of their case-folded forms makes them
- * unique in a place, and finds providers by them.
+ * Aliases of providers. The provider's row contains them as written. A table of their case-folded forms makes them unique at a
+ * place, and finds providers by alias.
  */
 export const providerAliases: Migration = { up };
 

@@ -2,10 +2,11 @@ import { type Kysely, sql } from 'kysely';
 import type { Migration } from 'kysely/migration';
 
 /**
- * The family of each name: names that one declaration may cover share it. Of models it is the name without dates, versions
- * and routes; of tools and providers the name as frameworks rewrite it. An index finds what a declaration covers.
+ * The family of each name. Names that one declaration may cover have the same family. For models it is the name without dates,
+ * versions and routes; for tools and providers the name as frameworks rewrite it. An index finds the names that a declaration
+ * covers.
  *
- * Families are made in JavaScript, with a copy of the rules of this time.
+ * Families are computed in JavaScript, with a copy of the rules as of this migration.
  */
 export const nameFamilies: Migration = { up };
 
@@ -50,7 +51,7 @@ async function up(db: Kysely<unknown>): Promise<void> {
     'kind',
     'name_family',
   ]);
-  // What they served is looked up by families now.
+  // Look-ups by family have replaced the look-ups that used these indexes.
   await db.schema.dropIndex('inventory_items_by_kind').execute();
   await db.schema.dropIndex('manifest_declarations_by_key').execute();
   await db.schema
@@ -61,7 +62,7 @@ async function up(db: Kysely<unknown>): Promise<void> {
     .execute();
 }
 
-/** Page by page along the primary key: a table may have millions of rows. */
+/** Pages along the primary key, since a table may have millions of rows. */
 async function fillFamilies(db: Kysely<unknown>, { table, keys, name, hasKind }: Named): Promise<void> {
   const columns = sql.join(
     [...new Set([...keys, name, ...(hasKind ? ['kind'] : [])])].map((column) => sql.ref(column)),
@@ -115,7 +116,7 @@ function modelFamily(key: string): string {
 const MONTH = '(0[1-9]|1[0-2])';
 const DAY = '(0[1-9]|[12]\\d|3[01])';
 
-/** Each kind of suffix is taken away once. */
+/** Each kind of suffix is removed at most once. */
 const SUFFIXES: readonly { qualifier: string; pattern: RegExp }[] = [
   { qualifier: 'variant', pattern: /\[[\w.-]+\]$/ },
   { qualifier: 'revision', pattern: /-v\d+:\d+(?::\d+k)?$/ },

@@ -1,7 +1,7 @@
 import type { Kysely } from 'kysely';
 import type { Migration } from 'kysely/migration';
 
-/** What each service account sent, by instrumentation scope, and how much of it told of models, tools or agents. */
+/** How many records each service account sent, by instrumentation scope, and how many of them report a call. */
 export const accountTelemetry: Migration = { up };
 
 async function up(db: Kysely<unknown>): Promise<void> {

@@ -2,9 +2,9 @@ import { type Kysely, sql } from 'kysely';
 import type { Migration } from 'kysely/migration';
 
 /**
- * An open recommendation remembers whether `apply` without ids may take it, because it widens nothing or because an
- * approved observation stands behind it. An index finds those first, however many others are open. A provider has at most
- * one recommendation to adopt it, so that one is always among them.
+ * Whether `apply` without ids may apply an open recommendation, because it grants nothing new or is based on an approved
+ * observation. An index finds these, however many others are open. A recommendation to adopt a provider always counts as
+ * applicable, since a provider has at most one.
  */
 export const approvedRecommendations: Migration = { up };
 

@@ -2,8 +2,8 @@ import { type Kysely, sql } from 'kysely';
 import type { Migration } from 'kysely/migration';
 
 /**
- * What one account or one sub-tenant has of a tenant's limits: the account that reported an observation first, the account
- * whose traffic a provider was discovered in, and counters of observations by account and by sub-tenant.
+ * The shares of accounts and sub-tenants in a tenant's limits: the account that first reported an observation, the account whose
+ * traffic a provider was discovered in, and counters of observations by account and by sub-tenant.
  */
 export const fairShares: Migration = { up };
 
@@ -61,7 +61,7 @@ async function up(db: Kysely<unknown>): Promise<void> {
 
 type EvidenceRow = { tenant_id: string; id: string; evidence: string };
 
-/** In JavaScript: PostgreSQL reads no JSON that has \u0000 in it. Page by page, since a table may have millions of rows. */
+/** In JavaScript, since PostgreSQL cannot parse JSON with \u0000. In pages, since a table may have millions of rows. */
 async function fillFirstAccounts(db: Kysely<unknown>): Promise<void> {
   let [tenantId, id] = ['', ''];
   for (;;) {

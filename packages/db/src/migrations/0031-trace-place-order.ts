@@ -2,8 +2,8 @@ import { type Kysely, sql } from 'kysely';
 import type { Migration } from 'kysely/migration';
 
 /**
- * The index of a sub-tenant's traces has their whole order. Before, SQLite found it as good as the index of the whole tenant,
- * and took either one.
+ * Extends the index of a sub-tenant's traces by their whole sort order. Before, SQLite considered it equal to the index of the
+ * whole tenant, and might choose either.
  */
 export const tracePlaceOrder: Migration = { up };
 

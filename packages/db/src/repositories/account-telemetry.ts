@@ -1,20 +1,20 @@
 import type { ServiceAccount } from '@quartermaster/contracts/service-accounts.ts';
 import { sql } from 'kysely';
 import type { Database } from '../database.ts';
-import { rowStatement } from '../row-statement.ts';
-import { statement } from '../statement.ts';
+import { multiRowStatement } from '../multi-row-statement.ts';
+import { cachedStatement } from '../cached-statement.ts';
 import type { TenantPlace } from '../tenancy.ts';
 
-/** What came in of one instrumentation scope. `readRecords` counts the spans and log records that told of something. */
+/** What an account sent from one instrumentation scope. `readRecords` counts spans and log records that reported a call. */
 export type ScopeCount = { scope: string; spans: number; logRecords: number; readRecords: number };
 
-/** Scopes of an account that are counted by themselves. */
+/** The most scopes of an account that are counted separately. */
 const MAX_SCOPES = 20;
 
-/** Scopes that are shown as unread. */
+/** The most unread scopes that are shown. */
 const MAX_UNREAD = 10;
 
-/** In the place of scopes beyond `MAX_SCOPES`. No scope has this name: a lone star is written visibly. */
+/** Stands for all scopes beyond `MAX_SCOPES`. A scope that is really named `*` is stored under another name. */
 const OTHER_SCOPES = '*';
 
 type AccountName = Pick<TenantPlace, 'tenantId'> & { accountId: string };
@@ -26,7 +26,7 @@ type CountRow = {
   read_records: number;
 };
 
-const addCounts = rowStatement(
+const addCounts = multiRowStatement(
   (db, rows: readonly CountRow[], { tenantId, accountId, now }: { tenantId: string; accountId: string; now: string }) =>
     db
       .insertInto('account_telemetry')
@@ -52,7 +52,7 @@ const addCounts = rowStatement(
       ),
 );
 
-/** Adds what an account sent. Scopes beyond the limit are counted together. */
+/** Adds to the counts of an account. Scopes beyond the limit are counted together. */
 export async function addAccountTelemetry(
   db: Database,
   { tenantId, accountId }: AccountName,
@@ -67,7 +67,7 @@ export async function addAccountTelemetry(
     .execute();
   const scopes = new Set(known.map(({ scope }) => scope));
   const rows = new Map<string, CountRow>();
-  // In one order everywhere, so that two processes do not lock each other out.
+  // Always in the same order, so that two processes cannot deadlock.
   for (const count of counts.toSorted((a, b) => (a.scope < b.scope ? -1 : 1))) {
     if (scopes.size < MAX_SCOPES) scopes.add(count.scope);
     const scope = scopes.has(count.scope) ? count.scope : OTHER_SCOPES;
@@ -80,7 +80,7 @@ export async function addAccountTelemetry(
   await addCounts(db, [...rows.values()], { tenantId, accountId, now: now.toISOString() });
 }
 
-/** How much of what an account sent told of models, tools or agents. */
+/** How many records an account sent, and how many of them report models, tools or agents. */
 export async function sumAccountTelemetry(
   db: Database,
   { tenantId, accountId }: AccountName,
@@ -98,7 +98,7 @@ export async function sumAccountTelemetry(
   return { records: Number(sums.spans) + Number(sums.logs), readRecords: Number(sums.read) };
 }
 
-const rowsOfAccounts = statement(
+const rowsOfAccounts = cachedStatement(
   (db, { tenantIds, accountIds }: { tenantIds: readonly string[]; accountIds: readonly string[] }) =>
     db
       .selectFrom('account_telemetry')
@@ -107,7 +107,7 @@ const rowsOfAccounts = statement(
       .where('service_account_id', 'in', accountIds),
 );
 
-/** What accounts sent, by `<tenant>\n<account>`. Accounts that sent nothing are left out. */
+/** The telemetry counts of accounts, by `<tenant>\n<account>`. Accounts that sent nothing are left out. */
 export async function findAccountTelemetry(
   db: Database,
   accounts: { tenantIds: readonly string[]; accountIds: readonly string[] },

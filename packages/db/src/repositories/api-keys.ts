@@ -1,9 +1,9 @@
 import type { Scope } from '@quartermaster/contracts/scopes.ts';
 import type { Database } from '../database.ts';
-import { statement } from '../statement.ts';
-import { whenEnded } from '../transaction.ts';
+import { cachedStatement } from '../cached-statement.ts';
+import { afterTransaction } from '../transaction.ts';
 
-/** An API key as the caller's look-up needs it, with its account. */
+/** An API key with its account, as authentication needs it. */
 export type ApiKey = {
   id: string;
   digest: string;
@@ -21,41 +21,41 @@ export type ApiKey = {
 };
 
 /**
- * How long a key that was read is taken as it was, in milliseconds. What ends a key in this process ends it at once;
- * in another one that shares the database it does so within this time.
+ * How long a key is cached, in milliseconds. A key that ends in this process stops working at once. A key that ends in another
+ * process on the same database stops working within this time.
  */
-const KEPT_MS = 3000;
+const CACHE_TTL_MS = 3000;
 
-const MOST_KEPT = 10_000;
+const MAX_CACHED_KEYS = 10_000;
 
-/** `version` counts what ended keys: who read before that must not keep what they read. */
+/** `version` counts invalidations. A key that was read before an invalidation must not be cached after it. */
 type Cache = { keys: Map<string, { key: ApiKey; until: number }>; version: number };
 
-/** By the adapter: it is one object for a database and all transactions on it. */
+/** By the adapter, since a database and all of its transactions share one. */
 const caches = new WeakMap<object, Cache>();
 
 /**
- * Looks a key up to find out who is calling: the one read that no scope narrows. What it says may be up to
- * {@link KEPT_MS} old where another process ended the key. The key's own end is the caller's to compare with the time.
+ * Finds a key for authentication. It takes no scope, because the caller is not known yet. The result may be up to
+ * {@link CACHE_TTL_MS} old if another process changed the key. The caller checks `expiresAt`.
  */
 export async function findApiKey(db: Database, keyId: string): Promise<ApiKey | undefined> {
   const cache = cacheOf(db);
   const now = performance.now();
-  const kept = cache.keys.get(keyId);
-  if (kept && now < kept.until) return kept.key;
+  const cached = cache.keys.get(keyId);
+  if (cached && now < cached.until) return cached.key;
   const { version } = cache;
   const key = await readApiKey(db, keyId);
   cache.keys.delete(keyId);
   if (!key || cache.version !== version) return key;
-  if (cache.keys.size >= MOST_KEPT) cache.keys.delete(cache.keys.keys().next().value ?? '');
-  cache.keys.set(keyId, { key, until: now + KEPT_MS });
+  if (cache.keys.size >= MAX_CACHED_KEYS) cache.keys.delete(cache.keys.keys().next().value ?? '');
+  cache.keys.set(keyId, { key, until: now + CACHE_TTL_MS });
   return key;
 }
 
-/** Has the keys of an account read anew, or one of them, from when the transaction has ended, however it ended. */
+/** Removes a key, or all keys of an account, from the cache after the transaction has ended, committed or not. */
 export function forgetApiKeys(db: Database, which: { tenantId: string; accountId: string } | { keyId: string }): void {
   const cache = cacheOf(db);
-  whenEnded(db, () => {
+  afterTransaction(db, () => {
     cache.version += 1;
     if ('keyId' in which) cache.keys.delete(which.keyId);
     else {
@@ -67,8 +67,8 @@ export function forgetApiKeys(db: Database, which: { tenantId: string; accountId
 }
 
 /**
- * Remembers that a key was used, on it and its account. Two statements and no transaction: where another process holds
- * the lock, a transaction would wait for it, and the caller's request with it.
+ * Stores when a key and its account were last used. Two statements instead of a transaction: a transaction would wait for the
+ * lock of another process, and delay the request.
  */
 export async function touchApiKey(db: Database, key: ApiKey, now: Date): Promise<void> {
   const used = { last_used_at: now.toISOString() };
@@ -91,7 +91,7 @@ function cacheOf(db: Database): Cache {
   return cache;
 }
 
-const apiKeyById = statement((db, { keyId }: { keyId: string }) =>
+const apiKeyById = cachedStatement((db, { keyId }: { keyId: string }) =>
   db
     .selectFrom('credentials as credential')
     .innerJoin('service_accounts as account', (join) =>

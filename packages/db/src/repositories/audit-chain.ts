@@ -4,37 +4,37 @@ import type { Database } from '../database.ts';
 import type { Tables } from '../tables.ts';
 import { toAuditEvent } from './audit-events.ts';
 
-// A chain belongs to a whole tenant; the platform's own has the tenant ''.
+// Each tenant has one hash chain. The platform's own chain has the tenant ''.
 
-/** An event's place in the chain of its tenant. `position` counts from 1; digests are SHA-256 in hex. */
+/** The position of an event in the chain of its tenant, from 1. Digests are SHA-256 in hex. */
 export type Link = { position: number; eventId: string; leaf: string; hash: string };
 
-/** What was signed of a chain: its length, and the hash of its last link. */
+/** A signed head of a chain: its length, and the hash of its last link. */
 export type Head = { size: number; hash: string; sealedAt: string; token: string };
 
-/** An event as it stands in its table: `unreadable` where a row holds what no event of ours has. */
+/** An event as it is stored. `unreadable`: the row cannot be one that the service wrote. */
 export type StoredEvent = AuditEvent | 'unreadable' | 'missing';
 
-/** The last position that a link can have: SQLite would take larger numbers, and texts, which stand behind all numbers. */
+/** The highest valid position. SQLite would also store larger numbers, and texts, which sort after all numbers. */
 const LAST_POSITION = 2 ** 31 - 1;
 
-/** Whether a link stands where the service puts links. */
-export function isPlaced({ position }: Pick<Link, 'position'>): boolean {
+/** Whether a link has a position that the service could have assigned. */
+export function hasValidPosition({ position }: Pick<Link, 'position'>): boolean {
   return Number.isInteger(position) && position >= 1 && position <= LAST_POSITION;
 }
 
-/** The tenant after another one, null for the first, that has events to seal. */
-export async function findUnsealedTenant(db: Database, after: string | null): Promise<string | undefined> {
+/** The next tenant with unsealed events. @param after a tenant id; null finds the first one */
+export async function findNextUnsealedTenant(db: Database, after: string | null): Promise<string | undefined> {
   let query = db.selectFrom('audit_unsealed').select('tenant_id');
   if (after !== null) query = query.where('tenant_id', '>', after);
   const row = await query.orderBy('tenant_id').limit(1).executeTakeFirst();
   return row?.tenant_id;
 }
 
-/** An event that is in no chain yet, with the MAC that stands beside it. */
+/** An event that is not sealed yet, and its MAC. */
 export type UnsealedEvent = { id: string; event: StoredEvent; mac: string | null };
 
-/** Events that wait to be sealed, in the order of their ids, from behind an id on. */
+/** Unsealed events after an id, in the order of their ids. */
 export async function listUnsealedEvents(
   db: Database,
   tenantId: string,
@@ -48,17 +48,17 @@ export async function listUnsealedEvents(
   return ids.map((id) => ({ id, ...(events.get(id) ?? MISSING) }));
 }
 
-/** Takes events from those that wait, without sealing them. */
+/** Removes events from the unsealed ones without sealing them. */
 export async function removeUnsealed(db: Database, tenantId: string, ids: readonly string[]): Promise<void> {
   await db.deleteFrom('audit_unsealed').where('tenant_id', '=', tenantId).where('event_id', 'in', ids).execute();
 }
 
-/** Puts another MAC beside an event. */
+/** Replaces the MAC of an event. */
 export async function replaceMac(db: Database, tenantId: string, id: string, mac: string): Promise<void> {
   await db.updateTable('audit_events').set({ mac }).where('tenant_id', '=', tenantId).where('id', '=', id).execute();
 }
 
-/** Whether nothing was ever sealed here: there is no signed head, and no key that could have signed one. */
+/** Whether nothing was ever sealed in this database: there is no signed head, and no signing key. */
 export async function wasNeverSealed(db: Database): Promise<boolean> {
   const head = await db.selectFrom('audit_heads').select('tenant_id').limit(1).executeTakeFirst();
   if (head !== undefined) return false;
@@ -66,9 +66,9 @@ export async function wasNeverSealed(db: Database): Promise<boolean> {
   return (await keys.limit(1).executeTakeFirst()) === undefined;
 }
 
-/** How many events of a tenant wait, counted up to `most`. */
-export async function countUnsealed(db: Database, tenantId: string, most: number): Promise<number> {
-  const waiting = db.selectFrom('audit_unsealed').select('event_id').where('tenant_id', '=', tenantId).limit(most);
+/** Counts the unsealed events of a tenant, up to `limit`. */
+export async function countUnsealed(db: Database, tenantId: string, limit: number): Promise<number> {
+  const waiting = db.selectFrom('audit_unsealed').select('event_id').where('tenant_id', '=', tenantId).limit(limit);
   const row = await db
     .selectFrom(waiting.as('waiting'))
     .select(({ fn }) => fn.countAll().as('count'))
@@ -76,7 +76,7 @@ export async function countUnsealed(db: Database, tenantId: string, most: number
   return Number(row.count);
 }
 
-/** The last link of a chain and its newest head, as they stand in one moment. */
+/** The last link of a chain and its newest head, read with one query so that they are consistent. */
 export async function findChainEnd(
   db: Database,
   tenantId: string,
@@ -113,10 +113,10 @@ export async function findChainEnd(
 }
 
 /**
- * Appends links to a chain with the head that signs them, and takes their events from those that wait.
+ * Appends links to a chain together with their signed head, and removes their events from the unsealed ones.
  *
- * @param replaced the size of the head before, where it is not kept
- * @throws DuplicateKeyError where somebody else has appended to the chain meanwhile
+ * @param replaced the size of an earlier head to delete; null deletes none
+ * @throws DuplicateKeyError if another process has appended to the chain in the meantime
  */
 export async function appendLinks(
   db: Database,
@@ -147,8 +147,8 @@ export async function appendLinks(
 }
 
 /**
- * Links behind a position, null for all, in their order, each with the event that it names. With them come those that
- * were put where no link is.
+ * Links after a position, in their order, each with its event. Null lists from the start. The result includes forged links
+ * with invalid positions.
  */
 export async function listLinks(
   db: Database,
@@ -164,7 +164,10 @@ export async function listLinks(
     links.map(({ event_id }) => event_id),
   );
   return links.map(({ position, event_id, leaf, hash }) => ({
-    ...{ position, eventId: event_id, leaf, hash },
+    position,
+    eventId: event_id,
+    leaf,
+    hash,
     event: events.get(event_id)?.event ?? 'missing',
   }));
 }
@@ -180,7 +183,7 @@ export async function findLinkHash(db: Database, tenantId: string, position: num
   return row?.hash;
 }
 
-/** Heads of the sizes behind `after` and up to `upTo`. */
+/** Heads with sizes greater than `after`, up to `upTo`. */
 export async function listHeads(
   db: Database,
   tenantId: string,
@@ -198,16 +201,16 @@ export async function listHeads(
 }
 
 /**
- * The newest heads of so many tenants behind `after`, null for the first ones: a few steps of the index for each, however
- * many heads it has.
+ * The newest heads of up to `limit` tenants after `after`; null starts with the first tenant. Each takes a few index look-ups,
+ * however many heads a tenant has.
  *
- * @returns `last`: the last tenant looked at, null where there are no more
+ * @returns `last`: the last tenant that was read, null if there are no more
  */
 export async function listNewestHeads(
   db: Database,
   { after, limit }: { after: string | null; limit: number },
 ): Promise<{ heads: (Pick<Head, 'size' | 'hash'> & { tenantId: string })[]; last: string | null }> {
-  // Each a query of one value: a join might read all heads.
+  // Scalar subqueries, since a join might read all heads.
   const newest = sql<{ tenant_id: string; nth: number; size: number | null; hash: string | null }>`(
     with recursive tenant(tenant_id, nth) as (
       select (
@@ -226,7 +229,7 @@ export async function listNewestHeads(
     select tenant_id, nth, size, (
       select hash from audit_heads as head where head.tenant_id = newest.tenant_id and head.size = newest.size) as hash
     from newest)`;
-  // By its form a read, so that it does not wait for those who write.
+  // Wrapped in a select of the query builder: SQLite then uses the reading connection, and does not wait for writes.
   const rows = await db.selectFrom(newest.as('newest')).selectAll().execute();
   return {
     heads: rows.flatMap(({ tenant_id: tenantId, size, hash }) =>
@@ -236,15 +239,15 @@ export async function listNewestHeads(
   };
 }
 
-/** The tenant after another one, null for the first, whose chain has a head. */
-export async function findHeadTenant(db: Database, after: string | null): Promise<string | undefined> {
+/** The next tenant whose chain has a head. @param after a tenant id; null finds the first one */
+export async function findNextTenantWithHead(db: Database, after: string | null): Promise<string | undefined> {
   let query = db.selectFrom('audit_heads').select('tenant_id');
   if (after !== null) query = query.where('tenant_id', '>', after);
   const row = await query.orderBy('tenant_id').limit(1).executeTakeFirst();
   return row?.tenant_id;
 }
 
-/** Puts another signature on a head. */
+/** Replaces the signature of a head. */
 export async function replaceHeadToken(db: Database, tenantId: string, head: Head): Promise<void> {
   await db
     .updateTable('audit_heads')
@@ -255,29 +258,29 @@ export async function replaceHeadToken(db: Database, tenantId: string, head: Hea
 }
 
 /**
- * Looks at the events behind an id, null for all, in the order of their ids.
+ * Scans events after an id, in the order of their ids, for events that are in no chain. Null starts with the first event.
  *
- * @returns `beside`: those of them that are in no chain, and whether they wait to be; `last`: the last one looked at, null
- * where there are no more
+ * @returns `unchained`: these events, and whether they wait to be sealed; `scanned`: how many events were scanned; `last`: the
+ *   id of the last scanned event, null if there are no more
  */
-export async function findEventsBesideChain(
+export async function findUnchainedEvents(
   db: Database,
   tenantId: string,
   { after, limit }: { after: string | null; limit: number },
-): Promise<{ beside: (UnsealedEvent & { waits: boolean })[]; looked: number; last: string | null }> {
+): Promise<{ unchained: (UnsealedEvent & { waits: boolean })[]; scanned: number; last: string | null }> {
   let query = db.selectFrom('audit_events').select('id').where('tenant_id', '=', tenantId);
   if (after !== null) query = query.where('id', '>', after);
   const events = await query.orderBy('id').limit(limit).execute();
   const ids = events.map(({ id }) => id);
-  if (ids.length === 0) return { beside: [], looked: 0, last: null };
-  // In this order: an event that is sealed in between was seen to wait, or is seen in the chain.
+  if (ids.length === 0) return { unchained: [], scanned: 0, last: null };
+  // This order matters: an event that is sealed between the two queries is still found by one of them.
   const waiting = await db
     .selectFrom('audit_unsealed')
     .select('event_id')
     .where('tenant_id', '=', tenantId)
     .where('event_id', 'in', ids)
     .execute();
-  // Links that were put where none is seal nothing. What is sealed behind the end that was checked is the next call's.
+  // A link with an invalid position seals nothing.
   const links = await db
     .selectFrom('audit_chain')
     .select(['event_id', 'position'])
@@ -285,19 +288,19 @@ export async function findEventsBesideChain(
     .where('event_id', 'in', ids)
     .execute();
   const waits = new Set(waiting.map(({ event_id }) => event_id));
-  const sealed = new Set(links.filter(isPlaced).map(({ event_id }) => event_id));
+  const sealed = new Set(links.filter(hasValidPosition).map(({ event_id }) => event_id));
   const unsealed = ids.filter((id) => !sealed.has(id));
   const stored = await storedEvents(db, tenantId, unsealed);
-  const beside = unsealed.map((id) => ({ id, waits: waits.has(id), ...(stored.get(id) ?? MISSING) }));
+  const unchained = unsealed.map((id) => ({ id, waits: waits.has(id), ...(stored.get(id) ?? MISSING) }));
   const last = ids.length === limit ? (ids.at(-1) ?? null) : null;
-  return { beside, looked: ids.length, last };
+  return { unchained, scanned: ids.length, last };
 }
 
 const MISSING = { event: 'missing', mac: null } as const;
 
 /**
- * Events by their ids. A query of its own, not a join: where the database knows nothing of the tables yet, it would read
- * them whole for each batch.
+ * Events by their ids. A separate query instead of a join: without statistics, the planner would read the whole tables for each
+ * batch.
  */
 async function storedEvents(
   db: Database,

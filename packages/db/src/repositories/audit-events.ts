@@ -1,14 +1,15 @@
 import type { AuditEvent } from '@quartermaster/contracts/audit-events.ts';
 import type { Insertable, Selectable } from 'kysely';
+import { inBatches } from '../batches.ts';
 import type { Database } from '../database.ts';
 import { newAuditEventId } from '../ids.ts';
-import { inStretch, listRows, type Stretch } from '../listing.ts';
-import { type Page, type PageRequest, placeColumns, within } from '../queries.ts';
-import { statement } from '../statement.ts';
+import { inKeysetRange, type KeysetRange, listRows } from '../listing.ts';
+import { inScope, type Page, type PageRequest, placeColumns } from '../queries.ts';
+import { cachedStatement } from '../cached-statement.ts';
 import type { Tables } from '../tables.ts';
 import type { TenantPlace, TenantScope } from '../tenancy.ts';
 
-/** An event before it is stored. A null place is the platform's own. */
+/** An event before it is stored. The platform's own events have a null place. */
 export type NewAuditEvent = Omit<
   AuditEvent,
   'id' | 'tenantId' | 'subTenantId' | 'callerRequestId' | 'createdAt' | 'updatedAt'
@@ -23,30 +24,28 @@ export type AuditEventFilter = {
   createdBefore?: string | null | undefined;
 };
 
-/** `macOf`: the MAC of an event as it is stored, made with a key that is not in the database. */
+/** `macOf` computes the MAC of a stored event with a key that is not in the database. */
 export type AuditInsert = { now: Date; macOf: (event: AuditEvent) => string };
 
 /**
- * Appends events, in the transaction of the write that they record. Nothing changes or removes one. They wait to be
- * sealed in their order: see audit-chain.ts.
+ * Appends events, in the transaction of the write that they record. Events are never changed or deleted. They are sealed later,
+ * in the order of their ids: see audit-chain.ts.
  */
 export async function insertAuditEvents(
   db: Database,
   events: readonly NewAuditEvent[],
   insert: AuditInsert,
 ): Promise<void> {
-  for (let start = 0; start < events.length; start += ROWS_OF_INSERT) {
-    await insertBatch(db, events.slice(start, start + ROWS_OF_INSERT), insert);
-  }
+  for await (const batch of inBatches(events, BATCH_SIZE)) await insertBatch(db, batch, insert);
 }
 
-/** Rows of one insert: SQLite takes 32,766 parameters a statement. */
-const ROWS_OF_INSERT = 500;
+/** Rows of one insert: SQLite takes at most 32,766 parameters in a statement. */
+const BATCH_SIZE = 500;
 
-const newEvents = statement((db, { rows }: { rows: readonly Insertable<Tables['audit_events']>[] }) =>
+const newEvents = cachedStatement((db, { rows }: { rows: readonly Insertable<Tables['audit_events']>[] }) =>
   db.insertInto('audit_events').values(rows),
 );
-const newUnsealed = statement((db, { rows }: { rows: readonly Insertable<Tables['audit_unsealed']>[] }) =>
+const newUnsealed = cachedStatement((db, { rows }: { rows: readonly Insertable<Tables['audit_unsealed']>[] }) =>
   db.insertInto('audit_unsealed').values(rows),
 );
 
@@ -91,21 +90,21 @@ export async function listAuditEvents(
   const { actorId, operation, targetId, outcome, createdAfter, createdBefore } = filter;
   const { rows, next } = await listRows(db, scope, page, {
     table: 'audit_events',
-    isSifted: [actorId, operation, targetId, outcome].some((one) => one != null),
+    hasUnindexedFilter: [actorId, operation, targetId, outcome].some((one) => one != null),
     created: { after: createdAfter, before: createdBefore },
-    rows: (stretch) => eventRows(db, filter, stretch).execute(),
+    rows: (range) => eventRows(db, filter, range).execute(),
   });
   return { items: rows.map(toAuditEvent), next };
 }
 
-function eventRows(db: Database, filter: AuditEventFilter, stretch: Stretch) {
-  let query = db.selectFrom('audit_events').selectAll().where(within(stretch.scope));
+function eventRows(db: Database, filter: AuditEventFilter, range: KeysetRange) {
+  let query = db.selectFrom('audit_events').selectAll().where(inScope(range.scope));
   if (filter.actorId != null) query = query.where('actor_id', '=', filter.actorId);
   if (filter.operation != null) query = query.where('operation', '=', filter.operation);
   if (filter.targetId != null) query = query.where('target_id', '=', filter.targetId);
   if (filter.outcome != null) query = query.where('outcome', '=', filter.outcome as AuditEvent['outcome']);
   if (filter.createdAfter != null) query = query.where('created_at', '>', filter.createdAfter);
-  return query.$call(inStretch(stretch));
+  return query.$call(inKeysetRange(range));
 }
 
 export function toAuditEvent(row: Omit<Selectable<Tables['audit_events']>, 'mac'>): AuditEvent {

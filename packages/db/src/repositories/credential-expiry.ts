@@ -1,31 +1,31 @@
 import type { Credential } from '@quartermaster/contracts/credentials.ts';
 import { type SqlBool, sql } from 'kysely';
 import type { Database } from '../database.ts';
-import { placeOf, within } from '../queries.ts';
+import { inScope, placeOf } from '../queries.ts';
 import type { TenantPlace, TenantScope } from '../tenancy.ts';
 
-/** A credential that ends, and where it stands. */
-export type EndingCredential = TenantPlace &
+/** A credential that expires, and its place. */
+export type ExpiringCredential = TenantPlace &
   Pick<Credential, 'id' | 'name' | 'prefix' | 'ownerId'> & {
     kind: 'api_key' | 'provider_secret';
     expiresAt: string;
   };
 
-/** Written out, not bound: a partial index serves a query only where the statement itself shows its condition. */
+/** A literal, not a parameter: a partial index is only used if the statement itself contains its condition. */
 const UNFINISHED_ROTATION = sql<SqlBool>`
   task.kind = 'rotate_credential' and task.subject_type = 'credential'
   and task.status in ('open', 'claimed', 'running')`;
 
 /**
- * The credentials in force that end before a time and were never the subject of a task to rotate them, soonest first.
- * What is rotated already is left out: it ends with its overlap.
+ * The active credentials that expire before a time and never had a rotation task, soonest first. Rotated credentials are left
+ * out: they end after their overlap.
  */
-export async function listEndingCredentials(
+export async function listExpiringCredentials(
   db: Database,
   scope: TenantScope,
   { before, limit }: { before: Date; limit: number },
   now: Date,
-): Promise<EndingCredential[]> {
+): Promise<ExpiringCredential[]> {
   const rows = await db
     .selectFrom('credentials')
     .select(['id', 'tenant_id', 'sub_tenant_id', 'kind', 'name', 'prefix', 'owner_id', 'expires_at'])
@@ -34,7 +34,7 @@ export async function listEndingCredentials(
     .where('expires_at', '<=', before.toISOString())
     .where('kind', 'in', ['api_key', 'provider_secret'])
     .where('replaced_by', 'is', null)
-    .where(within(scope))
+    .where(inScope(scope))
     .where(({ not, exists, selectFrom }) =>
       not(
         exists(
@@ -54,7 +54,7 @@ export async function listEndingCredentials(
   return rows.map((row) => ({
     ...placeOf(row),
     id: row.id,
-    kind: row.kind as EndingCredential['kind'],
+    kind: row.kind as ExpiringCredential['kind'],
     name: row.name,
     prefix: row.prefix,
     ownerId: row.owner_id,
@@ -62,8 +62,8 @@ export async function listEndingCredentials(
   }));
 }
 
-/** The credentials that are revoked or rotated while a task to rotate them is unfinished, in no order. */
-export async function listSettledRotations(
+/** The credentials that are revoked or rotated although their rotation task is unfinished. In no particular order. */
+export async function listCredentialsWithObsoleteTask(
   db: Database,
   scope: TenantScope,
   limit: number,
@@ -76,7 +76,7 @@ export async function listSettledRotations(
     .select(['credential.id', 'credential.tenant_id', 'credential.sub_tenant_id', 'credential.replaced_by'])
     .where(UNFINISHED_ROTATION)
     .where((eb) => eb.or([eb('credential.revoked_at', 'is not', null), eb('credential.replaced_by', 'is not', null)]))
-    .where(within(scope, 'task'))
+    .where(inScope(scope, 'task'))
     .limit(limit)
     .execute();
   return rows.map((row) => ({ ...placeOf(row), id: row.id, rotated: row.replaced_by !== null }));

@@ -2,9 +2,18 @@ import { type Credential, EXPIRING_DAYS, type SearchCredentialsInput } from '@qu
 import type { Scope } from '@quartermaster/contracts/scopes.ts';
 import { type Expression, type Selectable, type SqlBool, sql } from 'kysely';
 import type { Database } from '../database.ts';
-import { inStretch, listRows, type Stretch } from '../listing.ts';
-import { contains, folded, type Page, type PageRequest, placeColumns, placeOf, timesOf, within } from '../queries.ts';
-import { statement } from '../statement.ts';
+import { inKeysetRange, type KeysetRange, listRows } from '../listing.ts';
+import {
+  caseFolded,
+  containsText,
+  inScope,
+  type Page,
+  type PageRequest,
+  placeColumns,
+  placeOf,
+  timesOf,
+} from '../queries.ts';
+import { cachedStatement } from '../cached-statement.ts';
 import type { Tables } from '../tables.ts';
 import type { TenantPlace, TenantScope } from '../tenancy.ts';
 import { forgetApiKeys } from './api-keys.ts';
@@ -24,7 +33,7 @@ export type NewApiKey = {
   scopes: Scope[];
   expiresAt: string | null;
   createdBy: string | null;
-  /** The API key that makes it; null where a user or the service does. */
+  /** The API key that creates it; null if a user or the service does. */
   createdByKey: string | null;
   rotationCount: number;
 };
@@ -51,7 +60,7 @@ export async function insertApiKey(db: Database, place: TenantPlace, key: NewApi
       revoked_at: null,
       rotation_count: key.rotationCount,
       replaced_by: null,
-      search_text: folded([key.id, key.name, key.prefix].filter(Boolean).join('\n')),
+      search_text: caseFolded([key.id, key.name, key.prefix].filter(Boolean).join('\n')),
       created_at: now.toISOString(),
       updated_at: now.toISOString(),
     })
@@ -60,7 +69,7 @@ export async function insertApiKey(db: Database, place: TenantPlace, key: NewApi
   return toCredential(row, now);
 }
 
-/** A key of one account, revoked ones included. */
+/** A key of one account, revoked or not. */
 export async function findKeyOfAccount(
   db: Database,
   scope: TenantScope,
@@ -75,12 +84,12 @@ export async function findKeyOfAccount(
     .where('id', '=', keyId)
     .where('kind', '=', 'api_key')
     .where('owner_id', '=', account.id)
-    .where(within(scope))
+    .where(inScope(scope))
     .executeTakeFirst();
   return row && toCredential(row, now);
 }
 
-/** A key of any account, revoked ones included. */
+/** A key of any account, revoked or not. */
 export async function findKey(
   db: Database,
   scope: TenantScope,
@@ -92,22 +101,22 @@ export async function findKey(
     .selectAll()
     .where('id', '=', keyId)
     .where('kind', '=', 'api_key')
-    .where(within(scope))
+    .where(inScope(scope))
     .executeTakeFirst();
   return row && toCredential(row, now);
 }
 
-/** A key that works, and what it gives. */
-export type KeyInForce = TenantPlace & { expiresAt: string | null; scopes: Scope[]; platformAdministrator: boolean };
+/** An active key and its rights. */
+export type ActiveKey = TenantPlace & { expiresAt: string | null; scopes: Scope[]; platformAdministrator: boolean };
 
-/** A key that works: not revoked, not expired, and of an active account. Never cached. */
-export async function findKeyInForce(
+/** Finds a key that is not revoked, not expired, and belongs to an active account. The result is never cached. */
+export async function findActiveKey(
   db: Database,
   scope: TenantScope,
   keyId: string,
   now: Date,
-): Promise<KeyInForce | undefined> {
-  const [row] = await keyInForce(db, { scope, keyId, time: now.toISOString() });
+): Promise<ActiveKey | undefined> {
+  const [row] = await activeKeyById(db, { scope, keyId, time: now.toISOString() });
   if (!row) return undefined;
   return {
     ...placeOf(row),
@@ -117,25 +126,28 @@ export async function findKeyInForce(
   };
 }
 
-const keyInForce = statement((db, { scope, keyId, time }: { scope: TenantScope; keyId: string; time: string }) =>
-  db
-    .selectFrom('credentials as credential')
-    .innerJoin('service_accounts as account', (join) =>
-      join.onRef('account.tenant_id', '=', 'credential.tenant_id').onRef('account.id', '=', 'credential.owner_id'),
-    )
-    .select(['credential.expires_at', 'credential.scopes'])
-    .select(['account.tenant_id', 'account.sub_tenant_id', 'account.platform_administrator'])
-    .where('credential.id', '=', keyId)
-    .where('credential.kind', '=', 'api_key')
-    .where('credential.revoked_at', 'is', null)
-    .where((eb) => eb.or([eb('credential.expires_at', 'is', null), eb('credential.expires_at', '>', time)]))
-    .where('account.status', '=', 'active')
-    .where(within(scope, 'credential')),
+const activeKeyById = cachedStatement(
+  (db, { scope, keyId, time }: { scope: TenantScope; keyId: string; time: string }) =>
+    db
+      .selectFrom('credentials as credential')
+      .innerJoin('service_accounts as account', (join) =>
+        join.onRef('account.tenant_id', '=', 'credential.tenant_id').onRef('account.id', '=', 'credential.owner_id'),
+      )
+      .select(['credential.expires_at', 'credential.scopes'])
+      .select(['account.tenant_id', 'account.sub_tenant_id', 'account.platform_administrator'])
+      .where('credential.id', '=', keyId)
+      .where('credential.kind', '=', 'api_key')
+      .where('credential.revoked_at', 'is', null)
+      .where((eb) => eb.or([eb('credential.expires_at', 'is', null), eb('credential.expires_at', '>', time)]))
+      .where('account.status', '=', 'active')
+      .where(inScope(scope, 'credential')),
 );
 
 /**
- * Sets when a key ends, or ended. A key that another follows is replaced once: the second time is undefined, so that a
- * repeated rotation does not leave keys behind that nobody saw.
+ * Revokes a key, or sets when it expires.
+ *
+ * @param end with `replacedBy`, the key is replaced in a rotation
+ * @returns undefined if the key is already replaced. A repeated rotation must not create a key that nobody receives.
  */
 export async function endApiKey(
   db: Database,
@@ -153,7 +165,7 @@ export async function endApiKey(
     .where('tenant_id', '=', key.tenantId ?? '')
     .where('id', '=', key.id)
     .where('kind', '=', 'api_key')
-    .where(within(scope));
+    .where(inScope(scope));
   if (end.replacedBy !== undefined) {
     query = query.set({ replaced_by: end.replacedBy }).where('replaced_by', 'is', null);
   }
@@ -162,7 +174,7 @@ export async function endApiKey(
   return row && toCredential(row, now);
 }
 
-/** Revokes the keys of an account that work. */
+/** Revokes all keys of an account. */
 export async function revokeKeysOfAccount(
   db: Database,
   scope: TenantScope,
@@ -176,7 +188,7 @@ export async function revokeKeysOfAccount(
     .where('owner_type', '=', 'service_account')
     .where('owner_id', '=', account.id)
     .where('revoked_at', 'is', null)
-    .where(within(scope))
+    .where(inScope(scope))
     .execute();
   forgetApiKeys(db, { tenantId: account.tenantId, accountId: account.id });
 }
@@ -189,21 +201,22 @@ export async function searchCredentials(
   page: PageRequest,
   now: Date,
 ): Promise<Page<Credential>> {
-  const { ids, ownerId, providerId, ...sifting } = filter;
+  const { ids, ownerId, providerId, ...otherFilters } = filter;
   const { rows, next } = await listRows(db, scope, page, {
     table: 'credentials',
-    // Ids and owners have indexes of their own, and are few.
-    isSifted: ids == null && ownerId == null && providerId == null && Object.values(sifting).some((one) => one != null),
-    rows: (stretch) => credentialRows(db, filter, stretch, now).execute(),
+    // Ids and owners have their own indexes, and match few rows.
+    hasUnindexedFilter:
+      ids == null && ownerId == null && providerId == null && Object.values(otherFilters).some((one) => one != null),
+    rows: (range) => credentialRows(db, filter, range, now).execute(),
   });
   return { items: rows.map((row) => toCredential(row, now)), next };
 }
 
-function credentialRows(db: Database, filter: CredentialFilter, stretch: Stretch, now: Date) {
-  let query = db.selectFrom('credentials').selectAll().where(within(stretch.scope));
+function credentialRows(db: Database, filter: CredentialFilter, range: KeysetRange, now: Date) {
+  let query = db.selectFrom('credentials').selectAll().where(inScope(range.scope));
   if (filter.ids != null) query = query.where('id', 'in', filter.ids.length > 0 ? filter.ids : ['']);
   if (filter.name != null) query = query.where('name', '=', filter.name);
-  if (filter.query != null) query = query.where(contains('search_text', filter.query));
+  if (filter.query != null) query = query.where(containsText('search_text', filter.query));
   if (filter.kind != null) query = query.where('kind', '=', filter.kind);
   if (filter.status != null) query = query.where(hasStatus(filter.status, now));
   if (filter.ownerId != null) query = query.where('owner_id', '=', filter.ownerId);
@@ -217,22 +230,22 @@ function credentialRows(db: Database, filter: CredentialFilter, stretch: Stretch
   }
   if (filter.createdAfter != null) query = query.where('created_at', '>', filter.createdAfter);
   if (filter.createdBefore != null) query = query.where('created_at', '<', filter.createdBefore);
-  return query.$call(inStretch(stretch));
+  return query.$call(inKeysetRange(range));
 }
 
-/** Whether nothing has to be done about a credential's end: it was replaced, was revoked or is gone, or does not end soon. */
+/** Whether a credential needs no renewal: it is replaced, revoked or gone, or does not expire soon. */
 export async function isCredentialRenewed(db: Database, scope: TenantScope, id: string, now: Date): Promise<boolean> {
   const row = await db
     .selectFrom('credentials')
     .selectAll()
     .where('id', '=', id)
-    .where(within(scope))
+    .where(inScope(scope))
     .executeTakeFirst();
   if (!row || row.replaced_by !== null || row.slot === 'former') return true;
   return !['expiring', 'expired'].includes(statusOf(row, now));
 }
 
-/** The status of a credential follows from the time: the same rule as in {@link statusOf}. */
+/** The condition for a status, which depends on the time. It follows the same rule as {@link statusOf}. */
 function hasStatus(status: string, now: Date): Expression<SqlBool> {
   const time = now.toISOString();
   const soon = new Date(now.getTime() + EXPIRING_MS).toISOString();
@@ -257,7 +270,7 @@ function statusOf(row: Row, now: Date): Credential['status'] {
   return row.expires_at <= new Date(now.getTime() + EXPIRING_MS).toISOString() ? 'expiring' : 'active';
 }
 
-/** A row as metadata: neither digest nor secret. */
+/** The metadata of a credential, without its digest and secret. */
 export function toCredential(row: Row, now: Date): Credential {
   return {
     id: row.id,

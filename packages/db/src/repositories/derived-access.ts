@@ -1,35 +1,41 @@
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import type { AccessKind, DerivedAccess } from '@quartermaster/contracts/derived-access.ts';
 import { type Expression, type RawBuilder, type SqlBool, sql } from 'kysely';
+import { inBatches } from '../batches.ts';
 import type { Database } from '../database.ts';
 import { isPostgres } from '../dialects/postgres.ts';
-import { type Page, type PageRequest, placeOf, within } from '../queries.ts';
+import { inScope, type Page, type PageRequest, placeOf } from '../queries.ts';
 import type { TenantScope } from '../tenancy.ts';
 
-/** Whose derived access is meant: a principal's, by its name, or an API key's. */
+/** The source of derived access: a principal, by its name, or an API key. */
 export type AccessSource = { principal: string } | { keyId: string };
 
-/** Where records of each kind may be seen; an empty scope leaves a kind out. */
+/** The scope for records of each kind. An empty scope leaves a kind out. */
 export type AccessScopes = Record<AccessKind, TenantScope>;
 
 export type AccessFilter = {
-  /** Kinds in their order. */
+  /** The kinds to list, in this order. */
   kinds: readonly AccessKind[];
-  /** Whether keys of platform administrators' accounts are left out. */
+  /** Whether to leave out keys of platform administrators' accounts. */
   withoutAdministrators: boolean;
-  /** Whether to leave out what derives only through a rotation by somebody else. */
+  /** Whether to leave out access that derives only through a rotation by another principal. */
   withoutSuccessors: boolean;
 };
 
-/** Rotations by somebody else that are followed, one behind the other, and keys that followed by such a rotation. */
-const ROTATIONS_FOLLOWED = 50;
-const SUCCESSORS_FOLLOWED = 1000;
+/** Limits on rotations by other principals: the length of a chain of them, and the keys that they created. */
+const MAX_ROTATIONS = 50;
+const MAX_SUCCESSORS = 1000;
 
-/** Keys that are followed in all, and ids in one statement: SQLite takes 32,766 parameters. */
-const KEYS_FOLLOWED = 50_000;
-const IDS_OF_STATEMENT = 500;
+/** Keys that are followed in total. */
+const MAX_KEYS = 50_000;
 
-/** The ids of the keys that derive from a source: without and with what derives through a rotation by somebody else. */
+/** Ids in one statement: SQLite takes at most 32,766 parameters. */
+const BATCH_SIZE = 500;
+
+/**
+ * The ids of the keys that derive from a source. `made`: those that it created, directly or through other keys. `followed`:
+ * these, and those that derive through a rotation by another principal.
+ */
 type Derivation = { source: AccessSource; made: readonly string[]; followed: readonly string[] };
 
 type Row = {
@@ -46,8 +52,8 @@ type Row = {
 };
 
 /**
- * One page of what derives from a source and is in force: kind by kind, each newest first. A page key is the kind with
- * the time, and the id.
+ * One page of the active records that derive from a source, kind by kind, each newest first. A page key consists of the kind and
+ * time, and the id.
  */
 export async function listDerivedAccess(
   db: Database,
@@ -71,12 +77,12 @@ export async function listDerivedAccess(
       where ${after} ${filter.withoutSuccessors ? sql`and is_successor = 0` : sql``}
       order by created_at desc, sort_id desc limit ${wanted}`;
     const { rows } = await query.execute(db);
-    // An embedded database answers without giving the event loop a turn.
+    // SQLite answers synchronously.
     await yieldToEventLoop();
     for (const row of rows) items.push(toDerivedAccess(kind, row));
     if (items.length > page.limit) {
       const shown = rows.at(-2);
-      // The one too many may be the first of its kind: then the page ends before this kind.
+      // If the extra row is the first of its kind, the page ends before this kind.
       const next: [string, string] = shown ? [`${kind} ${shown.created_at}`, shown.sort_id] : [`${kind} ${LATEST}`, ''];
       return { items: items.slice(0, page.limit), next };
     }
@@ -84,19 +90,19 @@ export async function listDerivedAccess(
   return { items, next: null };
 }
 
-/** Later than every time. */
+/** Sorts after every time. */
 const LATEST = '9999';
 
-/** Follows the keys of a source level by level: each statement is short, and other requests have their turns in between. */
+/** Finds the keys that derive from a source, level by level. Each statement is short, and other requests run in between. */
 async function derivationOf(db: Database, scope: TenantScope, source: AccessSource): Promise<Derivation> {
   const roots = await rootsOf(db, scope, source);
   const keys = new Set(roots);
   await follow(db, scope, { keys, from: roots });
   const made = [...keys];
   let looked: readonly string[] = made;
-  for (let rotation = 0, successors = 0; rotation < ROTATIONS_FOLLOWED; rotation += 1) {
+  for (let rotation = 0, successors = 0; rotation < MAX_ROTATIONS; rotation += 1) {
     const found = (await successorsOf(db, scope, looked)).filter((id) => !keys.has(id));
-    const next = found.slice(0, SUCCESSORS_FOLLOWED - successors);
+    const next = found.slice(0, MAX_SUCCESSORS - successors);
     if (next.length === 0) break;
     successors += next.length;
     const before = keys.size;
@@ -107,62 +113,59 @@ async function derivationOf(db: Database, scope: TenantScope, source: AccessSour
   return { source, made, followed: [...keys] };
 }
 
-/** The source's own key, or the keys that a principal made. */
+/** The source key, or the keys that the source principal created. */
 async function rootsOf(db: Database, scope: TenantScope, source: AccessSource): Promise<string[]> {
   const keys = db.selectFrom('credentials').select('id').where('kind', '=', 'api_key');
   const query =
     'keyId' in source
       ? keys.where('id', '=', source.keyId)
-      : keys.where('created_by', '=', source.principal).where(within(scope));
-  return (await query.limit(KEYS_FOLLOWED).execute()).map(({ id }) => id);
+      : keys.where('created_by', '=', source.principal).where(inScope(scope));
+  return (await query.limit(MAX_KEYS).execute()).map(({ id }) => id);
 }
 
-/** Adds the keys that some keys made, and those that these made in turn. */
+/** Adds all keys that were created with some keys, directly or indirectly. */
 async function follow(
   db: Database,
   scope: TenantScope,
   { keys, from }: { keys: Set<string>; from: readonly string[] },
 ): Promise<void> {
-  for (let makers = from; makers.length > 0 && keys.size < KEYS_FOLLOWED; ) {
+  for (let makers = from; makers.length > 0 && keys.size < MAX_KEYS; ) {
     const made: string[] = [];
-    for (const some of chunksOf(makers)) {
+    for await (const batch of inBatches(makers, BATCH_SIZE)) {
       const rows = await db
         .selectFrom('credentials')
         .select('id')
-        .where('created_by_key', 'in', some)
+        .where('created_by_key', 'in', batch)
         .where('kind', '=', 'api_key')
-        .where(within(scope))
+        .where(inScope(scope))
         .execute();
       made.push(...rows.map(({ id }) => id));
-      await yieldToEventLoop();
     }
+    // There may be many levels of few keys each.
+    await yieldToEventLoop();
     makers = made.filter((id) => !keys.has(id));
     for (const id of makers) keys.add(id);
   }
 }
 
-/** The keys that replaced some keys, as far as they are in scope. */
+/** The keys in scope that replaced some keys. */
 async function successorsOf(db: Database, scope: TenantScope, ids: readonly string[]): Promise<string[]> {
   const successors: string[] = [];
-  for (const some of chunksOf(ids)) {
+  for await (const batch of inBatches(ids, BATCH_SIZE)) {
     const rows = await db
       .selectFrom('credentials as old')
       .innerJoin('credentials as next', 'next.id', 'old.replaced_by')
       .select('next.id')
-      .where('old.id', 'in', some)
-      .where(within(scope, 'next'))
+      .where('old.id', 'in', batch)
+      .where(inScope(scope, 'next'))
       .execute();
     successors.push(...rows.map(({ id }) => id));
-    await yieldToEventLoop();
   }
+  await yieldToEventLoop();
   return successors.toSorted();
 }
 
-function* chunksOf(ids: readonly string[]): Generator<string[]> {
-  for (let start = 0; start < ids.length; start += IDS_OF_STATEMENT) yield ids.slice(start, start + IDS_OF_STATEMENT);
-}
-
-/** Ids as rows, in one parameter. */
+/** Ids as rows, passed as one JSON parameter. */
 function idsIn(db: Database, ids: readonly string[]): RawBuilder<unknown> {
   const json = JSON.stringify(ids);
   return isPostgres(db)
@@ -184,7 +187,7 @@ const RECORDS: Record<AccessKind, (derivation: Derivation, scope: TenantScope, o
       on account.tenant_id = record.tenant_id and account.id = record.owner_id
     where record.id <> ${'keyId' in source ? source.keyId : ''}
       and record.revoked_at is null and (record.expires_at is null or record.expires_at > ${now.toISOString()})
-      and account.status <> 'deleted' and ${within(scope, 'record')}
+      and account.status <> 'deleted' and ${inScope(scope, 'record')}
       ${filter.withoutAdministrators ? sql`and account.platform_administrator = 0` : sql``}`,
   gateway_session: ({ source }, scope, { now }) => sql`
     select record.id, record.id as sort_id, record.tenant_id, record.sub_tenant_id, record.subject as holder,
@@ -192,14 +195,14 @@ const RECORDS: Record<AccessKind, (derivation: Derivation, scope: TenantScope, o
       record.created_at, ${isSuccessor(source, 'opened_by')}
     from gateway_sessions as record
     where ${derives(source, 'opened_by')} and record.revoked_at is null
-      and record.expires_at > ${now.toISOString()} and ${within(scope, 'record')}`,
+      and record.expires_at > ${now.toISOString()} and ${inScope(scope, 'record')}`,
   invitation: ({ source }, scope, { now }) => sql`
     ${membershipColumns(source)}
     where ${derives(source, 'invited_by')} and record.accepted_at is null
-      and (record.expires_at is null or record.expires_at > ${now.toISOString()}) and ${within(scope, 'record')}`,
+      and (record.expires_at is null or record.expires_at > ${now.toISOString()}) and ${inScope(scope, 'record')}`,
   membership: ({ source }, scope) => sql`
     ${membershipColumns(source)}
-    where ${derives(source, 'invited_by')} and record.accepted_at is not null and ${within(scope, 'record')}`,
+    where ${derives(source, 'invited_by')} and record.accepted_at is not null and ${inScope(scope, 'record')}`,
 };
 
 function membershipColumns(source: AccessSource): RawBuilder<unknown> {
@@ -213,7 +216,7 @@ function membershipColumns(source: AccessSource): RawBuilder<unknown> {
 
 type Maker = 'opened_by' | 'invited_by';
 
-/** Whether the source made a record, or a key that derives from it. */
+/** The condition that a record was created by the source, or with a key that derives from it. */
 function derives(source: AccessSource, maker: Maker): Expression<SqlBool> {
   const byKey = sql<SqlBool>`${sql.ref(`record.${maker}_key`)} in (select id from followed)`;
   if ('keyId' in source) return byKey;

@@ -1,22 +1,23 @@
+import { inBatches } from '../batches.ts';
 import type { Database } from '../database.ts';
 import { forgetApiKeys } from './api-keys.ts';
 
-/** A user whom the development identity provider let in, or the administrator that it comes with. */
+/** A user who signed in with the development identity provider, or its built-in administrator. */
 export type DevelopmentUser = { id: string; email: string | null; platformAdministrator: boolean; erased: boolean };
 
-/** A key that was revoked, and the account that it was for. */
+/** A revoked key and its account. */
 export type RevokedKey = { id: string; tenantId: string; subTenantId: string | null; accountId: string };
 
-/** Values of one `in (...)`. */
-const IDS_OF_QUERY = 500;
+/** Ids in one `in (...)` condition. */
+const BATCH_SIZE = 500;
 
-/** Operations whose audit events name what was made with a key. */
+/** Operations whose audit events say which records were created with a key. */
 const OPENS_SESSIONS = ['create_gateway_session'];
 const MAKES_KEYS = ['create_service_account_key', 'rotate_service_account_key'];
 
 /**
- * The issuer of an identity where it is a development identity provider: `http://<loopback>:<port>/oidc`, with subjects that
- * only that provider makes. Null for other identities.
+ * The issuer of an identity, if that is a development identity provider: `http://<loopback>:<port>/oidc`, with subjects that only
+ * this provider uses. Null for other identities.
  */
 export function developmentIssuerOf({ issuer, subject }: { issuer: string; subject: string }): string | null {
   const isDevelopment = issuer.startsWith('http://') && issuer.endsWith('/oidc') && subject.startsWith('dev-');
@@ -24,19 +25,19 @@ export function developmentIssuerOf({ issuer, subject }: { issuer: string; subje
 }
 
 /**
- * Notes with a user that a development identity provider let them in. The mark stays when the user is erased.
+ * Marks a user as one of a development identity provider. The mark stays when the user is erased.
  *
- * @param issuer '' for the administrator that the provider comes with, before they sign in; null removes the mark
+ * @param issuer '' for the provider's built-in administrator who has not signed in yet; null removes the mark
  */
 export async function markDevelopmentUser(db: Database, userId: string, issuer: string | null): Promise<void> {
   await db.updateTable('users').set({ development_issuer: issuer }).where('id', '=', userId).execute();
 }
 
 /**
- * Finds users of the development identity provider, the oldest first: at most `limit`. Nobody proved who they are. Erased
- * users are among them: what they made may be there still.
+ * Finds at most `limit` users of development identity providers, oldest first. Nobody has verified who they are. The result
+ * includes erased users, because keys that they created may still exist.
  *
- * @param trusted the issuer that is trusted now, whose users are not looked for
+ * @param trusted the issuer that is trusted now; its users are left out
  */
 export async function findDevelopmentUsers(
   db: Database,
@@ -61,10 +62,10 @@ export async function findDevelopmentUsers(
 }
 
 /**
- * Revokes the API keys that a user made, those that followed them in rotations, and those that were made with any of them.
- * Ends the gateway sessions that were opened with these keys.
+ * Revokes the API keys that a user created, their successors in rotations, and keys that were created with any of these. Ends
+ * the gateway sessions that were opened with these keys.
  *
- * @returns the keys and the number of sessions that were active until now
+ * @returns the revoked keys, and the number of ended sessions
  */
 export async function revokeKeysMadeBy(
   db: Database,
@@ -80,7 +81,7 @@ export async function revokeKeysMadeBy(
   }
   const revoked: RevokedKey[] = [];
   let sessions = 0;
-  for (const ids of chunksOf([...found])) {
+  for await (const ids of inBatches([...found], BATCH_SIZE)) {
     sessions += await endSessionsOpenedWith(db, ids, now);
     const rows = await db
       .updateTable('credentials')
@@ -117,10 +118,10 @@ async function endSessionsOpenedWith(db: Database, keyIds: readonly string[], no
   return Number(numUpdatedRows);
 }
 
-/** The keys that directly follow some keys, or were made by a caller with one of them. */
+/** The direct successors of some keys, and the keys that were created with one of them. */
 async function keysMadeWith(db: Database, keyIds: readonly string[]): Promise<string[]> {
   const found: string[] = [];
-  for (const ids of chunksOf(keyIds)) {
+  for await (const ids of inBatches(keyIds, BATCH_SIZE)) {
     const followers = await db
       .selectFrom('credentials')
       .select('replaced_by as id')
@@ -137,10 +138,4 @@ async function keysMadeWith(db: Database, keyIds: readonly string[]): Promise<st
     found.push(...[...followers, ...made].flatMap(({ id }) => id ?? []));
   }
   return found;
-}
-
-function chunksOf(ids: readonly string[]): string[][] {
-  const chunks: string[][] = [];
-  for (let start = 0; start < ids.length; start += IDS_OF_QUERY) chunks.push(ids.slice(start, start + IDS_OF_QUERY));
-  return chunks;
 }

@@ -3,11 +3,11 @@ import { sql } from 'kysely';
 import type { Database } from '../database.ts';
 import { newId } from '../ids.ts';
 import { rewrittenName } from '../name-family.ts';
-import { folded, placeColumns } from '../queries.ts';
-import { rowStatement } from '../row-statement.ts';
+import { caseFolded, placeColumns } from '../queries.ts';
+import { multiRowStatement } from '../multi-row-statement.ts';
 import type { TenantPlace } from '../tenancy.ts';
 
-/** A provider that traffic names and nobody declared, before it is stored. */
+/** A new provider that was discovered in traffic, and is not declared. It is not stored yet. */
 export function discoveredProvider(
   place: TenantPlace,
   { name, kind }: Pick<Provider, 'name' | 'kind'>,
@@ -16,17 +16,30 @@ export function discoveredProvider(
   const { tenantId, subTenantId } = place;
   const time = now.toISOString();
   return {
-    ...{ id: newId('prov', now), tenantId, subTenantId, name, kind, status: 'discovered', health: 'unknown' },
-    ...{ aliases: [], displayName: null, description: null, baseUrl: null, metadata: {} },
-    ...{ inventorySyncedAt: null, syncIntervalSeconds: null, createdAt: time, updatedAt: time },
+    id: newId('prov', now),
+    tenantId,
+    subTenantId,
+    name,
+    aliases: [],
+    displayName: null,
+    description: null,
+    kind,
+    baseUrl: null,
+    status: 'discovered',
+    health: 'unknown',
+    inventorySyncedAt: null,
+    syncIntervalSeconds: null,
+    metadata: {},
+    createdAt: time,
+    updatedAt: time,
   };
 }
 
 /**
  * Stores discovered providers of one place.
  *
- * @param account in whose traffic they were discovered
- * @throws DuplicateKeyError where a name is taken
+ * @param account the account whose traffic they were discovered in
+ * @throws DuplicateKeyError if a name is taken
  */
 export async function insertDiscoveredProviders(
   db: Database,
@@ -34,14 +47,19 @@ export async function insertDiscoveredProviders(
   { providers, account }: { providers: readonly Provider[]; account: string },
 ): Promise<void> {
   const rows = providers.map(({ id, name, kind, createdAt }) => ({
-    ...{ id, name, nameKey: folded(name), nameFamily: rewrittenName(name), kind, createdAt },
+    id,
+    name,
+    nameKey: caseFolded(name),
+    nameFamily: rewrittenName(name),
+    kind,
+    createdAt,
   }));
   await insertRows(db, rows, { ...placeColumns(place), account });
 }
 
 type ProviderRow = Pick<Provider, 'id' | 'name' | 'kind' | 'createdAt'> & { nameKey: string; nameFamily: string };
 
-const insertRows = rowStatement(
+const insertRows = multiRowStatement(
   (
     db,
     rows: readonly ProviderRow[],
@@ -49,15 +67,30 @@ const insertRows = rowStatement(
   ) =>
     db.insertInto('providers').values(
       rows.map(({ id, name, nameKey, nameFamily, kind, createdAt }) => ({
-        ...{ tenant_id, sub_tenant_id, id, name, name_key: nameKey, kind, status: 'discovered' as const },
-        ...{ name_family: nameFamily, aliases: '[]', discovered_by: account },
-        ...{ display_name: null, description: null, base_url: null, host: null, metadata: '{}' },
-        ...{ health: 'unknown' as const, inventory_synced_at: null, created_at: createdAt, updated_at: createdAt },
+        tenant_id,
+        sub_tenant_id,
+        id,
+        name,
+        name_key: nameKey,
+        name_family: nameFamily,
+        aliases: '[]',
+        display_name: null,
+        description: null,
+        kind,
+        base_url: null,
+        host: null,
+        status: 'discovered' as const,
+        health: 'unknown' as const,
+        inventory_synced_at: null,
+        metadata: '{}',
+        discovered_by: account,
+        created_at: createdAt,
+        updated_at: createdAt,
       })),
     ),
 );
 
-/** How many providers are discovered by the traffic of an account, and how many in a sub-tenant. */
+/** Counts the discovered providers: those from the traffic of an account, and those in a sub-tenant. */
 export async function countDiscoveredProviders(
   db: Database,
   place: TenantPlace,
@@ -75,7 +108,7 @@ export async function countDiscoveredProviders(
   return { ofAccount: Number(ofAccount.count), ofSubTenant: Number(ofSubTenant.count) };
 }
 
-/** Deletes discovered providers of a tenant that have nothing: see findEmptiedProviders. */
+/** Deletes discovered providers of a tenant that nothing refers to: see findEmptiedProviders. */
 export async function deleteDiscoveredProviders(
   db: Database,
   { tenantId }: Pick<TenantPlace, 'tenantId'>,
@@ -86,7 +119,7 @@ export async function deleteDiscoveredProviders(
   await deleteRows(db, rows, { tenantId, now: now.toISOString() });
 }
 
-const deleteRows = rowStatement(
+const deleteRows = multiRowStatement(
   (db, rows: readonly { id: string }[], { tenantId, now }: { tenantId: string; now: string }) =>
     db
       .updateTable('providers')

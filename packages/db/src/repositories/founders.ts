@@ -1,12 +1,12 @@
 import { sql } from 'kysely';
 import type { Database } from '../database.ts';
 
-/** What stays with a tenant of the identity that founded it. */
+/** The mark of its founder's identity that a tenant keeps. */
 export type FounderMark = { digest: string; sealed: string };
 
 export type StoredFounderMark = { tenantId: string; founderId: string; sealed: string };
 
-/** Whether a user has made a tenant for themselves, or an erased user with the same identity has. */
+/** Whether a user, or an erased user with the same identity, has created a tenant by self-service. */
 export async function hasFoundedTenant(db: Database, founder: { userId: string; digest: string }): Promise<boolean> {
   const row = await db
     .selectFrom('tenants')
@@ -16,7 +16,7 @@ export async function hasFoundedTenant(db: Database, founder: { userId: string; 
   return row !== undefined;
 }
 
-/** Marks the tenant that a user founded, if there is one, and no other tenant has this mark. */
+/** Marks the tenant that a user founded, if there is one. Does nothing if another tenant has this mark. */
 export async function markFounder(db: Database, userId: string, { digest, sealed }: FounderMark): Promise<void> {
   await db
     .updateTable('tenants')
@@ -35,7 +35,7 @@ export async function markFounder(db: Database, userId: string, { digest, sealed
     .execute();
 }
 
-/** The marks of all tenants, in the order of the tenants' ids: those after `after`, at most `limit`. */
+/** At most `limit` founder marks of tenants after the id `after`, in the order of the tenants' ids. */
 export async function listFounderMarks(
   db: Database,
   { after, limit }: { after: string; limit: number },

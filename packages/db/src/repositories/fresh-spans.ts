@@ -1,33 +1,33 @@
 import type { BlockSpan } from '../span-block.ts';
 import type { KnownTrace } from './known-spans.ts';
 
-/** Spans that one sender may have in a trace, in a place. */
+/** The most spans of one sender in a trace at one place. */
 const MAX_SPANS_OF_TRACE = 100_000;
 
-/** Different spans with one id that one sender may report. */
+/** The most different spans with one id that one sender may report. */
 const MAX_VARIANTS = 4;
 
 const TOO_MANY_SPANS = `A sender may have at most ${MAX_SPANS_OF_TRACE} spans in a trace.`;
 const TOO_MANY_VARIANTS = `A sender may report at most ${MAX_VARIANTS} different spans with one id.`;
 
-/** What of a batch is to be stored. */
+/** Which spans of a batch are new. */
 export type FreshSpans<Span> = {
   fresh: Span[];
-  /** Those of them whose id another span had before. */
+  /** Fresh spans whose id another span already has. */
   variants: ReadonlySet<Span>;
   duplicates: number;
   rejected: number;
-  /** Why spans were rejected. */
+  /** The reasons for rejections. */
   reasons: string[];
 };
 
 type Reported = Pick<BlockSpan, 'digest'> & { sender: string };
 
 /**
- * Leaves out what is stored already: a span that the same sender reported with the same content. Two senders, or one with
- * different content, may use the same ids: neither hides the other. All bounds count the spans of the sender alone.
+ * Selects the spans that are not stored yet. A span is a duplicate if the same sender has reported the same content. Spans with
+ * the same id from another sender, or with other content, are all kept. All limits count the spans of this sender only.
  *
- * @param known the traces that have spans already, as `findKnownSpans` answers them for the sender
+ * @param known the traces that already have spans, as `findKnownSpans` returns them for the sender
  */
 export function selectFreshSpans<Span extends BlockSpan>(
   spans: readonly Span[],

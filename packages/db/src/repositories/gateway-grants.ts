@@ -1,38 +1,38 @@
 import { createHash } from 'node:crypto';
-import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import type { Grant } from '@quartermaster/contracts/gateway-sessions.ts';
 import { sql } from 'kysely';
+import { inBatches } from '../batches.ts';
 import type { Database } from '../database.ts';
 import { isPostgres } from '../dialects/postgres.ts';
 import { declaredKeys, nameKey } from '../name-key.ts';
-import { within } from '../queries.ts';
-import { statement } from '../statement.ts';
+import { inScope } from '../queries.ts';
+import { cachedStatement } from '../cached-statement.ts';
 import type { TenantScope } from '../tenancy.ts';
 import type { GrantedItem } from './granted-items.ts';
 import { addStoredBytes } from './tenant-usage.ts';
 
-/** Index rows written at once, then the event loop gets a turn. */
-const INDEX_BATCH = 2000;
+/** Index rows written with one statement. */
+const INSERT_BATCH_SIZE = 2000;
 
-/** Keys of one look-up: SQLite takes 32,766 parameters a statement. */
-const KEYS_OF_LOOKUP = 1000;
+/** Keys of one look-up: SQLite takes at most 32,766 parameters in a statement. */
+const LOOKUP_BATCH_SIZE = 1000;
 
-/** Sets of items that are younger may be about to be used. */
-const UNUSED_FOR_MS = 3600 * 1000;
+/** Younger sets are not removed, because a session may be about to use them. In milliseconds. */
+const MIN_UNUSED_AGE_MS = 3600 * 1000;
 
-/** What an index row of an item counts as, in bytes: its columns, and its entries in two indexes. */
+/** The bytes that are counted for the index row of an item: its columns, and its entries in two indexes. */
 const INDEX_ROW_BYTES = 100;
 
-/** Which items: sessions that grant one of them are looked for. */
+/** Items of a provider, to find the sessions that grant them. */
 export type GrantedSubjects = { providerId: string; providerName: string; items: readonly GrantedItem[] };
 
 type SessionKey = { tenantId: string; id: string };
 
 /**
- * Stores what a session grants. A set of items of one provider is stored once, however many sessions grant it, and so
- * are the index rows by which an item finds the set. The bytes of new sets are counted for the tenant.
+ * Stores the grants of a session. A set of items of one provider is stored once, with its index rows, however many sessions grant
+ * it. The bytes of new sets are counted for the tenant.
  *
- * @param beforeStoring hears the bytes of each new set before it is stored, and may refuse it
+ * @param beforeStoring is called with the bytes of each new set before it is stored; it refuses the set by throwing
  */
 export async function insertGrants(
   db: Database,
@@ -55,13 +55,13 @@ type SessionGrantRow = Record<'tenant_id' | 'session_id' | 'provider_id' | 'prov
   position: number;
 };
 
-const newSessionGrants = statement((db, { rows }: { rows: readonly SessionGrantRow[] }) =>
+const newSessionGrants = cachedStatement((db, { rows }: { rows: readonly SessionGrantRow[] }) =>
   db.insertInto('gateway_session_grants').values(rows),
 );
 
 type ItemsKey = { tenantId: string; providerId: string; digest: string };
 
-const storedItems = statement((db, { tenantId, providerId, digest }: ItemsKey) =>
+const storedItems = cachedStatement((db, { tenantId, providerId, digest }: ItemsKey) =>
   db
     .selectFrom('gateway_grants')
     .select('digest')
@@ -76,7 +76,7 @@ async function ensureItems(db: Database, { tenantId, grant, beforeStoring }: New
   const { providerId } = grant;
   const items = JSON.stringify(grant.items);
   const digest = createHash('sha256').update(items).digest('base64url');
-  // Read before it is written: on Postgres that is what keeps housekeeping from removing it meanwhile.
+  // This read makes a concurrent removal by housekeeping a serialization failure on Postgres.
   if ((await storedItems(db, { tenantId, providerId, digest })).length > 0) return digest;
   const bytes = bytesOf(Buffer.byteLength(items), grant.items.length);
   await beforeStoring(bytes);
@@ -95,9 +95,7 @@ async function ensureItems(db: Database, { tenantId, grant, beforeStoring }: New
     .execute();
   if (!inserted) return digest;
   await addStoredBytes(db, tenantId, bytes, now);
-  for (let start = 0; start < grant.items.length; start += INDEX_BATCH) {
-    if (start > 0) await yieldToEventLoop();
-    const batch = grant.items.slice(start, start + INDEX_BATCH);
+  for await (const batch of inBatches(grant.items, INSERT_BATCH_SIZE)) {
     const keys = JSON.stringify(batch.map(({ kind, name }) => itemKey(kind, nameKey(kind, name, null))));
     const each = isPostgres(db) ? sql`json_array_elements_text(${keys}::json) as value` : sql`json_each(${keys})`;
     await sql`
@@ -107,7 +105,7 @@ async function ensureItems(db: Database, { tenantId, grant, beforeStoring }: New
   return digest;
 }
 
-const grantsOfSession = statement((db, { tenantId, id }: SessionKey) =>
+const grantsOfSession = cachedStatement((db, { tenantId, id }: SessionKey) =>
   db
     .selectFrom('gateway_session_grants as granted')
     .innerJoin('gateway_grants as stored', (join) =>
@@ -122,7 +120,7 @@ const grantsOfSession = statement((db, { tenantId, id }: SessionKey) =>
     .orderBy('granted.position'),
 );
 
-/** What a session grants, in the order of its gateway's providers. */
+/** The grants of a session, in the order of its gateway's providers. */
 export async function readGrants(db: Database, session: SessionKey): Promise<Grant[]> {
   const rows = await grantsOfSession(db, { tenantId: session.tenantId, id: session.id });
   return rows.map((row) => ({
@@ -132,7 +130,7 @@ export async function readGrants(db: Database, session: SessionKey): Promise<Gra
   }));
 }
 
-/** The sets of items that have one of these, by an index: under every variant of a model's name. */
+/** The sets that contain one of the items, found by an index under every variant of a model's name. */
 export async function findGrantsOfItems(
   db: Database,
   scope: TenantScope,
@@ -147,14 +145,13 @@ export async function findGrantsOfItems(
     for (const variant of variants) keys.add(itemKey(kind, variant));
   }
   const found = new Map<string, { tenantId: string; digest: string }>();
-  const all = [...keys];
-  for (let start = 0; start < all.length; start += KEYS_OF_LOOKUP) {
+  for await (const batch of inBatches([...keys], LOOKUP_BATCH_SIZE)) {
     const rows = await db
       .selectFrom('gateway_grant_items')
       .select(['tenant_id', 'digest'])
       .where(inTenantsOf(scope))
       .where('provider_id', '=', providerId)
-      .where('item_key', 'in', all.slice(start, start + KEYS_OF_LOOKUP))
+      .where('item_key', 'in', batch)
       .execute();
     for (const row of rows) {
       found.set(`${row.tenant_id}\n${row.digest}`, { tenantId: row.tenant_id, digest: row.digest });
@@ -163,13 +160,13 @@ export async function findGrantsOfItems(
   return [...found.values()];
 }
 
-/** Removes sets of items that no session refers to any more, with their index rows. Answers how many sets there were. */
+/** Removes up to `limit` sets that no session refers to any more, with their index rows. Returns how many sets it removed. */
 export async function deleteUnusedGrants(db: Database, scope: TenantScope, limit: number, now: Date): Promise<number> {
   const unused = await db
     .selectFrom('gateway_grants as stored')
     .select(['stored.tenant_id', 'stored.provider_id', 'stored.digest', 'stored.item_count'])
     .select(sql<number>`octet_length(${sql.ref('stored.items')})`.as('items_bytes'))
-    .where('stored.created_at', '<', new Date(now.getTime() - UNUSED_FOR_MS).toISOString())
+    .where('stored.created_at', '<', new Date(now.getTime() - MIN_UNUSED_AGE_MS).toISOString())
     .where(inTenantsOf(scope, 'stored'))
     .where(({ not, exists, selectFrom }) =>
       not(
@@ -198,9 +195,9 @@ export async function deleteUnusedGrants(db: Database, scope: TenantScope, limit
   return unused.length;
 }
 
-/** The tables of grants have no sub-tenants: the sessions that refer to them have. */
+/** The tables of grants have no sub-tenant column; the sessions that refer to them do. */
 function inTenantsOf(scope: TenantScope, table?: string) {
-  return within(
+  return inScope(
     scope.map(({ tenantId }) => ({ tenantId, subTenantId: null })),
     table,
   );
@@ -210,7 +207,7 @@ function bytesOf(itemsBytes: number, itemCount: number): number {
   return itemsBytes + itemCount * INDEX_ROW_BYTES;
 }
 
-/** A short digest, since names are long and there are two indexes of them. */
+/** A short digest, since names may be long and two indexes contain the key. */
 function itemKey(kind: string, name: string): string {
   return createHash('sha256').update(`${kind}\n${name}`).digest('base64url').slice(0, 22);
 }

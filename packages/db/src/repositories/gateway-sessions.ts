@@ -2,9 +2,9 @@ import type { GatewaySession, GatewaySessionSummary } from '@quartermaster/contr
 import { type Expression, type Insertable, type Selectable, type SqlBool, sql } from 'kysely';
 import type { Database } from '../database.ts';
 import { newId } from '../ids.ts';
-import { inStretch, listRows, type Stretch } from '../listing.ts';
-import { type Page, type PageRequest, placeColumns, placeOf, timesOf, within } from '../queries.ts';
-import { statement } from '../statement.ts';
+import { inKeysetRange, type KeysetRange, listRows } from '../listing.ts';
+import { inScope, type Page, type PageRequest, placeColumns, placeOf, timesOf } from '../queries.ts';
+import { cachedStatement } from '../cached-statement.ts';
 import type { Flag, Tables } from '../tables.ts';
 import type { TenantPlace, TenantScope } from '../tenancy.ts';
 import { insertGrants, readGrants } from './gateway-grants.ts';
@@ -15,7 +15,7 @@ export type NewGatewaySession = Pick<
 > & {
   /** `user:<id>` or `service_account:<tenant>/<id>`. */
   openedBy: string;
-  /** The API key that opened it; null where a user did. */
+  /** The API key that opened it; null if a user did. */
   openedByKey: string | null;
 };
 export type GatewaySessionFilter = {
@@ -27,7 +27,7 @@ export type GatewaySessionFilter = {
 type Row = Selectable<Tables['gateway_sessions']>;
 type RevokedReason = NonNullable<GatewaySession['revokedReason']>;
 
-/** A session of a gateway, expired and revoked ones included. */
+/** A session of a gateway, also if it is expired or revoked. */
 export async function findGatewaySession(
   db: Database,
   scope: TenantScope,
@@ -39,7 +39,7 @@ export async function findGatewaySession(
   return found && { ...found, grants: await readGrants(db, found) };
 }
 
-/** The same without its grants, which may be long. */
+/** The same without the grants, which may be long. */
 export async function findSessionSummary(
   db: Database,
   scope: TenantScope,
@@ -52,7 +52,7 @@ export async function findSessionSummary(
     .selectAll()
     .where('id', '=', id)
     .where('gateway_id', '=', gatewayId)
-    .where(within(scope))
+    .where(inScope(scope))
     .executeTakeFirst();
   return row && toSummary(row, now);
 }
@@ -69,30 +69,30 @@ export async function listGatewaySessions(
   const { rows, next } = await listRows(db, scope, page, {
     table: 'gateway_sessions',
     parentId: gatewayId,
-    isSifted: status != null || subject != null,
-    rows: (stretch) => sessionRows(db, filter, stretch, now).execute(),
+    hasUnindexedFilter: status != null || subject != null,
+    rows: (range) => sessionRows(db, filter, range, now).execute(),
   });
   return { items: rows.map((row) => toSummary(row, now)), next };
 }
 
-function sessionRows(db: Database, filter: GatewaySessionFilter, stretch: Stretch, now: Date) {
+function sessionRows(db: Database, filter: GatewaySessionFilter, range: KeysetRange, now: Date) {
   let query = db
     .selectFrom('gateway_sessions')
     .selectAll()
     .where('gateway_id', '=', filter.gatewayId)
-    .where(within(stretch.scope));
+    .where(inScope(range.scope));
   if (filter.status != null) query = query.where(hasStatus(filter.status, now));
   if (filter.subject != null) query = query.where('subject', '=', filter.subject);
-  return query.$call(inStretch(stretch));
+  return query.$call(inKeysetRange(range));
 }
 
-const newSession = statement((db, { row }: { row: Insertable<Tables['gateway_sessions']> }) =>
+const newSession = cachedStatement((db, { row }: { row: Insertable<Tables['gateway_sessions']> }) =>
   db.insertInto('gateway_sessions').values(row).returningAll(),
 );
 
 /**
- * @param place the gateway's
- * @param beforeStoring hears the bytes of each new set of granted items before it is stored, and may refuse it
+ * @param place the place of the gateway
+ * @param beforeStoring is called with the bytes of each new set of granted items before it is stored; it refuses by throwing
  */
 export async function insertGatewaySession(
   db: Database,
@@ -127,7 +127,7 @@ export async function insertGatewaySession(
   return { ...inserted, grants: session.grants };
 }
 
-/** Revokes a session, expired or not; undefined where it is revoked already. */
+/** Revokes a session, expired or not. Returns undefined if it is already revoked. */
 export async function revokeGatewaySession(
   db: Database,
   scope: TenantScope,
@@ -141,7 +141,7 @@ export async function revokeGatewaySession(
     .where('id', '=', id)
     .where('gateway_id', '=', gatewayId)
     .where('revoked_at', 'is', null)
-    .where(within(scope))
+    .where(inScope(scope))
     .returningAll()
     .executeTakeFirst();
   if (!row) return undefined;
@@ -149,7 +149,7 @@ export async function revokeGatewaySession(
   return { ...session, grants: await readGrants(db, session) };
 }
 
-/** Whether a subject has as many open sessions at a gateway as `limit`, or more. */
+/** Whether a subject has at least `limit` open sessions at a gateway. */
 export async function hasOpenSessions(
   db: Database,
   scope: TenantScope,
@@ -159,7 +159,7 @@ export async function hasOpenSessions(
   const row = await db
     .selectFrom('gateway_sessions')
     .select('expires_at')
-    .where(within(scope))
+    .where(inScope(scope))
     .where('gateway_id', '=', gatewayId)
     .where('subject', '=', subject)
     .where('revoked_at', 'is', null)
@@ -171,7 +171,7 @@ export async function hasOpenSessions(
   return row !== undefined;
 }
 
-/** Ends the active sessions of a gateway. Answers how many there were. */
+/** Revokes the active sessions of a gateway. Returns how many there were. */
 export async function revokeSessionsOfGateway(
   db: Database,
   scope: TenantScope,
@@ -183,17 +183,17 @@ export async function revokeSessionsOfGateway(
     .set(revoked(now, 'gateway_ended'))
     .where('gateway_id', '=', gatewayId)
     .where(hasStatus('active', now))
-    .where(within(scope))
+    .where(inScope(scope))
     .executeTakeFirst();
   return Number(result.numUpdatedRows);
 }
 
 /**
- * Ends the active sessions in `scope` whose subject or opener is a principal. Answers how many there were.
+ * Revokes the active sessions in `scope` whose subject or opener is a principal. Returns how many there were.
  *
  * @param principalName `user:<id>` or `service_account:<tenant>/<id>`
  */
-export async function revokeSessionsOf(
+export async function revokeSessionsOfPrincipal(
   db: Database,
   scope: TenantScope,
   principalName: string,
@@ -203,13 +203,13 @@ export async function revokeSessionsOf(
     .updateTable('gateway_sessions')
     .set(revoked(now, 'principal_ended'))
     .where((eb) => eb.or([eb('subject', '=', principalName), eb('opened_by', '=', principalName)]))
-    .where(within(scope))
+    .where(inScope(scope))
     .where(hasStatus('active', now))
     .executeTakeFirst();
   return Number(result.numUpdatedRows);
 }
 
-/** Ends one active session, found before. Answers whether it was active. */
+/** Revokes one session. Returns whether it was active. */
 export async function endSession(
   db: Database,
   scope: TenantScope,
@@ -222,24 +222,24 @@ export async function endSession(
     .where('tenant_id', '=', tenantId)
     .where('id', '=', id)
     .where(hasStatus('active', now))
-    .where(within(scope))
+    .where(inScope(scope))
     .executeTakeFirst();
   return result.numUpdatedRows > 0n;
 }
 
-/** Ends the active sessions that a key opened. Answers how many there were. */
+/** Revokes the active sessions that a key opened. Returns how many there were. */
 export async function revokeSessionsOfKey(db: Database, scope: TenantScope, keyId: string, now: Date): Promise<number> {
   const result = await db
     .updateTable('gateway_sessions')
     .set(revoked(now, 'key_ended'))
     .where('opened_by_key', '=', keyId)
     .where(hasStatus('active', now))
-    .where(within(scope))
+    .where(inScope(scope))
     .executeTakeFirst();
   return Number(result.numUpdatedRows);
 }
 
-/** Has the sessions that a key opened end at `end`, unless they end earlier. */
+/** Makes the sessions that a key opened expire at `end`, unless they expire earlier. */
 export async function shortenSessionsOfKey(
   db: Database,
   scope: TenantScope,
@@ -252,16 +252,16 @@ export async function shortenSessionsOfKey(
     .where('opened_by_key', '=', keyId)
     .where('revoked_at', 'is', null)
     .where('expires_at', '>', end)
-    .where(within(scope))
+    .where(inScope(scope))
     .execute();
 }
 
-/** Who a session can be for: the places that make them known at the session's place. */
+/** A possible subject of a session: the places through which it is known at the session's place. */
 export type Subject = { places: TenantPlace[]; platformAdministrator: boolean };
 
 /**
- * The subject of a session at a place: an active account, or an active user with a membership, of the place's tenant.
- * An account or user of a sub-tenant cannot be the subject in a sibling.
+ * Finds the subject of a session at a place: an active account, or an active user with a membership, of the place's tenant.
+ * An account or user of one sub-tenant cannot be the subject in another sub-tenant.
  *
  * @param subject `user:<id>` or `service_account:<tenant>/<id>`
  */
@@ -289,11 +289,11 @@ export async function findSubject(db: Database, place: TenantPlace, subject: str
     .where('users.id', '=', id)
     .where('users.status', '=', 'active');
   if (subTenants !== null) query = query.where('membership.sub_tenant_id', 'in', subTenants);
-  return toSubject(await query.orderBy('membership.sub_tenant_id').limit(PLACES_OF_SUBJECT).execute());
+  return toSubject(await query.orderBy('membership.sub_tenant_id').limit(MAX_PLACES_OF_SUBJECT).execute());
 }
 
-/** The whole tenant comes first, if the subject is known there, and covers the others. */
-const PLACES_OF_SUBJECT = 2;
+/** Two are enough: a membership of the whole tenant comes first, and covers all others. */
+const MAX_PLACES_OF_SUBJECT = 2;
 
 type SubjectRow = { tenant_id: string; sub_tenant_id: string; platform_administrator: Flag };
 
@@ -306,7 +306,7 @@ function revoked(now: Date, reason: RevokedReason) {
   return { revoked_at: now.toISOString(), revoked_reason: reason, updated_at: now.toISOString() };
 }
 
-/** The status of a session follows from the time: the same rule as in {@link statusOf}. */
+/** The condition for a status, which depends on the time. It follows the same rule as {@link statusOf}. */
 function hasStatus(status: string, now: Date): Expression<SqlBool> {
   switch (status) {
     case 'revoked':

@@ -2,9 +2,9 @@ import type { Gateway } from '@quartermaster/contracts/gateways.ts';
 import type { Selectable } from 'kysely';
 import type { Database } from '../database.ts';
 import { newId } from '../ids.ts';
-import { inStretch, listRows, type Stretch } from '../listing.ts';
-import { folded, type Page, type PageRequest, placeColumns, placeOf, timesOf, within } from '../queries.ts';
-import { statement } from '../statement.ts';
+import { inKeysetRange, type KeysetRange, listRows } from '../listing.ts';
+import { caseFolded, inScope, type Page, type PageRequest, placeColumns, placeOf, timesOf } from '../queries.ts';
+import { cachedStatement } from '../cached-statement.ts';
 import type { Tables } from '../tables.ts';
 import type { TenantPlace, TenantScope } from '../tenancy.ts';
 
@@ -15,13 +15,13 @@ export type NewGateway = Pick<
 export type GatewayChange = Partial<NewGateway>;
 export type GatewayFilter = { status?: string | null | undefined };
 
-/** A gateway as the refusals that it causes name it. */
+/** A gateway, for error messages about what it refers to. */
 export type GatewayReference = TenantPlace & Pick<Gateway, 'id' | 'name'>;
 
 type Row = Selectable<Tables['gateways']>;
 
-const gatewayById = statement((db, { scope, id }: { scope: TenantScope; id: string }) =>
-  db.selectFrom('gateways').selectAll().where('id', '=', id).where('status', '<>', 'deleted').where(within(scope)),
+const gatewayById = cachedStatement((db, { scope, id }: { scope: TenantScope; id: string }) =>
+  db.selectFrom('gateways').selectAll().where('id', '=', id).where('status', '<>', 'deleted').where(inScope(scope)),
 );
 
 /** A gateway that is not deleted. */
@@ -30,7 +30,7 @@ export async function findGateway(db: Database, scope: TenantScope, id: string):
   return row && toGateway(row, await providersOf(db, [row]));
 }
 
-/** Newest first. Deleted ones are listed by their status alone. */
+/** Newest first. Deleted gateways are only listed if the filter asks for their status. */
 export async function listGateways(
   db: Database,
   scope: TenantScope,
@@ -40,23 +40,23 @@ export async function listGateways(
   const { status = null } = filter;
   const { rows, next } = await listRows(db, scope, page, {
     table: 'gateways',
-    isSifted: status !== null,
-    rows: (stretch) => gatewayRows(db, status, stretch).execute(),
+    hasUnindexedFilter: status !== null,
+    rows: (range) => gatewayRows(db, status, range).execute(),
   });
   const providers = await providersOf(db, rows);
   return { items: rows.map((row) => toGateway(row, providers)), next };
 }
 
-function gatewayRows(db: Database, status: string | null, stretch: Stretch) {
-  const query = db.selectFrom('gateways').selectAll().where(within(stretch.scope));
+function gatewayRows(db: Database, status: string | null, range: KeysetRange) {
+  const query = db.selectFrom('gateways').selectAll().where(inScope(range.scope));
   return (
     status === null ? query.where('status', '<>', 'deleted') : query.where('status', '=', status as Gateway['status'])
-  ).$call(inStretch(stretch));
+  ).$call(inKeysetRange(range));
 }
 
 /**
- * @param gateway its `providerIds` are distinct
- * @throws DuplicateKeyError where the name is taken in the place
+ * @param gateway with distinct `providerIds`
+ * @throws DuplicateKeyError if the name is taken at the place
  */
 export async function insertGateway(
   db: Database,
@@ -70,7 +70,7 @@ export async function insertGateway(
       ...placeColumns(place),
       id: newId('gw', now),
       name: gateway.name,
-      name_key: folded(gateway.name),
+      name_key: caseFolded(gateway.name),
       display_name: gateway.displayName,
       url: gateway.url,
       status: gateway.status,
@@ -86,8 +86,8 @@ export async function insertGateway(
 }
 
 /**
- * @param change its `providerIds` are distinct
- * @throws DuplicateKeyError where the name is taken in the place
+ * @param change with distinct `providerIds`
+ * @throws DuplicateKeyError if the name is taken at the place
  */
 export async function updateGateway(
   db: Database,
@@ -101,7 +101,7 @@ export async function updateGateway(
     .set({ ...columns(change), updated_at: now.toISOString() })
     .where('id', '=', id)
     .where('status', '<>', 'deleted')
-    .where(within(scope))
+    .where(inScope(scope))
     .returningAll()
     .executeTakeFirst();
   if (!row) return undefined;
@@ -117,8 +117,8 @@ export async function updateGateway(
 }
 
 /**
- * A gateway, active or disabled, that lists a provider. The scope is the provider's: a gateway of the whole tenant that
- * lists a sub-tenant's provider is found from the sub-tenant, too.
+ * A gateway, active or disabled, that lists a provider. The scope applies to the provider: a gateway of the whole tenant that
+ * lists a sub-tenant's provider is also found from the sub-tenant.
  */
 export async function findGatewayOfProvider(
   db: Database,
@@ -136,14 +136,14 @@ export async function findGatewayOfProvider(
     .select(['gateway.tenant_id', 'gateway.sub_tenant_id', 'gateway.id', 'gateway.name'])
     .where('provider.id', '=', providerId)
     .where('gateway.status', '<>', 'deleted')
-    .where(within(scope, 'provider'))
+    .where(inScope(scope, 'provider'))
     .orderBy('gateway.id')
     .limit(1)
     .executeTakeFirst();
   return row && toReference(row);
 }
 
-/** An active gateway that runs under a manifest. The scope is the manifest's, as in {@link findGatewayOfProvider}. */
+/** An active gateway that uses a manifest. The scope applies to the manifest, as in {@link findGatewayOfProvider}. */
 export async function findActiveGatewayOfManifest(
   db: Database,
   scope: TenantScope,
@@ -157,7 +157,7 @@ export async function findActiveGatewayOfManifest(
     .select(['gateway.tenant_id', 'gateway.sub_tenant_id', 'gateway.id', 'gateway.name'])
     .where('manifest.id', '=', manifestId)
     .where('gateway.status', '=', 'active')
-    .where(within(scope, 'manifest'))
+    .where(inScope(scope, 'manifest'))
     .orderBy('gateway.id')
     .limit(1)
     .executeTakeFirst();
@@ -177,8 +177,8 @@ async function insertProviders(
     .execute();
 }
 
-/** The ids of the providers that gateways list, by the gateway's id, in the order that they were given in. */
-const providersOfGateways = statement(
+/** The ids of the providers that gateways list, in the order in which they were given. */
+const providersOfGateways = cachedStatement(
   (db, { tenantIds, gatewayIds }: { tenantIds: readonly string[]; gatewayIds: readonly string[] }) =>
     db
       .selectFrom('gateway_providers')
@@ -206,7 +206,7 @@ async function providersOf(
 function columns(change: GatewayChange | { status: 'deleted' }) {
   const { name, displayName, url, status, manifestId, sessionTtlSeconds } = change as GatewayChange;
   return {
-    ...(name !== undefined && { name, name_key: folded(name) }),
+    ...(name !== undefined && { name, name_key: caseFolded(name) }),
     ...(displayName !== undefined && { display_name: displayName }),
     ...(url !== undefined && { url }),
     ...(status !== undefined && { status }),

@@ -1,39 +1,40 @@
 import type { InventoryItem } from '@quartermaster/contracts/inventory.ts';
 import { type SqlBool, sql } from 'kysely';
+import { inBatches } from '../batches.ts';
 import type { Database } from '../database.ts';
-import { within } from '../queries.ts';
-import { statement } from '../statement.ts';
+import { inScope } from '../queries.ts';
+import { cachedStatement } from '../cached-statement.ts';
 import type { TenantScope } from '../tenancy.ts';
 
-/** What an agent may use of a provider. */
+/** An item of a provider that an agent may use. */
 export type GrantedItem = Pick<InventoryItem, 'kind' | 'name'>;
 
-/** Where a page of them ends. */
+/** The key of the last item of a page. */
 export type GrantedItemKey = { kind: InventoryItem['kind']; nameKey: string };
 
-/** An item that nothing said of itself forbids. */
+/** An item whose own status does not forbid it. */
 export type AvailableItem = GrantedItem & GrantedItemKey & Pick<InventoryItem, 'source'>;
 
-/** Blocked and retired items are not. A missing one is: that a sync did not see it says nothing of whether it may be used. */
+/** Statuses of items that may be used. `missing` only means that the last sync did not find the item. */
 const GRANTED = ['available', 'missing'] as const;
 
-/** Names of one statement: SQLite takes 32,766 parameters. */
-const NAMES_OF_STATEMENT = 1000;
+/** Names in one statement: SQLite takes at most 32,766 parameters. */
+const BATCH_SIZE = 1000;
 
 type GrantedItemRows = { scope: TenantScope; providerId: string; after: GrantedItemKey | null; limit: number };
 
-const grantedItemRows = statement((db, { scope, providerId, after, limit }: GrantedItemRows) => {
+const grantedItemRows = cachedStatement((db, { scope, providerId, after, limit }: GrantedItemRows) => {
   let query = db
     .selectFrom('inventory_items')
     .select(['kind', 'name', 'name_key as nameKey', 'source'])
     .where('provider_id', '=', providerId)
     .where('status', 'in', GRANTED)
-    .where(within(scope));
+    .where(inScope(scope));
   if (after !== null) query = query.where(sql<SqlBool>`(kind, name_key) > (${after.kind}, ${after.nameKey})`);
   return query.orderBy('kind').orderBy('name_key').limit(limit);
 });
 
-/** The items of a provider that are neither blocked nor retired themselves, in a stable order, from after `after`; `limit` at the most. */
+/** At most `limit` items of a provider after a key, in a stable order, that are neither blocked nor retired themselves. */
 export async function listGrantedItems(
   db: Database,
   scope: TenantScope,
@@ -41,12 +42,12 @@ export async function listGrantedItems(
   after: GrantedItemKey | null,
   limit: number,
 ): Promise<AvailableItem[]> {
-  // A row is more than its key.
+  // `after` may be a whole row, and every member would be part of the statement's shape.
   const key = after && { kind: after.kind, nameKey: after.nameKey };
   return grantedItemRows(db, { scope, providerId, after: key, limit });
 }
 
-/** Those of `items` that are neither blocked nor retired themselves. */
+/** The given items that exist and are neither blocked nor retired themselves. */
 export async function findGrantedItems(
   db: Database,
   scope: TenantScope,
@@ -55,8 +56,8 @@ export async function findGrantedItems(
 ): Promise<AvailableItem[]> {
   const found: AvailableItem[] = [];
   for (const [kind, ofKind] of Map.groupBy(items, (item) => item.kind)) {
-    for (let start = 0; start < ofKind.length; start += NAMES_OF_STATEMENT) {
-      const names = ofKind.slice(start, start + NAMES_OF_STATEMENT).map(({ name }) => name);
+    for await (const batch of inBatches(ofKind, BATCH_SIZE)) {
+      const names = batch.map(({ name }) => name);
       const rows = await db
         .selectFrom('inventory_items')
         .select(['kind', 'name', 'name_key as nameKey', 'source'])
@@ -64,7 +65,7 @@ export async function findGrantedItems(
         .where('kind', '=', kind)
         .where('name', 'in', names)
         .where('status', 'in', GRANTED)
-        .where(within(scope))
+        .where(inScope(scope))
         .execute();
       found.push(...rows);
     }

@@ -4,32 +4,31 @@ import type { Tables } from '../tables.ts';
 import { inTransaction } from '../transaction.ts';
 import { addStoredBytes } from './tenant-usage.ts';
 
-/** Whose key it is. Each principal has keys of its own; users and strangers stand in the tenant ''. */
+/** The owner of a key. Each principal has its own keys. Users and anonymous callers have the tenant ''. */
 export type KeyOwner = { tenantId: string; principal: string; keyDigest: string };
 
-/** A request that wants a key: what it asks, and how long it may take. Times are RFC 3339, UTC, milliseconds. */
+/** A request that claims a key, with its lease. Times are RFC 3339, UTC, milliseconds. */
 export type NewClaim = KeyOwner & {
   requestDigest: string;
-  /** Random: names this request among those with the same key. */
+  /** A random value that identifies this request among those with the same key. */
   claim: string;
   leaseExpiresAt: string;
   expiresAt: string;
 };
 
-/** What became of a wish for a key. `other_request`: the key stands for something else that was asked. */
-export type Claimed =
+/** The result of a claim. `other_request`: the key was used for a different request. */
+export type ClaimResult =
   | { outcome: 'claimed' | 'in_flight' | 'other_request' }
   | { outcome: 'answered'; sealedAnswer: string };
 
 /**
- * Takes a key, where it is free: never used, older than it is kept, or left by a request whose lease is over.
- *
- * Of several processes that ask at the same time one gets it.
+ * Claims a key if it is free: never used, expired, or held by a request whose lease has expired. If several processes claim it at
+ * the same time, one of them gets it.
  */
-export function claimKey(db: Database, wanted: NewClaim, now: Date): Promise<Claimed> {
+export function claimKey(db: Database, wanted: NewClaim, now: Date): Promise<ClaimResult> {
   const time = now.toISOString();
   return inTransaction(db, async (trx) => {
-    const row = await trx.selectFrom('idempotency_keys').selectAll().where(owned(wanted)).executeTakeFirst();
+    const row = await trx.selectFrom('idempotency_keys').selectAll().where(belongsTo(wanted)).executeTakeFirst();
     if (row && row.expires_at > time) {
       if (row.request_digest !== wanted.requestDigest) return { outcome: 'other_request' };
       if (row.answer !== null) return { outcome: 'answered', sealedAnswer: row.answer };
@@ -54,8 +53,8 @@ export function claimKey(db: Database, wanted: NewClaim, now: Date): Promise<Cla
 }
 
 /**
- * Keeps the answer of the request that has the key in hand, and counts its bytes for the tenant. False where that is
- * another one by now.
+ * Stores the answer of the request that holds the key, and counts its bytes for the tenant. Returns false if another request
+ * holds the key by now.
  */
 export function keepAnswer(
   db: Database,
@@ -67,7 +66,7 @@ export function keepAnswer(
     const { numUpdatedRows } = await trx
       .updateTable('idempotency_keys')
       .set({ answer: sealedAnswer })
-      .where(owned(held))
+      .where(belongsTo(held))
       .where('claim', '=', held.claim)
       .where('answer', 'is', null)
       .executeTakeFirst();
@@ -77,17 +76,17 @@ export function keepAnswer(
   });
 }
 
-/** Gives a key back that led to no answer; one that has an answer after all stays. */
+/** Releases a key that has no answer. A key with an answer stays. */
 export async function releaseKey(db: Database, held: Pick<NewClaim, 'claim'> & KeyOwner): Promise<void> {
   await db
     .deleteFrom('idempotency_keys')
-    .where(owned(held))
+    .where(belongsTo(held))
     .where('claim', '=', held.claim)
     .where('answer', 'is', null)
     .execute();
 }
 
-/** Removes keys that were kept long enough: at most `limit`. Answers how many. */
+/** Removes at most `limit` expired keys. Returns how many. */
 export function deleteExpiredKeys(db: Database, now: Date, limit: number): Promise<number> {
   return inTransaction(db, async (trx) => {
     const deleted = await trx
@@ -114,12 +113,12 @@ export function deleteExpiredKeys(db: Database, now: Date, limit: number): Promi
   });
 }
 
-/** A kept answer, and whose it is. */
+/** A stored answer and its owner. */
 export type SealedAnswer = KeyOwner & { sealed: string };
 
-// Whoever changes the key that answers are sealed with does so for the whole service: no scope narrows that.
+// The key that seals answers is changed for the whole service, so these functions take no scope.
 
-/** A batch of all kept answers, in the order of their keys. */
+/** A batch of all stored answers, in the order of their keys. */
 export async function listSealedAnswers(
   db: Database,
   { after, limit }: { after: KeyOwner | null; limit: number },
@@ -146,7 +145,7 @@ export async function listSealedAnswers(
   }));
 }
 
-/** Replaces a kept answer by the same one, sealed anew; null removes what nobody can open any more. */
+/** Replaces a stored answer with the same answer, sealed with another key. Null deletes an answer that cannot be opened. */
 export async function replaceSealedAnswer(
   db: Database,
   { sealed, ...owner }: SealedAnswer,
@@ -156,11 +155,15 @@ export async function replaceSealedAnswer(
   await inTransaction(db, async (trx) => {
     const replaced =
       resealed === null
-        ? trx.deleteFrom('idempotency_keys').where(owned(owner)).where('answer', '=', sealed).returning('key_digest')
+        ? trx
+            .deleteFrom('idempotency_keys')
+            .where(belongsTo(owner))
+            .where('answer', '=', sealed)
+            .returning('key_digest')
         : trx
             .updateTable('idempotency_keys')
             .set({ answer: resealed })
-            .where(owned(owner))
+            .where(belongsTo(owner))
             .where('answer', '=', sealed)
             .returning('key_digest');
     if ((await replaced.execute()).length === 0) return;
@@ -168,7 +171,7 @@ export async function replaceSealedAnswer(
   });
 }
 
-/** Answers of users and strangers stand in no tenant: nobody's limit counts them. */
+/** Answers of users and anonymous callers belong to no tenant, so they count towards no tenant's limit. */
 async function addAnswerBytes(db: Database, tenantId: string, bytes: number, now: Date): Promise<void> {
   if (tenantId !== '') await addStoredBytes(db, tenantId, bytes, now);
 }
@@ -181,6 +184,6 @@ function columnsOf({ tenantId, principal, keyDigest }: KeyOwner) {
   return { tenant_id: tenantId, principal, key_digest: keyDigest };
 }
 
-function owned(owner: KeyOwner) {
+function belongsTo(owner: KeyOwner) {
   return ({ and }: ExpressionBuilder<Tables, 'idempotency_keys'>) => and(columnsOf(owner));
 }

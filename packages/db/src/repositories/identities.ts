@@ -2,7 +2,7 @@ import type { Database } from '../database.ts';
 import { developmentIssuerOf, markDevelopmentUser } from './development-users.ts';
 import { type Account, toAccount } from './users.ts';
 
-/** Whom an identity provider knows: the same subject of another issuer is somebody else. */
+/** An identity at an identity provider. The same subject at another issuer is a different identity. */
 export type Identity = { issuer: string; subject: string };
 
 /** The account that an identity is linked to. */
@@ -23,7 +23,7 @@ export async function hasIdentity(db: Database, userId: string): Promise<boolean
   return row !== undefined;
 }
 
-/** @throws DuplicateKeyError where the identity is linked, or the user has another: a link never changes */
+/** @throws DuplicateKeyError if the identity is already linked, or the user has another one. Links never change. */
 export async function insertIdentity(db: Database, identity: Identity, userId: string, now: Date): Promise<void> {
   await db
     .insertInto('identities')
@@ -34,10 +34,10 @@ export async function insertIdentity(db: Database, identity: Identity, userId: s
 }
 
 /** The identity that a user signs in with, if there is one. */
-export async function findIdentityOf(db: Database, userId: string): Promise<Identity | undefined> {
+export async function findIdentityOfUser(db: Database, userId: string): Promise<Identity | undefined> {
   return db.selectFrom('identities').select(['issuer', 'subject']).where('user_id', '=', userId).executeTakeFirst();
 }
 
-export async function deleteIdentitiesOf(db: Database, userId: string): Promise<void> {
+export async function deleteIdentitiesOfUser(db: Database, userId: string): Promise<void> {
   await db.deleteFrom('identities').where('user_id', '=', userId).execute();
 }

@@ -5,16 +5,16 @@ import { type SqlBool, sql } from 'kysely';
 import type { Database } from '../database.ts';
 import { newId } from '../ids.ts';
 import { nameFamily } from '../name-family.ts';
-import { placeColumns, within } from '../queries.ts';
+import { inScope, placeColumns } from '../queries.ts';
 import type { TenantPlace, TenantScope } from '../tenancy.ts';
 
-/** An inventory item as a sync compares it. */
+/** A stored inventory item, as a sync compares it. */
 export type KnownItem = Pick<
   InventoryItem,
   'id' | 'kind' | 'name' | 'title' | 'description' | 'status' | 'source' | 'schemaDigest' | 'attributes' | 'drift'
 > & {
   nameKey: string;
-  /** Whether a sync ever found it. */
+  /** Whether a sync has ever found it. */
   confirmed: boolean;
 };
 
@@ -23,12 +23,12 @@ export type FoundItem = Pick<KnownItem, 'kind' | 'name' | 'nameKey' | 'title' | 
   attributes: Record<string, unknown>;
 };
 
-/** What a sync changes of an item that it found, or did not find. */
+/** What a sync changes in a stored item. */
 export type SyncedChange = Partial<
   Pick<InventoryItem, 'title' | 'description' | 'status' | 'schemaDigest' | 'attributes'> & { drift: Drift | null }
 >;
 
-/** Written out, not bound: a partial index serves a query only where the statement itself shows its condition. */
+/** A literal, not a parameter: a partial index is only used if the statement itself contains its condition. */
 const UNFINISHED = sql<SqlBool>`status in ('open', 'claimed', 'running')`;
 
 /** The unfinished sync task of a provider. */
@@ -44,12 +44,12 @@ export async function findSyncTask(
     .where('subject_type', '=', 'provider')
     .where('subject_id', '=', providerId)
     .where(UNFINISHED)
-    .where(within(scope))
+    .where(inScope(scope))
     .executeTakeFirst();
   return row && { id: row.id, status: row.status, leaseExpiresAt: row.lease_expires_at };
 }
 
-/** @throws DuplicateKeyError where one of the provider is unfinished */
+/** @throws DuplicateKeyError if the provider has an unfinished sync task */
 export async function insertSyncTask(
   db: Database,
   provider: Provider,
@@ -81,7 +81,7 @@ export async function insertSyncTask(
   return id;
 }
 
-/** Says how far a run is, and that it goes on. @returns false where it is not running any more */
+/** Stores the progress of a run and renews its lease. @returns false if it is no longer running */
 export async function renewSyncTask(
   db: Database,
   scope: TenantScope,
@@ -100,12 +100,12 @@ export async function renewSyncTask(
     })
     .where('id', '=', id)
     .where('status', '=', 'running')
-    .where(within(scope))
+    .where(inScope(scope))
     .executeTakeFirst();
   return numUpdatedRows > 0n;
 }
 
-/** @returns false where it is finished already: somebody cancelled it, or took it over */
+/** @returns false if it is already finished: a user cancelled it, or another process took it over */
 export async function endSyncTask(
   db: Database,
   scope: TenantScope,
@@ -130,12 +130,12 @@ export async function endSyncTask(
     })
     .where('id', '=', id)
     .where(UNFINISHED)
-    .where(within(scope))
+    .where(inScope(scope))
     .executeTakeFirst();
   return numUpdatedRows > 0n;
 }
 
-/** Removes the oldest finished sync tasks of a provider, but for some: a schedule makes them for ever. */
+/** Keeps the newest `kept` finished sync tasks of a provider and removes the others, since schedules create them forever. */
 export async function pruneSyncTasks(db: Database, provider: Provider, { kept }: { kept: number }): Promise<void> {
   const finished = db
     .selectFrom('operator_tasks')
@@ -159,11 +159,11 @@ export async function pruneSyncTasks(db: Database, provider: Provider, { kept }:
     .execute();
 }
 
-/** How many syncs of a provider failed since a time (null: ever), counted up to a limit. */
+/** Counts the failed syncs of a provider since a time, up to `limit`. Null counts all. */
 export async function countFailedSyncs(
   db: Database,
   scope: TenantScope,
-  { providerId, since, most }: { providerId: string; since: string | null; most: number },
+  { providerId, since, limit }: { providerId: string; since: string | null; limit: number },
 ): Promise<number> {
   let query = db
     .selectFrom('operator_tasks')
@@ -172,9 +172,9 @@ export async function countFailedSyncs(
     .where('subject_type', '=', 'provider')
     .where('subject_id', '=', providerId)
     .where('status', '=', 'failed')
-    .where(within(scope));
+    .where(inScope(scope));
   if (since !== null) query = query.where('completed_at', '>', since);
-  return (await query.limit(most).execute()).length;
+  return (await query.limit(limit).execute()).length;
 }
 
 /** A batch of a provider's items of some kinds, in the order of their ids. */
@@ -190,7 +190,7 @@ export async function listKnownItems(
     .where('provider_id', '=', providerId)
     .where('kind', 'in', kinds)
     .where('id', '>', after)
-    .where(within(scope))
+    .where(inScope(scope))
     .orderBy('id')
     .limit(limit)
     .execute();
@@ -206,12 +206,12 @@ export async function listKnownItems(
     schemaDigest: row.schema_digest,
     attributes: JSON.parse(row.attributes) as KnownItem['attributes'],
     drift: row.drift === null ? null : (JSON.parse(row.drift) as Drift),
-    // Nothing but a sync moves when an item was last seen.
+    // Only a sync changes `last_seen_at`.
     confirmed: row.source === 'sync' || row.last_seen_at !== row.first_seen_at,
   }));
 }
 
-/** @param place the provider's. @returns their ids, in the same order */
+/** @param place the place of the provider. @returns the ids of the items, in the same order */
 export async function insertFoundItems(
   db: Database,
   place: TenantPlace,
@@ -242,7 +242,7 @@ export async function insertFoundItems(
   return rows.map(({ id }) => id);
 }
 
-/** @param lastSeenAt null: it was not found */
+/** @param lastSeenAt null if the sync did not find the item */
 export async function updateSyncedItem(
   db: Database,
   scope: TenantScope,
@@ -264,17 +264,17 @@ export async function updateSyncedItem(
       updated_at: now.toISOString(),
     })
     .where('id', '=', id)
-    .where(within(scope))
+    .where(inScope(scope))
     .execute();
 }
 
-/** Remembers that items were found as they are known. */
+/** Stores that a sync found items unchanged. */
 export async function touchItems(db: Database, scope: TenantScope, ids: readonly string[], now: Date): Promise<void> {
   if (ids.length === 0) return;
   await db
     .updateTable('inventory_items')
     .set({ last_seen_at: now.toISOString() })
     .where('id', 'in', ids)
-    .where(within(scope))
+    .where(inScope(scope))
     .execute();
 }

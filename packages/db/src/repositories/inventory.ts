@@ -2,10 +2,10 @@ import type { InventoryItem } from '@quartermaster/contracts/inventory.ts';
 import { type Selectable, type SqlBool, sql } from 'kysely';
 import type { Database } from '../database.ts';
 import { newId } from '../ids.ts';
-import { inStretch, listRows, type Stretch } from '../listing.ts';
+import { inKeysetRange, type KeysetRange, listRows } from '../listing.ts';
 import { nameFamily } from '../name-family.ts';
-import { type Page, type PageRequest, placeColumns, placeOf, timesOf, within } from '../queries.ts';
-import { among, rowStatement } from '../row-statement.ts';
+import { containsAsciiText, inScope, type Page, type PageRequest, placeColumns, placeOf, timesOf } from '../queries.ts';
+import { multiRowStatement, tupleIn } from '../multi-row-statement.ts';
 import type { Tables } from '../tables.ts';
 import type { TenantPlace, TenantScope } from '../tenancy.ts';
 
@@ -13,11 +13,18 @@ export type NewInventoryItem = Pick<
   InventoryItem,
   'providerId' | 'kind' | 'name' | 'title' | 'description' | 'status' | 'source' | 'schemaDigest' | 'attributes'
 > & {
-  /** What its variants share: as nameKey makes it. */
+  /** The key that all variants of the name share: see nameKey. */
   nameKey: string;
 };
-type InventoryFilter = { providerId: string; kind?: string | null | undefined; status?: string | null | undefined };
-/** The items that may cover a name: those of its family at its provider. See nameFamily. */
+type InventoryFilter = {
+  providerId: string;
+  kind?: string | null | undefined;
+  status?: string | null | undefined;
+  /** A part of the name; ASCII letters in any case. */
+  text?: string | null | undefined;
+};
+
+/** Names the items that may cover a name: those of its family at its provider. See nameFamily. */
 export type ItemFamily = Pick<InventoryItem, 'providerId' | 'kind'> & { nameFamily: string };
 export type KeyedItem = InventoryItem & { nameKey: string };
 
@@ -36,12 +43,12 @@ export async function findInventoryItem(
     .selectAll()
     .where('id', '=', id)
     .where('provider_id', '=', providerId)
-    .where(within(scope))
+    .where(inScope(scope))
     .executeTakeFirst();
   return row && toInventoryItem(row);
 }
 
-/** The item that a name or a variant of it means: as nameKey makes it. */
+/** The item with the key of a name, and so of all its variants. */
 export async function findInventoryItemByKey(
   db: Database,
   scope: TenantScope,
@@ -53,12 +60,12 @@ export async function findInventoryItemByKey(
     .where('provider_id', '=', item.providerId)
     .where('kind', '=', item.kind)
     .where('name_key', '=', item.nameKey)
-    .where(within(scope))
+    .where(inScope(scope))
     .executeTakeFirst();
   return row && toInventoryItem(row);
 }
 
-/** The items of a tenant that are of some families, with the keys of their names; in no order. */
+/** The items of some families, with the keys of their names. In no particular order. */
 export async function findInventoryItemsOfFamilies(
   db: Database,
   { tenantId }: Pick<TenantPlace, 'tenantId'>,
@@ -69,20 +76,20 @@ export async function findInventoryItemsOfFamilies(
   return rows.map((row) => ({ ...toInventoryItem(row), nameKey: row.name_key }));
 }
 
-const selectOfFamilies = rowStatement((db, rows: readonly ItemFamily[], { tenantId }: { tenantId: string }) =>
+const selectOfFamilies = multiRowStatement((db, rows: readonly ItemFamily[], { tenantId }: { tenantId: string }) =>
   db
     .selectFrom('inventory_items')
     .selectAll()
     .where('tenant_id', '=', tenantId)
     .where(
-      among(
+      tupleIn(
         ['provider_id', 'kind', 'name_family'],
         rows.map(({ providerId, kind, nameFamily: family }) => [providerId, kind, family]),
       ),
     ),
 );
 
-/** The blocked items of some providers, with the keys of their names; in no order. */
+/** The blocked items of some providers, with the keys of their names. In no particular order. */
 export async function findBlockedItems(
   db: Database,
   { tenantId }: Pick<TenantPlace, 'tenantId'>,
@@ -96,18 +103,19 @@ export async function findBlockedItems(
   return rows.map((row) => ({ ...toInventoryItem(row), nameKey: row.name_key }));
 }
 
-const selectBlocked = rowStatement((db, rows: readonly { providerId: string }[], { tenantId }: { tenantId: string }) =>
-  db
-    .selectFrom('inventory_items')
-    .selectAll()
-    .where('tenant_id', '=', tenantId)
-    // Written out, not bound: a partial index serves a query only where the statement itself shows its condition.
-    .where(sql<SqlBool>`status = 'blocked'`)
-    .where(
-      'provider_id',
-      'in',
-      rows.map(({ providerId }) => providerId),
-    ),
+const selectBlocked = multiRowStatement(
+  (db, rows: readonly { providerId: string }[], { tenantId }: { tenantId: string }) =>
+    db
+      .selectFrom('inventory_items')
+      .selectAll()
+      .where('tenant_id', '=', tenantId)
+      // A literal, not a parameter: a partial index is only used if the statement itself contains its condition.
+      .where(sql<SqlBool>`status = 'blocked'`)
+      .where(
+        'provider_id',
+        'in',
+        rows.map(({ providerId }) => providerId),
+      ),
 );
 
 /** The ids of all items of a provider. */
@@ -116,7 +124,7 @@ export async function listItemIds(db: Database, scope: TenantScope, providerId: 
     .selectFrom('inventory_items')
     .select('id')
     .where('provider_id', '=', providerId)
-    .where(within(scope))
+    .where(inScope(scope))
     .execute();
   return rows.map(({ id }) => id);
 }
@@ -131,24 +139,25 @@ export async function listInventory(
   const { rows, next } = await listRows(db, scope, page, {
     table: 'inventory_items',
     parentId: filter.providerId,
-    isSifted: filter.kind != null || filter.status != null,
-    rows: (stretch) => itemRows(db, filter, stretch).execute(),
+    hasUnindexedFilter: filter.kind != null || filter.status != null || filter.text != null,
+    rows: (range) => itemRows(db, filter, range).execute(),
   });
   return { items: rows.map(toInventoryItem), next };
 }
 
-function itemRows(db: Database, filter: InventoryFilter, stretch: Stretch) {
+function itemRows(db: Database, filter: InventoryFilter, range: KeysetRange) {
   let query = db
     .selectFrom('inventory_items')
     .selectAll()
     .where('provider_id', '=', filter.providerId)
-    .where(within(stretch.scope));
+    .where(inScope(range.scope));
   if (filter.kind != null) query = query.where('kind', '=', filter.kind as InventoryItem['kind']);
   if (filter.status != null) query = query.where('status', '=', filter.status as InventoryItem['status']);
-  return query.$call(inStretch(stretch));
+  if (filter.text != null) query = query.where(containsAsciiText('name', filter.text));
+  return query.$call(inKeysetRange(range));
 }
 
-/** @param place the provider's. @throws DuplicateKeyError where the provider has an item of this kind and name */
+/** @param place the place of the provider. @throws DuplicateKeyError if the provider has an item with this kind and name key */
 export async function insertInventoryItem(
   db: Database,
   place: TenantPlace,
@@ -201,19 +210,19 @@ export async function updateInventoryItem(
       updated_at: now.toISOString(),
     })
     .where('id', '=', id)
-    .where(within(scope))
+    .where(inScope(scope))
     .returningAll()
     .executeTakeFirst();
   return row && toInventoryItem(row);
 }
 
 export async function deleteInventoryItem(db: Database, scope: TenantScope, id: string): Promise<void> {
-  await db.deleteFrom('inventory_items').where('id', '=', id).where(within(scope)).execute();
+  await db.deleteFrom('inventory_items').where('id', '=', id).where(inScope(scope)).execute();
 }
 
 /** Removes all items of a provider. */
 export async function deleteInventory(db: Database, scope: TenantScope, providerId: string): Promise<void> {
-  await db.deleteFrom('inventory_items').where('provider_id', '=', providerId).where(within(scope)).execute();
+  await db.deleteFrom('inventory_items').where('provider_id', '=', providerId).where(inScope(scope)).execute();
 }
 
 function toInventoryItem(row: Selectable<Tables['inventory_items']>): InventoryItem {

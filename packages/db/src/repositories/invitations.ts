@@ -1,10 +1,10 @@
 import type { Membership } from '@quartermaster/contracts/memberships.ts';
 import type { Database } from '../database.ts';
-import { placeColumns, within } from '../queries.ts';
+import { inScope, placeColumns } from '../queries.ts';
 import type { TenantPlace, TenantScope } from '../tenancy.ts';
 import { type Inviter, toMembership } from './memberships.ts';
 
-/** Who offered a membership; undefined where that was not recorded, before inviters were. */
+/** The inviter of a membership. Undefined for memberships from before inviters were recorded. */
 export async function findInviter(
   db: Database,
   scope: TenantScope,
@@ -17,7 +17,7 @@ export async function findInviter(
     .where('tenant_id', '=', tenant_id)
     .where('sub_tenant_id', '=', sub_tenant_id)
     .where('user_id', '=', membership.userId)
-    .where(within(scope))
+    .where(inScope(scope))
     .executeTakeFirst();
   if (!row || row.invited_by === null) return undefined;
   return { invitedBy: row.invited_by, invitedByKey: row.invited_by_key };
@@ -35,14 +35,14 @@ export async function listExpiredInvitations(
     .selectAll()
     .where('expires_at', '<=', now.toISOString())
     .where('accepted_at', 'is', null)
-    .where(within(scope))
+    .where(inScope(scope))
     .orderBy('expires_at')
     .limit(limit)
     .execute();
   return rows.map(toMembership);
 }
 
-/** Has the pending invitations that a key made expire at `end`, unless they expire earlier. */
+/** Makes the pending invitations that a key created expire at `end`, unless they expire earlier. */
 export async function shortenInvitationsOfKey(
   db: Database,
   scope: TenantScope,
@@ -55,6 +55,6 @@ export async function shortenInvitationsOfKey(
     .where('invited_by_key', '=', keyId)
     .where('accepted_at', 'is', null)
     .where('expires_at', '>', end)
-    .where(within(scope))
+    .where(inScope(scope))
     .execute();
 }

@@ -1,20 +1,20 @@
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import type { Database } from '../database.ts';
-import { isMerged, MERGED, ownerOf, readMergedName } from '../merged-part.ts';
+import { isMerged, MERGED_PREFIX, readMergedName, senderDigestOf } from '../merged-part.ts';
 import { placeColumns } from '../queries.ts';
-import { rowStatement } from '../row-statement.ts';
+import { multiRowStatement } from '../multi-row-statement.ts';
 import { SpanIndex } from '../span-index.ts';
 import type { TenantPlace } from '../tenancy.ts';
 import { decodeCalls, type StoredCalls } from '../trace-calls.ts';
 import { selectTraceRows, type TraceRow } from './trace-rows.ts';
 
 /**
- * Where a sender has more spans in a trace, they are resolved per batch only. Each batch resolves what is stored of its traces
- * anew, which takes about 10 ms for 1,000 spans.
+ * If a sender has more spans in a trace, its calls are resolved per batch only. Resolving the stored spans of a trace together
+ * with each new batch takes about 10 ms for 1,000 spans.
  */
 export const MAX_RESOLVED_SPANS = 4000;
 
-/** Spans of the sender in known traces that are resolved with one batch. Further traces are resolved per batch only. */
+/** The most stored spans of the sender that are resolved with one batch. Further traces are resolved per batch only. */
 const MAX_SPANS_READ = 10_000;
 
 type KnownSpan = {
@@ -22,7 +22,7 @@ type KnownSpan = {
   parentSpanId: string | null;
   /** RFC 3339, UTC, nanoseconds. */
   startTime: string;
-  /** Of the content: 16 hex digits. */
+  /** A digest of the content: 16 hex digits. */
   digest: string;
   /** `user:<id>` or `service_account:<tenant>/<id>`. */
   sender: string;
@@ -31,25 +31,25 @@ type KnownSpan = {
 type SpanWithParent = Pick<KnownSpan, 'spanId' | 'parentSpanId' | 'sender'>;
 
 /**
- * What is stored of a trace in one place, as one sender needs it. All bounds count the sender's own spans, so that no other
- * sender can change what becomes of them.
+ * What is stored of a trace at one place, from the view of one sender. All limits count the sender's own spans, so that other
+ * senders cannot influence how they are processed.
  */
 export type KnownTrace = {
   traceId: string;
   /** Spans of the sender. */
   spanCount: number;
   /**
-   * Whether all spans and calls of the sender are here. They are not where the sender has more than
-   * {@link MAX_RESOLVED_SPANS} in the trace, and where a batch has too many large traces: `spans` and `calls` are empty then.
+   * Whether `spans` and `calls` contain all spans and calls of the sender. Otherwise they are empty: the sender has more than
+   * {@link MAX_RESOLVED_SPANS} spans in the trace, or the batch has too many large traces.
    */
   isComplete: boolean;
-  /** The spans of all senders that have an id which the batch has. */
+  /** The stored spans of all senders with an id. Only for ids of the batch. */
   find(spanId: string): readonly KnownSpan[];
-  /** All spans of the sender with their parents, decoded one by one. */
+  /** All spans of the sender with their parents, decoded lazily. */
   spans(): Iterable<SpanWithParent>;
-  /** The calls of the sender's blocks, in the order of storing. */
+  /** The calls of the sender's blocks, in the order in which they were stored. */
   calls: readonly StoredCalls[];
-  /** For storage: the summary, and how much of the index is not merged. */
+  /** For storing the batch: the trace's row, and how much of its index is not merged. */
   row: TraceRow;
   unmerged: { rows: number; spans: number };
 };
@@ -59,15 +59,15 @@ type PartRow = { trace_id: string; part: string; spans: Buffer; calls: Buffer | 
 type PlaceColumns = ReturnType<typeof placeColumns>;
 type TraceKey = Pick<TraceRow, 'tenant_id' | 'sub_tenant_id' | 'trace_id'>;
 
-/** Whose spans are asked for, and how many of one trace may be read to resolve them. */
-type Reader = { sender: string; mostSpans: number };
+/** The sender of the batch, and how many of its spans in one trace may be read. */
+type Reader = { sender: string; maxSpans: number };
 
 /**
- * The traces of a batch that have spans already, by trace id. In the transaction that stores the batch. Where all traces are
- * new, as usual, it is one look-up.
+ * The traces of a batch that already have spans, by trace id. Call it in the transaction that stores the batch. If all traces are
+ * new, as usual, it takes one look-up.
  *
- * @param spans those of the batch
- * @param sender who sent them
+ * @param spans the spans of the batch
+ * @param sender the sender of the batch
  */
 export async function findKnownSpans(
   trx: Database,
@@ -85,25 +85,25 @@ export async function findKnownSpans(
   const rowOf = new Map(rows.map((row) => [row.trace_id, row]));
   const known = new Map<string, KnownTrace>();
   let read = 0;
-  // In the order of the batch: which traces are complete depends on the sender's own spans alone.
+  // In the order of the batch, so that only the sender's own spans decide which traces are complete.
   for (const [traceId, ofTrace] of asked) {
     const row = rowOf.get(traceId);
     if (!row) continue;
-    const reader = { sender, mostSpans: Math.min(MAX_RESOLVED_SPANS, MAX_SPANS_READ - read) };
+    const reader = { sender, maxSpans: Math.min(MAX_RESOLVED_SPANS, MAX_SPANS_READ - read) };
     let trace: KnownTrace;
     if (isSmall.has(traceId)) trace = wholeTrace(row, [...firstPart(row), ...(partsOf.get(traceId) ?? [])], reader);
     else {
       trace = await largeTrace(trx, row, { asked: ofTrace, reader });
-      // An embedded database answers without giving the event loop a turn.
+      // SQLite answers synchronously.
       await yieldToEventLoop();
     }
-    if (trace.spanCount <= reader.mostSpans) read += trace.spanCount;
+    if (trace.spanCount <= reader.maxSpans) read += trace.spanCount;
     known.set(traceId, trace);
   }
   return known;
 }
 
-/** Traces that are read with one statement, with the spans of all senders: the small ones first. */
+/** The traces that are read with one statement, with the spans of all senders. Small traces are chosen first. */
 function smallTraces(rows: readonly TraceRow[]): { traceId: string }[] {
   let read = 0;
   return rows
@@ -115,7 +115,7 @@ function smallTraces(rows: readonly TraceRow[]): { traceId: string }[] {
     .map((row) => ({ traceId: row.trace_id }));
 }
 
-const selectParts = rowStatement((db, rows: readonly { traceId: string }[], place: PlaceColumns) =>
+const selectParts = multiRowStatement((db, rows: readonly { traceId: string }[], place: PlaceColumns) =>
   db
     .selectFrom('trace_blocks')
     .select(['trace_id', 'part', 'spans', 'calls'])
@@ -128,14 +128,14 @@ const selectParts = rowStatement((db, rows: readonly { traceId: string }[], plac
     ),
 );
 
-function wholeTrace(row: TraceRow, unsorted: readonly PartRow[], { sender, mostSpans }: Reader): KnownTrace {
-  // Merged calls are older than those of the blocks that are not merged, and block ids sort by time.
+function wholeTrace(row: TraceRow, unsorted: readonly PartRow[], { sender, maxSpans }: Reader): KnownTrace {
+  // Merged calls are older than those of unmerged blocks, and block ids sort by time.
   const parts = unsorted
     .toSorted((a, b) => Number(isMerged(b)) - Number(isMerged(a)) || (a.part < b.part ? -1 : 1))
     .map((part) => ({ part, index: new SpanIndex(part.spans) }));
   const own = parts.filter(({ index }) => isOf(sender, index));
   const spanCount = own.reduce((sum, { index }) => sum + index.count, 0);
-  const decoded = spanCount <= mostSpans ? own.map(({ part }) => decodeCalls(part.calls)) : [null];
+  const decoded = spanCount <= maxSpans ? own.map(({ part }) => decodeCalls(part.calls)) : [null];
   const isComplete = decoded.every((calls) => calls !== null);
   return {
     traceId: row.trace_id,
@@ -150,28 +150,32 @@ function wholeTrace(row: TraceRow, unsorted: readonly PartRow[], { sender, mostS
 }
 
 /**
- * A trace with many spans: those of the sender are read whole where they are few, those of others are looked up by the ids
- * of the batch.
+ * Reads a trace with many spans. The sender's own spans are all read if they are few. Those of other senders are looked up by the
+ * ids of the batch.
  */
 async function largeTrace(
   trx: Database,
   row: TraceRow,
   { asked, reader }: { asked: readonly AskedSpan[]; reader: Reader },
 ): Promise<KnownTrace> {
-  const names = await partsOfTrace(trx, row).select('part').where('part', '>=', MERGED).orderBy('part').execute();
+  const names = await partsOfTrace(trx, row)
+    .select('part')
+    .where('part', '>=', MERGED_PREFIX)
+    .orderBy('part')
+    .execute();
   const merged = names.map(({ part }) => ({ part, ...readMergedName(part) }));
   const rows = await partsOfTrace(trx, row)
     .select(['trace_id', 'part', 'spans', 'calls'])
-    .where('part', '<', MERGED)
+    .where('part', '<', MERGED_PREFIX)
     .execute();
   const unmerged = [...firstPart(row), ...rows];
-  const owner = ownerOf(reader.sender);
-  const ownNames = merged.filter((part) => part.owner === owner);
+  const ownDigest = senderDigestOf(reader.sender);
+  const ownNames = merged.filter((part) => part.senderDigest === ownDigest);
   const ownUnmerged = unmerged.filter(({ spans }) => isOf(reader.sender, new SpanIndex(spans)));
   const spanCount =
     ownNames.reduce((sum, { count }) => sum + count, 0) +
     ownUnmerged.reduce((sum, { spans }) => sum + new SpanIndex(spans).count, 0);
-  const isRead = spanCount <= reader.mostSpans;
+  const isRead = spanCount <= reader.maxSpans;
   const ownMerged = isRead ? await readParts(trx, row, ownNames) : [];
   const own = wholeTrace(row, isRead ? [...ownMerged, ...ownUnmerged] : [], reader);
   const ids = [...new Set(asked.map(({ spanId }) => spanId))];
@@ -184,8 +188,8 @@ async function largeTrace(
     }
   };
   for (const { spans } of [...ownMerged, ...unmerged]) lookIn(spans, ids);
-  const others = isRead ? merged.filter((part) => part.owner !== owner) : merged;
-  for (const ranges of Map.groupBy(others, (part) => part.owner).values()) {
+  const others = isRead ? merged.filter((part) => part.senderDigest !== ownDigest) : merged;
+  for (const ranges of Map.groupBy(others, (part) => part.senderDigest).values()) {
     const partOf = (id: string) => ranges.findLast(({ from }) => from <= id)?.part ?? '';
     for (const [part, ofPart] of Map.groupBy(ids, partOf)) {
       const [stored] = await partsOfTrace(trx, row).select('spans').where('part', '=', part).execute();
@@ -214,12 +218,12 @@ async function readParts(trx: Database, row: TraceRow, names: readonly { part: s
     .execute();
 }
 
-/** Every row of the index has the spans of one sender. */
+/** Whether an index row belongs to a sender. Each row has the spans of one sender. */
 function isOf(sender: string, { blocks }: Pick<SpanIndex, 'blocks'>): boolean {
   return blocks[0]?.sender === sender;
 }
 
-/** The index that is in the trace's row, as a row of its own would have it. */
+/** The index that is stored in the trace's row, in the form of an index row. */
 export function firstPart(row: Pick<TraceRow, 'trace_id' | 'first_spans' | 'first_calls'>): PartRow[] {
   const { first_spans: spans, first_calls: calls } = row;
   if (spans === null) return [];

@@ -3,11 +3,11 @@ import type { Manifest, ManifestSpec } from '@quartermaster/contracts/manifests.
 import type { Selectable } from 'kysely';
 import type { Database } from '../database.ts';
 import { newId } from '../ids.ts';
-import { inStretch, listRows, type Stretch } from '../listing.ts';
+import { inKeysetRange, type KeysetRange, listRows } from '../listing.ts';
 import { nameFamily } from '../name-family.ts';
 import { nameKey } from '../name-key.ts';
-import { folded, type Page, type PageRequest, placeColumns, placeOf, timesOf, within } from '../queries.ts';
-import { statement } from '../statement.ts';
+import { caseFolded, inScope, type Page, type PageRequest, placeColumns, placeOf, timesOf } from '../queries.ts';
+import { cachedStatement } from '../cached-statement.ts';
 import type { Tables } from '../tables.ts';
 import type { TenantPlace, TenantScope } from '../tenancy.ts';
 import { addStoredBytes } from './tenant-usage.ts';
@@ -19,20 +19,20 @@ export type ManifestFilter = {
   status?: string | null | undefined;
 };
 
-/** What an active manifest declares. The provider's name is case-folded, or it is an id. */
+/** One declaration of a manifest. `provider` is a case-folded name, or an id. */
 export type Declaration = { provider: string; kind: InventoryKind; name: string };
 
-const manifestById = statement((db, { scope, id }: { scope: TenantScope; id: string }) =>
-  db.selectFrom('manifests').selectAll().where('id', '=', id).where('status', '<>', 'deleted').where(within(scope)),
+const manifestById = cachedStatement((db, { scope, id }: { scope: TenantScope; id: string }) =>
+  db.selectFrom('manifests').selectAll().where('id', '=', id).where('status', '<>', 'deleted').where(inScope(scope)),
 );
 
-/** A manifest that is not deleted, of any version. */
+/** A manifest version that is not deleted. */
 export async function findManifest(db: Database, scope: TenantScope, id: string): Promise<Manifest | undefined> {
   const [row] = await manifestById(db, { scope, id });
   return row && toManifest(row);
 }
 
-/** The version of a manifest that is in force at a place. */
+/** The active version of a manifest at a place. */
 export async function findActiveManifest(
   db: Database,
   place: TenantPlace,
@@ -51,8 +51,8 @@ export async function findActiveManifest(
   return row && toManifest(row);
 }
 
-/** The highest version that a manifest ever had at a place, deleted ones included; 0 where there was none. */
-export async function lastManifestVersion(
+/** The highest version that a manifest ever had at a place, deleted or not. 0 if there was none. */
+export async function findLastManifestVersion(
   db: Database,
   place: TenantPlace,
   manifest: Pick<Manifest, 'kind' | 'name'>,
@@ -71,7 +71,7 @@ export async function lastManifestVersion(
   return row?.version ?? 0;
 }
 
-/** Newest first. Superseded ones are listed; deleted ones by their status alone. */
+/** Newest first, with superseded ones. Deleted manifests are only listed if the filter asks for their status. */
 export async function listManifests(
   db: Database,
   scope: TenantScope,
@@ -80,27 +80,27 @@ export async function listManifests(
 ): Promise<Page<Manifest>> {
   const { rows, next } = await listRows(db, scope, page, {
     table: 'manifests',
-    isSifted: [filter.status, filter.kind, filter.name].some((one) => one != null),
-    rows: (stretch) => manifestRows(db, filter, stretch).execute(),
+    hasUnindexedFilter: [filter.status, filter.kind, filter.name].some((one) => one != null),
+    rows: (range) => manifestRows(db, filter, range).execute(),
   });
   return { items: rows.map(toManifest), next };
 }
 
-function manifestRows(db: Database, filter: ManifestFilter, stretch: Stretch) {
-  let query = db.selectFrom('manifests').selectAll().where(within(stretch.scope));
+function manifestRows(db: Database, filter: ManifestFilter, range: KeysetRange) {
+  let query = db.selectFrom('manifests').selectAll().where(inScope(range.scope));
   query =
     filter.status == null
       ? query.where('status', '<>', 'deleted')
       : query.where('status', '=', filter.status as Manifest['status']);
   if (filter.kind != null) query = query.where('kind', '=', filter.kind as Manifest['kind']);
   if (filter.name != null) query = query.where('name', '=', filter.name);
-  return query.$call(inStretch(stretch));
+  return query.$call(inKeysetRange(range));
 }
 
 /**
- * Inserts a version, as the active one.
+ * Inserts a version as the active one.
  *
- * @throws DuplicateKeyError where another transaction has made this version meanwhile
+ * @throws DuplicateKeyError if another transaction has created this version in the meantime
  */
 export async function insertManifest(
   db: Database,
@@ -114,7 +114,10 @@ export async function insertManifest(
     .values({
       ...placeColumns(place),
       id: newId('man', now),
-      ...{ name, kind, version, digest },
+      name,
+      kind,
+      version,
+      digest,
       status: 'active',
       spec: JSON.stringify(spec),
       created_by: createdBy,
@@ -127,7 +130,7 @@ export async function insertManifest(
   return toManifest(row);
 }
 
-/** Takes a manifest out of force. Its declarations go by {@link deleteDeclarations}. */
+/** Gives a manifest a final status. {@link deleteDeclarations} removes its declarations. */
 export async function endManifest(
   db: Database,
   scope: TenantScope,
@@ -140,13 +143,13 @@ export async function endManifest(
     .set({ status, updated_at: now.toISOString() })
     .where('id', '=', id)
     .where('status', '<>', 'deleted')
-    .where(within(scope))
+    .where(inScope(scope))
     .returningAll()
     .executeTakeFirst();
   return row && toManifest(row);
 }
 
-/** Puts what a manifest declares in force. Answers it, each once. */
+/** Stores the declarations of an active manifest. Returns them without duplicates. */
 export async function insertDeclarations(
   db: Database,
   manifest: TenantPlace & Pick<Manifest, 'id'>,
@@ -161,7 +164,8 @@ export async function insertDeclarations(
         ...placeColumns(manifest),
         manifest_id: manifest.id,
         provider_key: provider,
-        ...{ kind, name },
+        kind,
+        name,
         name_key: nameKey(kind, name, null),
         name_family: nameFamily(kind, nameKey(kind, name, null)),
       })),
@@ -170,7 +174,7 @@ export async function insertDeclarations(
   return declarations;
 }
 
-/** Ends what a manifest declares. Answers what that was. */
+/** Removes the declarations of a manifest, and returns them. */
 export async function deleteDeclarations(
   db: Database,
   manifest: TenantPlace & Pick<Manifest, 'id'>,
@@ -184,11 +188,11 @@ export async function deleteDeclarations(
   return rows.map((row) => ({ provider: row.provider_key, kind: row.kind, name: row.name }));
 }
 
-/** Each declaration once, its provider case-folded. */
+/** Declarations without duplicates, with case-folded providers. */
 export function distinctDeclarations(declared: readonly Declaration[]): Declaration[] {
   const distinct = new Map<string, Declaration>();
   for (const { provider, kind, name } of declared) {
-    const declaration = { provider: folded(provider), kind, name };
+    const declaration = { provider: caseFolded(provider), kind, name };
     distinct.set(JSON.stringify(declaration), declaration);
   }
   return [...distinct.values()];

@@ -1,33 +1,33 @@
 import type { Membership } from '@quartermaster/contracts/memberships.ts';
 import { type Expression, type Selectable, type SelectQueryBuilder, type SqlBool, sql } from 'kysely';
 import type { Database } from '../database.ts';
-import { type At, listRows, type Stretch, withinTimes } from '../listing.ts';
-import { type Page, type PageKey, type PageRequest, placeColumns, placeOf, timesOf, within } from '../queries.ts';
-import { statement } from '../statement.ts';
+import { inTimeRange, type KeysetOffset, type KeysetRange, listRows } from '../listing.ts';
+import { inScope, type Page, type PageKey, type PageRequest, placeColumns, placeOf, timesOf } from '../queries.ts';
+import { cachedStatement } from '../cached-statement.ts';
 import type { Tables } from '../tables.ts';
 import type { TenantPlace, TenantScope } from '../tenancy.ts';
 
-/** What somebody may see of users: who has a membership in `scope`, and themselves (`self`, a user's id) with all. */
+/** Which users a caller may see: users with a membership in `scope`, and the user `self` with all memberships. */
 export type UserView = { scope: TenantScope; self: string | null };
 
-/** `acceptedAt` null: it waits for its user. */
+/** A null `acceptedAt` makes an invitation. */
 export type NewMembership = Pick<Membership, 'userId' | 'email' | 'role' | 'acceptedAt'> & { invitation?: Invitation };
 
-/** Who offers a membership, and until when it can be accepted. */
+/** The inviter, and until when the membership can be accepted. */
 export type Invitation = Inviter & { expiresAt: string };
 
-/** `invitedBy`: `user:<id>` or `service_account:<tenant>/<id>`; `invitedByKey`: the API key that it was done with. */
+/** `invitedBy`: `user:<id>` or `service_account:<tenant>/<id>`; `invitedByKey`: the API key that was used. */
 export type Inviter = { invitedBy: string; invitedByKey: string | null };
 
 export type MembershipFilter = { role?: string | null | undefined; status?: string | null | undefined };
 
 type Row = Selectable<Tables['memberships']>;
 
-/** Anybody who has a tenant can offer memberships to anybody: a user is shown so many that they did not accept. */
-const PENDING_SHOWN = 100;
+/** The most pending memberships that a user is shown. Anyone with a tenant can invite any user. */
+const MAX_PENDING_SHOWN = 100;
 
-/** The memberships of all these users that the view shows, with one query. Of pending ones the newest hundred each. */
-export async function listMembershipsOf(
+/** The memberships of some users that the view shows, with one query. Only the newest hundred pending ones of each user. */
+export async function listMembershipsOfUsers(
   db: Database,
   view: UserView,
   userIds: readonly string[],
@@ -41,34 +41,34 @@ export async function listMembershipsOf(
         partition by user_id, accepted_at is null order by created_at desc, tenant_id, sub_tenant_id)`.as('position'),
     )
     .where('user_id', 'in', userIds)
-    .where((eb) => eb.or([within(view.scope), eb('user_id', '=', view.self ?? '')]))
+    .where((eb) => eb.or([inScope(view.scope), eb('user_id', '=', view.self ?? '')]))
     .as('numbered');
   const rows = await db
     .selectFrom(numbered)
     .selectAll()
-    .where((eb) => eb.or([eb('accepted_at', 'is not', null), eb('position', '<=', PENDING_SHOWN)]))
+    .where((eb) => eb.or([eb('accepted_at', 'is not', null), eb('position', '<=', MAX_PENDING_SHOWN)]))
     .orderBy('tenant_id')
     .orderBy('sub_tenant_id')
     .execute();
   return rows.map(toMembership);
 }
 
-/** What a user is, by memberships that they accepted. */
+/** The accepted memberships of a user. */
 export async function listAcceptedMemberships(db: Database, scope: TenantScope, userId: string): Promise<Membership[]> {
   const rows = await db
     .selectFrom('memberships')
     .selectAll()
     .where('user_id', '=', userId)
     .where('accepted_at', 'is not', null)
-    .where(within(scope))
+    .where(inScope(scope))
     .orderBy('tenant_id')
     .orderBy('sub_tenant_id')
     .execute();
   return rows.map(toMembership);
 }
 
-/** What a user is in a tenant and its sub-tenants, accepted or not: the first two, in the tenant as a whole before others. */
-export async function listMembershipsIn(
+/** The first two memberships of a user in a tenant and its sub-tenants, accepted or not. One of the whole tenant comes first. */
+export async function listMembershipsInTenant(
   db: Database,
   scope: TenantScope,
   tenantId: string,
@@ -79,14 +79,14 @@ export async function listMembershipsIn(
     .selectAll()
     .where('tenant_id', '=', tenantId)
     .where('user_id', '=', userId)
-    .where(within(scope))
+    .where(inScope(scope))
     .orderBy('sub_tenant_id')
     .limit(2)
     .execute();
   return rows.map(toMembership);
 }
 
-/** What one user is at exactly one place, accepted or not. */
+/** The membership of a user at exactly one place, accepted or not. */
 export async function findMembership(
   db: Database,
   scope: TenantScope,
@@ -100,7 +100,7 @@ export async function findMembership(
     .where('tenant_id', '=', tenant_id)
     .where('sub_tenant_id', '=', sub_tenant_id)
     .where('user_id', '=', userId)
-    .where(within(scope))
+    .where(inScope(scope))
     .executeTakeFirst();
   return row && toMembership(row);
 }
@@ -113,9 +113,9 @@ export async function listMemberships(
   page: PageRequest,
 ): Promise<Page<Membership>> {
   const { rows, next } = await listRows(db, scope, page, {
-    keyAt,
-    isSifted: filter.role != null || filter.status != null,
-    rows: (stretch) => membershipRows(db, filter, stretch),
+    findKeyAt,
+    hasUnindexedFilter: filter.role != null || filter.status != null,
+    rows: (range) => membershipRows(db, filter, range),
   });
   return { items: rows.map(toMembership), next };
 }
@@ -123,35 +123,37 @@ export async function listMemberships(
 async function membershipRows(
   db: Database,
   filter: MembershipFilter,
-  { scope, after, until, rows, times }: Stretch,
+  { scope, after, until, rows, times }: KeysetRange,
 ): Promise<(Row & { id: string })[]> {
-  let query = db.selectFrom('memberships').selectAll().where(within(scope));
+  let query = db.selectFrom('memberships').selectAll().where(inScope(scope));
   if (filter.role != null) query = query.where('role', '=', filter.role as Membership['role']);
   if (filter.status != null) query = query.where(hasStatus(filter.status));
   if (after !== null) query = query.where(sql<SqlBool>`${KEY} < (${sql.join(keyValues(after))})`);
   if (until !== null) query = query.where(sql<SqlBool>`${KEY} >= (${sql.join(keyValues(until))})`);
-  if (times !== null) query = query.where(withinTimes(times));
+  if (times !== null) query = query.where(inTimeRange(times));
   const found = await query.$call(newestFirst).limit(rows).execute();
-  return found.map(keyed);
+  return found.map(withSortId);
 }
 
-async function keyAt(db: Database, { scope, after, offset }: At) {
+async function findKeyAt(db: Database, { scope, after, offset }: KeysetOffset) {
   const found = await rowAt(db, { scope, after: after && keyValues(after), offset });
-  return found.map(keyed);
+  return found.map(withSortId);
 }
 
-const rowAt = statement((db, { scope, after, offset }: Omit<At, 'after'> & { after: string[] | null }) => {
-  const query = db
-    .selectFrom('memberships')
-    .select(['created_at', 'user_id', 'tenant_id', 'sub_tenant_id'])
-    .where(within(scope));
-  return (after === null ? query : query.where(sql<SqlBool>`${KEY} < (${sql.join(after)})`))
-    .$call(newestFirst)
-    .limit(1)
-    .offset(offset);
-});
+const rowAt = cachedStatement(
+  (db, { scope, after, offset }: Omit<KeysetOffset, 'after'> & { after: string[] | null }) => {
+    const query = db
+      .selectFrom('memberships')
+      .select(['created_at', 'user_id', 'tenant_id', 'sub_tenant_id'])
+      .where(inScope(scope));
+    return (after === null ? query : query.where(sql<SqlBool>`${KEY} < (${sql.join(after)})`))
+      .$call(newestFirst)
+      .limit(1)
+      .offset(offset);
+  },
+);
 
-/** A user has several memberships, perhaps made at one time: the key has all that makes one unique. */
+/** The sort key. One user may have several memberships of one time, so it contains the whole primary key. */
 const KEY = sql`(created_at, user_id, tenant_id, sub_tenant_id)`;
 
 function newestFirst<O>(query: SelectQueryBuilder<Tables, 'memberships', O>): typeof query {
@@ -162,8 +164,13 @@ function newestFirst<O>(query: SelectQueryBuilder<Tables, 'memberships', O>): ty
     .orderBy('sub_tenant_id', 'desc');
 }
 
-/** No id has a character that comes before the quotation mark, or that JSON escapes: these sort as the columns do. */
-function keyed<Found extends Pick<Row, 'user_id' | 'tenant_id' | 'sub_tenant_id'>>(row: Found): Found & { id: string } {
+/**
+ * Adds the second part of the page key as one text. It sorts like the columns, since no id contains a character before the
+ * quotation mark, or one that JSON escapes.
+ */
+function withSortId<Found extends Pick<Row, 'user_id' | 'tenant_id' | 'sub_tenant_id'>>(
+  row: Found,
+): Found & { id: string } {
   return { ...row, id: JSON.stringify([row.user_id, row.tenant_id, row.sub_tenant_id]) };
 }
 
@@ -171,7 +178,7 @@ function keyValues([time, rest]: PageKey): string[] {
   return [time, ...(JSON.parse(rest) as [string, string, string])];
 }
 
-/** @throws DuplicateKeyError where the user has a membership there */
+/** @throws DuplicateKeyError if the user has a membership at this place */
 export async function insertMembership(
   db: Database,
   place: TenantPlace,
@@ -183,7 +190,10 @@ export async function insertMembership(
     .insertInto('memberships')
     .values({
       ...placeColumns(place),
-      ...{ user_id: userId, email, role, accepted_at: acceptedAt },
+      user_id: userId,
+      email,
+      role,
+      accepted_at: acceptedAt,
       ...(invitation && invitationColumns(invitation)),
       created_at: now.toISOString(),
       updated_at: now.toISOString(),
@@ -193,7 +203,7 @@ export async function insertMembership(
   return toMembership(row);
 }
 
-/** Changes the role of one membership, found before; of a pending one the inviter as well. */
+/** Changes the role of a membership, and the inviter of a pending one. */
 export async function updateMembership(
   db: Database,
   scope: TenantScope,
@@ -208,13 +218,13 @@ export async function updateMembership(
     .where('tenant_id', '=', tenant_id)
     .where('sub_tenant_id', '=', sub_tenant_id)
     .where('user_id', '=', membership.userId)
-    .where(within(scope))
+    .where(inScope(scope))
     .returningAll()
     .executeTakeFirst();
   return row && toMembership(row);
 }
 
-/** Accepts one membership, found before; undefined where it was accepted or ended meanwhile. */
+/** Accepts a membership. Returns undefined if it was accepted or ended in the meantime. */
 export async function acceptMembership(
   db: Database,
   scope: TenantScope,
@@ -229,13 +239,13 @@ export async function acceptMembership(
     .where('sub_tenant_id', '=', sub_tenant_id)
     .where('user_id', '=', membership.userId)
     .where('accepted_at', 'is', null)
-    .where(within(scope))
+    .where(inScope(scope))
     .returningAll()
     .executeTakeFirst();
   return row && toMembership(row);
 }
 
-/** Ends one membership, found before. */
+/** Ends a membership. */
 export async function deleteMembership(db: Database, scope: TenantScope, membership: Membership): Promise<void> {
   const { tenant_id, sub_tenant_id } = placeColumns(membership);
   await db
@@ -243,20 +253,20 @@ export async function deleteMembership(db: Database, scope: TenantScope, members
     .where('tenant_id', '=', tenant_id)
     .where('sub_tenant_id', '=', sub_tenant_id)
     .where('user_id', '=', membership.userId)
-    .where(within(scope))
+    .where(inScope(scope))
     .execute();
 }
 
-/** Ends all memberships of a user, wherever they are. */
-export async function deleteMembershipsOf(db: Database, userId: string): Promise<void> {
+/** Ends all memberships of a user, in all tenants. */
+export async function deleteMembershipsOfUser(db: Database, userId: string): Promise<void> {
   await db.deleteFrom('memberships').where('user_id', '=', userId).execute();
 }
 
 /**
- * A tenant in `scope` that has no owner but this user. An owner is a member of the whole tenant in that role who can
- * act: active, and accepted.
+ * A tenant in `scope` whose only owner is this user. An owner is an active user with an accepted membership of the whole tenant
+ * in that role.
  */
-export async function findTenantOwnedAlone(
+export async function findTenantOwnedOnlyBy(
   db: Database,
   scope: TenantScope,
   userId: string,
@@ -270,7 +280,7 @@ export async function findTenantOwnedAlone(
     .where('own.role', '=', 'owner')
     .where('own.accepted_at', 'is not', null)
     .where('own.sub_tenant_id', '=', '')
-    .where(within(scope, 'own'))
+    .where(inScope(scope, 'own'))
     .where(({ not, exists, selectFrom }) =>
       not(
         exists(

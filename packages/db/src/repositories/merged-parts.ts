@@ -1,5 +1,5 @@
 import type { Database } from '../database.ts';
-import { FIRST_ID, isMerged, MERGED, mergedName, ownerOf, readMergedName } from '../merged-part.ts';
+import { isMerged, LOWEST_SPAN_ID, MERGED_PREFIX, mergedName, readMergedName, senderDigestOf } from '../merged-part.ts';
 import { mergeSpanIndexes, SpanIndex } from '../span-index.ts';
 import { decodeCalls, DROPPED_CALLS, encodeCalls } from '../trace-calls.ts';
 import { firstPart, MAX_RESOLVED_SPANS, partsOfTrace } from './known-spans.ts';
@@ -10,34 +10,44 @@ type LongTrace = TraceKey & Pick<TraceRow, 'first_spans' | 'first_calls'>;
 type FreshPart = { part: string; index: SpanIndex; calls: Buffer | null };
 
 /**
- * Merges the index rows of a trace's blocks into rows that each hold a range of span ids of one sender, so that a trace of
- * many tiny requests stays cheap to look into. Blocks stay as they are. It rewrites the ranges that get spans.
+ * Merges the index rows of a trace's blocks into rows for ranges of span ids of one sender. This keeps look-ups cheap in a trace
+ * of many small requests. Blocks are not changed. Only the ranges that get new spans are rewritten.
  */
 export async function mergeParts(trx: Database, trace: LongTrace): Promise<void> {
-  const rows = await partsOfTrace(trx, trace).selectAll().where('part', '<', MERGED).orderBy('part').execute();
+  const rows = await partsOfTrace(trx, trace).selectAll().where('part', '<', MERGED_PREFIX).orderBy('part').execute();
   const fresh = [...firstPart(trace), ...rows].map(({ part, spans, calls }) => {
     return { part, index: new SpanIndex(spans), calls };
   });
-  const names = await partsOfTrace(trx, trace).select('part').where('part', '>=', MERGED).orderBy('part').execute();
-  await deleteParts(trx, trace).where('part', '<', MERGED).execute();
-  if (trace.first_spans !== null) await forgetFirstPart(trx, trace);
+  const names = await partsOfTrace(trx, trace)
+    .select('part')
+    .where('part', '>=', MERGED_PREFIX)
+    .orderBy('part')
+    .execute();
+  await deleteParts(trx, trace).where('part', '<', MERGED_PREFIX).execute();
+  if (trace.first_spans !== null) await clearFirstPart(trx, trace);
   for (const [sender, own] of Map.groupBy(fresh, ({ index }) => index.blocks[0]?.sender ?? '')) {
-    const owner = ownerOf(sender);
-    const merged = names.map(({ part }) => ({ part, ...readMergedName(part) })).filter((one) => one.owner === owner);
-    await mergeOfSender(trx, trace, { owner, merged, fresh: own });
+    const senderDigest = senderDigestOf(sender);
+    const merged = names
+      .map(({ part }) => ({ part, ...readMergedName(part) }))
+      .filter((one) => one.senderDigest === senderDigest);
+    await mergeOfSender(trx, trace, { senderDigest, merged, fresh: own });
   }
 }
 
 type PartsOfSender = {
-  owner: string;
-  /** By the span ids that they begin with. */
+  senderDigest: string;
+  /** In the order of their first span ids. */
   merged: readonly { part: string; from: string; count: number }[];
   fresh: readonly FreshPart[];
 };
 
-async function mergeOfSender(trx: Database, trace: TraceKey, { owner, merged, fresh }: PartsOfSender): Promise<void> {
+async function mergeOfSender(
+  trx: Database,
+  trace: TraceKey,
+  { senderDigest, merged, fresh }: PartsOfSender,
+): Promise<void> {
   const ranges: readonly { part: string | null; from: string }[] =
-    merged.length === 0 ? [{ part: null, from: FIRST_ID }] : merged;
+    merged.length === 0 ? [{ part: null, from: LOWEST_SPAN_ID }] : merged;
   const [first] = merged;
   const oldest = first
     ? await partsOfTrace(trx, trace).select(['part', 'calls']).where('part', '=', first.part).execute()
@@ -48,8 +58,8 @@ async function mergeOfSender(trx: Database, trace: TraceKey, { owner, merged, fr
   for (const [number, { part, from }] of ranges.entries()) {
     const next = ranges[number + 1]?.from ?? null;
     const added = fresh.map(({ index }) => index.between(from, next)).filter((range) => range.end > range.first);
-    // The first one gets the calls.
-    if (added.length === 0 && from !== FIRST_ID) continue;
+    // The first range is always rewritten, since it holds the calls.
+    if (added.length === 0 && from !== LOWEST_SPAN_ID) continue;
     const stored =
       part === null
         ? undefined
@@ -63,9 +73,9 @@ async function mergeOfSender(trx: Database, trace: TraceKey, { owner, merged, fr
           tenant_id: trace.tenant_id,
           sub_tenant_id: trace.sub_tenant_id,
           trace_id: trace.trace_id,
-          part: mergedName({ owner, from: range.from, count: new SpanIndex(range.bytes).count }),
+          part: mergedName({ senderDigest, from: range.from, count: new SpanIndex(range.bytes).count }),
           spans: range.bytes,
-          calls: range.from === FIRST_ID ? calls : null,
+          calls: range.from === LOWEST_SPAN_ID ? calls : null,
         })
         .execute();
     }
@@ -81,10 +91,10 @@ function mergedCalls(parts: readonly { part: string; calls: Buffer | null }[]): 
 }
 
 function wholeIndex(bytes: Buffer) {
-  return new SpanIndex(bytes).between(FIRST_ID, null);
+  return new SpanIndex(bytes).between(LOWEST_SPAN_ID, null);
 }
 
-async function forgetFirstPart(trx: Database, { tenant_id, sub_tenant_id, trace_id }: TraceKey): Promise<void> {
+async function clearFirstPart(trx: Database, { tenant_id, sub_tenant_id, trace_id }: TraceKey): Promise<void> {
   await trx
     .updateTable('traces')
     .set({ first_spans: null, first_calls: null })

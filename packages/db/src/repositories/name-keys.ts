@@ -1,15 +1,15 @@
 import type { RecommendationKind } from '@quartermaster/contracts/recommendations.ts';
 import type { Database } from '../database.ts';
-import { newestFirst, type Page, type PageRequest, pageOf, timeKey, within } from '../queries.ts';
+import { inScope, newestFirst, type Page, pageOf, type PageRequest, timeKey } from '../queries.ts';
 import type { TenantPlace, TenantScope } from '../tenancy.ts';
 
-/** What has names of models, unique by their keys. */
+/** Tables with names of models, unique by their keys. */
 export type NamingTable = 'inventory_items' | 'runtime_observations';
 
-/** A model as a provider's inventory or its observations name it. */
+/** A model name in a provider's inventory or observations. */
 export type NamedModel = { id: string; name: string; nameKey: string; status: string };
 
-/** A recommendation's subject that is a model, by its key: `model:gpt-5`. */
+/** The prefix of a recommendation's subject that is a model. The key of the model follows: `model:gpt-5`. */
 const MODEL_SUBJECT = 'model:';
 
 /** The models of a provider, newest first. */
@@ -24,16 +24,19 @@ export async function listModelNames(
     .select(['id', 'name', 'name_key', 'status', 'created_at'])
     .where('provider_id', '=', providerId)
     .where('kind', '=', 'model')
-    .where(within(scope))
+    .where(inScope(scope))
     .$call(newestFirst(page))
     .execute();
   const toModel = (row: (typeof rows)[number]) => ({
-    ...{ id: row.id, name: row.name, nameKey: row.name_key, status: row.status },
+    id: row.id,
+    name: row.name,
+    nameKey: row.name_key,
+    status: row.status,
   });
   return pageOf(rows, page.limit, toModel, timeKey);
 }
 
-/** @throws DuplicateKeyError where another row has the key */
+/** @throws DuplicateKeyError if another row has the key */
 export async function setModelName(
   db: Database,
   scope: TenantScope,
@@ -46,18 +49,18 @@ export async function setModelName(
     .set((eb) => ({
       name,
       name_key: nameKey,
-      // Its key is nothing that is shown of it.
+      // The key is not visible, so a change of the key alone is no update.
       updated_at: eb.case().when('name', '=', name).then(eb.ref('updated_at')).else(now.toISOString()).end(),
     }))
     .where('id', '=', id)
-    .where(within(scope))
+    .where(inScope(scope))
     .execute();
 }
 
 /**
- * Removes an observation that became one with another: what rested on it rests on that.
+ * Deletes an observation that was merged into another one. Its recommendations are linked to the other one.
  *
- * @returns the account that reported the removed one first
+ * @returns the account that reported the deleted observation first
  */
 export async function replaceObservation(
   db: Database,
@@ -90,7 +93,7 @@ export async function replaceObservation(
   return gone.first_account;
 }
 
-/** The recommendations of a provider that are about models, by the keys of these; newest first. */
+/** The recommendations of a provider about models, with the keys of the models, newest first. */
 export async function listModelSubjects(
   db: Database,
   scope: TenantScope,
@@ -102,16 +105,19 @@ export async function listModelSubjects(
     .select(['id', 'kind', 'subject', 'status', 'created_at'])
     .where('provider_id', '=', providerId)
     .where('subject', 'like', `${MODEL_SUBJECT}%`)
-    .where(within(scope))
+    .where(inScope(scope))
     .$call(newestFirst(page))
     .execute();
   const toSubject = ({ id, kind, subject, status }: (typeof rows)[number]) => ({
-    ...{ id, kind, nameKey: subject.slice(MODEL_SUBJECT.length), isOpen: status === 'open' },
+    id,
+    kind,
+    nameKey: subject.slice(MODEL_SUBJECT.length),
+    isOpen: status === 'open',
   });
   return pageOf(rows, page.limit, toSubject, timeKey);
 }
 
-/** @throws DuplicateKeyError where it is open, and so is another of its kind about that model */
+/** @throws DuplicateKeyError if it is open, and another recommendation of its kind about that model is open as well */
 export async function setModelSubject(
   db: Database,
   scope: TenantScope,
@@ -121,6 +127,6 @@ export async function setModelSubject(
     .updateTable('recommendations')
     .set({ subject: MODEL_SUBJECT + nameKey })
     .where('id', '=', id)
-    .where(within(scope))
+    .where(inScope(scope))
     .execute();
 }

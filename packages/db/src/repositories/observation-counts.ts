@@ -1,14 +1,14 @@
 import { sql } from 'kysely';
 import type { Database } from '../database.ts';
-import { among, rowStatement } from '../row-statement.ts';
+import { multiRowStatement, tupleIn } from '../multi-row-statement.ts';
 import type { Tables } from '../tables.ts';
 import type { TenantPlace } from '../tenancy.ts';
 
-// Counters of observations: of each tenant, of each of its sub-tenants, and of each account that reported some first.
+// Counters of observations: for each tenant, each sub-tenant, and each account that reported observations first.
 
-/** Whom an observation counts for. */
+/** The account and the sub-tenant that an observation counts for. */
 export type ObservationHolder = Pick<TenantPlace, 'subTenantId'> & {
-  /** The account that reported it first; '' where no account did. */
+  /** The account that reported it first; '' if no account did. */
   firstAccount: string;
 };
 
@@ -18,8 +18,8 @@ export async function countObservations(db: Database, { tenantId }: Pick<TenantP
   return row?.observation_count ?? 0;
 }
 
-/** How many observations of a tenant an account reported first, and how many are in a sub-tenant. */
-export async function countObservationsOf(
+/** Counts the observations of a tenant that an account reported first, and those in a sub-tenant. */
+export async function countObservationShares(
   db: Database,
   { tenantId }: Pick<TenantPlace, 'tenantId'>,
   { firstAccount, subTenantId }: ObservationHolder,
@@ -29,7 +29,7 @@ export async function countObservationsOf(
     .select(['holder_type', 'observations'])
     .where('tenant_id', '=', tenantId)
     .where(
-      among(
+      tupleIn(
         ['holder_type', 'holder_id'],
         [
           ['account', firstAccount],
@@ -43,8 +43,8 @@ export async function countObservationsOf(
 }
 
 /**
- * Counts observations that were made, or removed (`by` is negative), in the transaction that did it. It locks the tenant's
- * row first, so that two transactions cannot wait for each other's counters.
+ * Changes the counters for created or deleted observations (`by` is negative), in the transaction that creates or deletes them.
+ * It locks the tenant's row first, so that two transactions cannot deadlock on the other counters.
  */
 export async function addToObservationCounts(
   db: Database,
@@ -66,7 +66,7 @@ export async function addToObservationCounts(
 type HolderType = Tables['observation_shares']['holder_type'];
 type Share = { holderType: HolderType; holderId: string; by: number };
 
-/** Adds the changes of each holder up. */
+/** Adds up the changes of each account and sub-tenant. */
 function sharesOf(changes: readonly (ObservationHolder & { by: number })[]): Share[] {
   const shares = new Map<string, Share>();
   const add = (holderType: HolderType, holderId: string, by: number) => {
@@ -80,7 +80,7 @@ function sharesOf(changes: readonly (ObservationHolder & { by: number })[]): Sha
   return [...shares.values()];
 }
 
-const addToShares = rowStatement((db, rows: readonly Share[], { tenantId }: { tenantId: string }) =>
+const addToShares = multiRowStatement((db, rows: readonly Share[], { tenantId }: { tenantId: string }) =>
   db
     .insertInto('observation_shares')
     .values(

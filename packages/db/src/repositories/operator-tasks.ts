@@ -2,9 +2,9 @@ import type { OperatorTask } from '@quartermaster/contracts/operator-tasks.ts';
 import { type Expression, type Selectable, type SqlBool, sql } from 'kysely';
 import type { Database } from '../database.ts';
 import { newId } from '../ids.ts';
-import { inStretch, listRows, type Stretch } from '../listing.ts';
-import { type Page, type PageRequest, placeOf, timesOf, within } from '../queries.ts';
-import { rowStatement } from '../row-statement.ts';
+import { inKeysetRange, type KeysetRange, listRows } from '../listing.ts';
+import { inScope, type Page, type PageRequest, placeOf, timesOf } from '../queries.ts';
+import { multiRowStatement } from '../multi-row-statement.ts';
 import type { Tables } from '../tables.ts';
 import type { TenantPlace, TenantScope } from '../tenancy.ts';
 
@@ -20,13 +20,13 @@ type TaskFilter = {
   subject_id?: string | null | undefined;
 };
 
-/** When something happens, by this process's clock, and by the database's, which leases are compared with. */
+/** The current time by this process's clock, and by the database's clock, which leases are compared with. */
 type LeaseTimes = { now: Date; leaseNow: Date };
 
-/** Tasks of one kind, about subjects of one type. */
+/** A kind of tasks, and the type of their subjects. */
 type TasksAbout = { kind: OperatorTask['kind']; subjectType: OperatorTask['subject']['type'] };
 
-/** Written out, not bound: a partial index serves a query only where the statement itself shows its condition. */
+/** A literal, not a parameter: a partial index is only used if the statement itself contains its condition. */
 const UNFINISHED = sql<SqlBool>`status in ('open', 'claimed', 'running')`;
 
 export async function findOperatorTask(
@@ -39,12 +39,12 @@ export async function findOperatorTask(
     .selectFrom('operator_tasks')
     .selectAll()
     .where('id', '=', id)
-    .where(within(scope))
+    .where(inScope(scope))
     .executeTakeFirst();
   return row && toOperatorTask(row, now);
 }
 
-/** Newest first. A claim whose lease is over counts as open, and as nobody's: see {@link toOperatorTask}. */
+/** Newest first. A claimed task whose lease has expired counts as open and unassigned: see {@link toOperatorTask}. */
 export async function listOperatorTasks(
   db: Database,
   scope: TenantScope,
@@ -54,28 +54,28 @@ export async function listOperatorTasks(
 ): Promise<Page<OperatorTask>> {
   const { rows, next } = await listRows(db, scope, page, {
     table: 'operator_tasks',
-    isSifted: [filter.status, filter.kind, filter.assignee, filter.subject_id].some((one) => one != null),
-    rows: (stretch) => taskRows(db, filter, stretch, now).execute(),
+    hasUnindexedFilter: [filter.status, filter.kind, filter.assignee, filter.subject_id].some((one) => one != null),
+    rows: (range) => taskRows(db, filter, range, now).execute(),
   });
   return { items: rows.map((row) => toOperatorTask(row, now)), next };
 }
 
-function taskRows(db: Database, filter: TaskFilter, stretch: Stretch, now: Date) {
-  let query = db.selectFrom('operator_tasks').selectAll().where(within(stretch.scope));
-  if (filter.status === 'open') query = query.where((eb) => eb.or([eb('status', '=', 'open'), isLapsed(now)]));
+function taskRows(db: Database, filter: TaskFilter, range: KeysetRange, now: Date) {
+  let query = db.selectFrom('operator_tasks').selectAll().where(inScope(range.scope));
+  if (filter.status === 'open') query = query.where((eb) => eb.or([eb('status', '=', 'open'), isExpiredClaim(now)]));
   else if (filter.status != null) query = query.where('status', '=', filter.status as Row['status']);
-  if (filter.status === 'claimed' || filter.assignee != null) query = query.where((eb) => eb.not(isLapsed(now)));
+  if (filter.status === 'claimed' || filter.assignee != null) query = query.where((eb) => eb.not(isExpiredClaim(now)));
   if (filter.kind != null) query = query.where('kind', '=', filter.kind as Row['kind']);
   if (filter.assignee != null) query = query.where('assignee', '=', filter.assignee);
   if (filter.subject_id != null) query = query.where('subject_id', '=', filter.subject_id);
-  return query.$call(inStretch(stretch));
+  return query.$call(inKeysetRange(range));
 }
 
 /**
- * Gives a task to somebody for a while, or for a while longer: an open one, their own, or one whose lease is over. Of
- * several who claim at once one gets it. Syncs are nobody's: they run by themselves.
+ * Claims a task with a lease, or renews the lease. The task must be open, already claimed by the same assignee, or have an
+ * expired lease. Of several concurrent claims one succeeds. Sync tasks cannot be claimed, since they run by themselves.
  *
- * @returns undefined where it is not to be had
+ * @returns undefined if the task cannot be claimed
  */
 export async function claimOperatorTask(
   db: Database,
@@ -95,16 +95,17 @@ export async function claimOperatorTask(
     .where('id', '=', id)
     .where('kind', '<>', 'sync_inventory')
     .where(isFreeFor(claim.assignee, leaseNow))
-    .where(within(scope))
+    .where(inScope(scope))
     .returningAll()
     .executeTakeFirst();
   return row && toOperatorTask(row, leaseNow);
 }
 
 /**
- * Ends a task as somebody decided: an open one, their own, or one whose lease is over; to cancel, a running one too.
+ * Ends a task by a user's decision. The task must be open, claimed by this user, or have an expired lease. A running task can be
+ * cancelled as well.
  *
- * @returns undefined where it is not theirs to end
+ * @returns undefined if the task cannot be ended by this user
  */
 export async function endOperatorTask(
   db: Database,
@@ -123,13 +124,13 @@ export async function endOperatorTask(
         ? eb.or([eb('status', '=', 'running'), isFreeFor(assignee, leaseNow)])
         : isFreeFor(assignee, leaseNow),
     )
-    .where(within(scope))
+    .where(inScope(scope))
     .returningAll()
     .executeTakeFirst();
   return row && toOperatorTask(row, leaseNow);
 }
 
-/** The task of a kind about a subject that was made last, finished or not. */
+/** The newest task of a kind about a subject, finished or not. */
 export async function findLastOperatorTask(
   db: Database,
   scope: TenantScope,
@@ -142,18 +143,18 @@ export async function findLastOperatorTask(
     .where('kind', '=', task.kind)
     .where('subject_type', '=', task.subject.type)
     .where('subject_id', '=', task.subject.id)
-    .where(within(scope))
-    // Ids are in the order of time; with another order first SQLite walks all tasks of the tenant.
+    .where(inScope(scope))
+    // Ids are in the order of time. For an order by time SQLite would scan all tasks of the tenant.
     .orderBy('id', 'desc')
     .limit(1)
     .executeTakeFirst();
   return row && toOperatorTask(row, now);
 }
 
-/** What is left of the tasks about a subject: whether one is unfinished, else when the last one ended. */
+/** Whether a task about a subject is unfinished, and when the last finished one ended. */
 export type LastTask = { subjectId: string; isUnfinished: boolean; completedAt: string | null };
 
-/** How it stands with the tasks of a kind about some subjects of a tenant; of a subject without a task nothing is said. */
+/** The state of the tasks of a kind about some subjects of a tenant. Subjects without a task are left out. */
 export async function findLastTasks(
   db: Database,
   { tenantId }: Pick<TenantPlace, 'tenantId'>,
@@ -161,11 +162,13 @@ export async function findLastTasks(
 ): Promise<LastTask[]> {
   const rows = await selectLastTasks(db, toRows(subjectIds), { tenantId, kind, subjectType });
   return rows.map(({ subject_id, unfinished, completed_at }) => ({
-    ...{ subjectId: subject_id, isUnfinished: Number(unfinished) > 0, completedAt: completed_at },
+    subjectId: subject_id,
+    isUnfinished: Number(unfinished) > 0,
+    completedAt: completed_at,
   }));
 }
 
-const selectLastTasks = rowStatement((db, rows: readonly SubjectRow[], about: TasksAbout & { tenantId: string }) =>
+const selectLastTasks = multiRowStatement((db, rows: readonly SubjectRow[], about: TasksAbout & { tenantId: string }) =>
   db
     .selectFrom('operator_tasks')
     .select((eb) => [
@@ -177,7 +180,7 @@ const selectLastTasks = rowStatement((db, rows: readonly SubjectRow[], about: Ta
     .groupBy('subject_id'),
 );
 
-/** Opens a task, unless one of its kind about its subject is unfinished. */
+/** Opens a task, unless there is an unfinished one of its kind about its subject. */
 export async function openOperatorTask(
   db: Database,
   place: TenantPlace,
@@ -189,7 +192,7 @@ export async function openOperatorTask(
   await openOperatorTasks(db, place, about, now);
 }
 
-/** The same for many tasks of one kind, about different subjects of one type, in places of one tenant. */
+/** The same for many tasks of one kind in one tenant, about different subjects of one type. */
 export async function openOperatorTasks(
   db: Database,
   { tenantId }: Pick<TenantPlace, 'tenantId'>,
@@ -198,16 +201,22 @@ export async function openOperatorTasks(
 ): Promise<void> {
   const subjects = toRows(tasks.map(({ subject }) => subject.id));
   const unfinished = await selectUnfinished(db, subjects, { tenantId, kind, subjectType });
-  const asked = new Set(unfinished.map((row) => row.subject_id));
-  const missing = tasks.filter(({ subject }) => !asked.has(subject.id));
+  const covered = new Set(unfinished.map((row) => row.subject_id));
+  const missing = tasks.filter(({ subject }) => !covered.has(subject.id));
   const rows = missing.map(({ subTenantId, title, subject, priority, dueAt = null }) => ({
-    ...{ id: newId('task', now), sub_tenant_id: subTenantId ?? '', title, subjectId: subject.id, priority, dueAt },
+    id: newId('task', now),
+    sub_tenant_id: subTenantId ?? '',
+    title,
+    subjectId: subject.id,
+    priority,
+    dueAt,
   }));
   await insertTaskRows(db, rows, { tenantId, kind, subjectType, now: now.toISOString() });
 }
 
-const selectUnfinished = rowStatement((db, rows: readonly SubjectRow[], about: TasksAbout & { tenantId: string }) =>
-  db.selectFrom('operator_tasks').select('subject_id').where(isAbout(rows, about)).where(UNFINISHED),
+const selectUnfinished = multiRowStatement(
+  (db, rows: readonly SubjectRow[], about: TasksAbout & { tenantId: string }) =>
+    db.selectFrom('operator_tasks').select('subject_id').where(isAbout(rows, about)).where(UNFINISHED),
 );
 
 type TaskRow = Pick<OperatorTask, 'title' | 'priority' | 'dueAt'> & {
@@ -216,7 +225,7 @@ type TaskRow = Pick<OperatorTask, 'title' | 'priority' | 'dueAt'> & {
   subjectId: string;
 };
 
-const insertTaskRows = rowStatement(
+const insertTaskRows = multiRowStatement(
   (
     db,
     rows: readonly TaskRow[],
@@ -224,14 +233,27 @@ const insertTaskRows = rowStatement(
   ) =>
     db.insertInto('operator_tasks').values(
       rows.map(({ id, sub_tenant_id, title, subjectId, priority, dueAt }) => ({
-        ...{ tenant_id: tenantId, sub_tenant_id, id, kind, status: 'open' as const, title },
-        ...{ subject_type: subjectType, subject_id: subjectId, assignee: null, priority, due_at: dueAt },
-        ...{ attempts: 0, last_error: null, completed_at: null, created_at: now, updated_at: now },
+        tenant_id: tenantId,
+        sub_tenant_id,
+        id,
+        kind,
+        status: 'open' as const,
+        title,
+        subject_type: subjectType,
+        subject_id: subjectId,
+        assignee: null,
+        priority,
+        due_at: dueAt,
+        attempts: 0,
+        last_error: null,
+        completed_at: null,
+        created_at: now,
+        updated_at: now,
       })),
     ),
 );
 
-/** Ends the unfinished task of a kind about a subject, where there is one. */
+/** Ends the unfinished task of a kind about a subject, if there is one. */
 export async function finishOperatorTask(
   db: Database,
   scope: TenantScope,
@@ -253,7 +275,7 @@ export async function finishOperatorTask(
     .where('subject_type', '=', task.subject.type)
     .where('subject_id', '=', task.subject.id)
     .where(UNFINISHED)
-    .where(within(scope))
+    .where(inScope(scope))
     .execute();
 }
 
@@ -270,7 +292,7 @@ export async function finishOperatorTasks(
 
 type Ending = TasksAbout & { tenantId: string; status: 'succeeded' | 'cancelled'; now: string };
 
-const finishTaskRows = rowStatement((db, rows: readonly SubjectRow[], about: Ending) =>
+const finishTaskRows = multiRowStatement((db, rows: readonly SubjectRow[], about: Ending) =>
   db
     .updateTable('operator_tasks')
     .set({ status: about.status, lease_expires_at: null, completed_at: about.now, updated_at: about.now })
@@ -296,30 +318,32 @@ function ended(now: Date) {
   return { lease_expires_at: null, completed_at: now.toISOString(), updated_at: now.toISOString() };
 }
 
-/** Whether a claim is over: its row says so only once somebody else claims. */
-function isLapsed(now: Date): Expression<SqlBool> {
+/** The condition that the lease of a claim has expired. The row keeps its status until the next claim. */
+function isExpiredClaim(now: Date): Expression<SqlBool> {
   return sql<SqlBool>`(status = 'claimed' and lease_expires_at <= ${now.toISOString()})`;
 }
 
+/** The condition that an assignee may claim or end a task. */
 function isFreeFor(assignee: string, now: Date): Expression<SqlBool> {
-  return sql<SqlBool>`(status = 'open' or (status = 'claimed' and assignee = ${assignee}) or ${isLapsed(now)})`;
+  return sql<SqlBool>`(status = 'open' or (status = 'claimed' and assignee = ${assignee}) or ${isExpiredClaim(now)})`;
 }
 
-/** As it is at this time: a claim whose lease is over is open again, whatever its row says. */
+/** A task as of a time. A claimed task whose lease has expired is open again, although its row still says `claimed`. */
 function toOperatorTask(row: Row, now: Date): OperatorTask {
-  const lapsed = row.status === 'claimed' && row.lease_expires_at !== null && row.lease_expires_at <= now.toISOString();
+  const isExpired =
+    row.status === 'claimed' && row.lease_expires_at !== null && row.lease_expires_at <= now.toISOString();
   return {
     id: row.id,
     ...placeOf(row),
     kind: row.kind,
-    status: lapsed ? 'open' : row.status,
+    status: isExpired ? 'open' : row.status,
     title: row.title,
     subject: { type: row.subject_type, id: row.subject_id },
-    assignee: lapsed ? null : row.assignee,
+    assignee: isExpired ? null : row.assignee,
     priority: row.priority,
     dueAt: row.due_at,
     attempts: row.attempts,
-    leaseExpiresAt: lapsed ? null : row.lease_expires_at,
+    leaseExpiresAt: isExpired ? null : row.lease_expires_at,
     lastError: row.last_error,
     progress: row.progress === null ? null : (JSON.parse(row.progress) as OperatorTask['progress']),
     outcome: row.outcome,

@@ -1,14 +1,14 @@
 import type { Credential } from '@quartermaster/contracts/credentials.ts';
 import type { UpdateQueryBuilder, UpdateResult } from 'kysely';
 import type { Database } from '../database.ts';
-import { folded, placeColumns, within } from '../queries.ts';
+import { caseFolded, inScope, placeColumns } from '../queries.ts';
 import type { Tables } from '../tables.ts';
 import { scopeOf, type TenantPlace, type TenantScope } from '../tenancy.ts';
 import { toCredential } from './credentials.ts';
 
 export type SecretSlot = 'current' | 'standby';
 
-/** A provider's secret as it is stored, sealed, and how it is sent. `boundUrl`: the address that it was stored for. */
+/** A provider's sealed secret, and how it is sent. `boundUrl` is the only address that it may be sent to. */
 export type SealedSecret = {
   credential: Credential;
   sealed: string;
@@ -31,7 +31,7 @@ export type NewProviderSecret = {
   rotationCount: number;
 };
 
-/** The credential in a slot, unless it is revoked. */
+/** The active credential in a slot. */
 export async function findProviderSecret(
   db: Database,
   scope: TenantScope,
@@ -43,7 +43,7 @@ export async function findProviderSecret(
   return row && toCredential(row, now);
 }
 
-/** The credential in use with its secret, for whoever sends it. */
+/** The current credential with its sealed secret, for requests to the provider. */
 export async function findSealedSecret(
   db: Database,
   scope: TenantScope,
@@ -56,7 +56,7 @@ export async function findSealedSecret(
   return { credential: toCredential(row, now), sealed, header, scheme, boundUrl };
 }
 
-/** The addresses that the stored secrets of a provider are bound to, those that were swapped out included. */
+/** The addresses that the stored secrets of a provider are bound to, including those of former secrets. */
 export async function listSecretBindings(
   db: Database,
   scope: TenantScope,
@@ -68,12 +68,12 @@ export async function listSecretBindings(
     .where('kind', '=', 'provider_secret')
     .where('owner_id', '=', providerId)
     .where('secret', 'is not', null)
-    .where(within(scope))
+    .where(inScope(scope))
     .execute();
   return rows.map((row) => row.bound_url);
 }
 
-/** @param place the provider's. @throws DuplicateKeyError where the slot is taken */
+/** @param place the place of the provider. @throws DuplicateKeyError if the slot is taken */
 export async function insertProviderSecret(
   db: Database,
   place: TenantPlace,
@@ -104,7 +104,7 @@ export async function insertProviderSecret(
       header: secret.header,
       scheme: secret.scheme,
       bound_url: secret.boundUrl,
-      search_text: folded([secret.id, secret.name].filter(Boolean).join('\n')),
+      search_text: caseFolded([secret.id, secret.name].filter(Boolean).join('\n')),
       created_at: now.toISOString(),
       updated_at: now.toISOString(),
     })
@@ -113,7 +113,7 @@ export async function insertProviderSecret(
   return toCredential(row, now);
 }
 
-/** Revokes a credential and erases its secret. @returns the final record; undefined where it was revoked before */
+/** Revokes a credential and erases its secret. @returns the final record; undefined if it was already revoked */
 export async function revokeProviderSecret(
   db: Database,
   scope: TenantScope,
@@ -130,9 +130,12 @@ export async function revokeProviderSecret(
   return row && toCredential(row, now);
 }
 
-/** Revokes all credentials of a provider and erases their secrets, former ones' too. @returns those that were in
- * force, the one in use first */
-export async function detachProviderSecrets(
+/**
+ * Revokes all credentials of a provider and erases their secrets, including former ones.
+ *
+ * @returns the credentials that were active, the current one first
+ */
+export async function revokeAllProviderSecrets(
   db: Database,
   scope: TenantScope,
   providerId: string,
@@ -153,10 +156,10 @@ export async function detachProviderSecrets(
 }
 
 /**
- * Puts the secret on standby in use. The one before it is revoked and keeps its secret for a while, so that the swap can
- * be undone: see {@link unswapProviderSecrets} and {@link eraseFormerSecrets}.
+ * Makes the standby secret the current one. The former credential is revoked, but keeps its secret for a while, so that the swap
+ * can be undone: see {@link undoProviderSecretSwap} and {@link eraseFormerSecrets}.
  *
- * @returns undefined where there are not both
+ * @returns undefined unless there is both a current and a standby secret
  */
 export async function swapProviderSecrets(
   db: Database,
@@ -182,11 +185,11 @@ export async function swapProviderSecrets(
 }
 
 /**
- * Takes a swap back: the former credential is in use again, the one after it on standby.
+ * Undoes a swap: the former credential becomes current again, and its successor standby.
  *
- * @returns undefined where that cannot be: another one came since, or the former secret is erased
+ * @returns undefined if that is impossible, because there is a newer secret, or the former secret is erased
  */
-export async function unswapProviderSecrets(
+export async function undoProviderSecretSwap(
   db: Database,
   place: TenantPlace,
   { currentId, formerId }: { currentId: string; formerId: string },
@@ -198,7 +201,7 @@ export async function unswapProviderSecrets(
     .selectAll()
     .where('kind', '=', 'provider_secret')
     .where('id', 'in', [currentId, formerId])
-    .where(within(scope))
+    .where(inScope(scope))
     .execute();
   const current = rows.find(
     ({ id, slot, revoked_at }) => id === currentId && slot === 'current' && revoked_at === null,
@@ -219,7 +222,7 @@ export async function unswapProviderSecrets(
   return { current: toCredential(restored, now), standby: toCredential(standby, now) };
 }
 
-/** Erases the secrets that were swapped out before a time, wherever they stand. Answers how many. */
+/** Erases former secrets that were swapped out before a time, in all tenants. Returns how many. */
 export async function eraseFormerSecrets(db: Database, revokedBefore: string): Promise<number> {
   const { numUpdatedRows } = await db
     .updateTable('credentials')
@@ -231,7 +234,7 @@ export async function eraseFormerSecrets(db: Database, revokedBefore: string): P
   return Number(numUpdatedRows);
 }
 
-/** Remembers that a secret was used, unless it was a moment ago. */
+/** Stores when a secret was last used, unless the stored time is after `unlessSince`. */
 export async function touchProviderSecret(
   db: Database,
   scope: TenantScope,
@@ -253,7 +256,7 @@ function selectSecret(db: Database, scope: TenantScope, providerId: string, slot
     .where('owner_id', '=', providerId)
     .where('slot', '=', slot)
     .where('revoked_at', 'is', null)
-    .where(within(scope))
+    .where(inScope(scope))
     .executeTakeFirst();
 }
 
@@ -261,5 +264,5 @@ function updateSecrets(
   db: Database,
   scope: TenantScope,
 ): UpdateQueryBuilder<Tables, 'credentials', 'credentials', UpdateResult> {
-  return db.updateTable('credentials').where('kind', '=', 'provider_secret').where(within(scope));
+  return db.updateTable('credentials').where('kind', '=', 'provider_secret').where(inScope(scope));
 }

@@ -1,11 +1,11 @@
 import type { Database } from '../database.ts';
-import { among, rowStatement } from '../row-statement.ts';
+import { multiRowStatement, tupleIn } from '../multi-row-statement.ts';
 import type { TenantPlace } from '../tenancy.ts';
 
-/** Since when an account is known to use a provider. */
+/** The first known use of a provider by an account. */
 export type ProviderUse = { account: string; firstUsedAt: string };
 
-/** What is known of the uses of a provider: the first one of all, and those by some accounts. */
+/** The known uses of a provider: the very first one, and the first ones of some accounts. */
 export type ProviderUses = { first: ProviderUse | undefined; uses: ProviderUse[] };
 
 type InTenant = Pick<TenantPlace, 'tenantId'>;
@@ -13,8 +13,8 @@ type AskedUse = { providerId: string; account: string };
 type UseRow = ProviderUse & { providerId: string };
 
 /**
- * The first uses of some providers of a tenant: those by the accounts that are asked for, and the first one of all. Answers a
- * look-up by the provider's id.
+ * The first uses of some providers of a tenant: by the given accounts, and the very first one. Returns a look-up by the provider's
+ * id.
  */
 export async function findProviderUses(
   db: Database,
@@ -28,7 +28,7 @@ export async function findProviderUses(
   return (providerId) => ({ first: firstOf.get(providerId), uses: uses.get(providerId) ?? [] });
 }
 
-const selectFirstUses = rowStatement(
+const selectFirstUses = multiRowStatement(
   (db, rows: readonly { providerId: string }[], { tenantId }: { tenantId: string }) =>
     db
       .selectFrom((eb) =>
@@ -53,30 +53,33 @@ const selectFirstUses = rowStatement(
       .where('position', '=', 1),
 );
 
-const selectUses = rowStatement((db, rows: readonly AskedUse[], { tenantId }: { tenantId: string }) =>
+const selectUses = multiRowStatement((db, rows: readonly AskedUse[], { tenantId }: { tenantId: string }) =>
   db
     .selectFrom('provider_uses')
     .select(['provider_id as providerId', 'account', 'first_used_at as firstUsedAt'])
     .where('tenant_id', '=', tenantId)
     .where(
-      among(
+      tupleIn(
         ['provider_id', 'account'],
         rows.map(({ providerId, account }) => [providerId, account]),
       ),
     ),
 );
 
-/** Remembers the first uses of providers of a tenant: one that is known stays as it is. */
+/** Stores first uses of providers. A use that is already stored does not change. */
 export async function recordProviderUses(db: Database, { tenantId }: InTenant, uses: readonly UseRow[]): Promise<void> {
   await insertUses(db, uses, { tenantId });
 }
 
-const insertUses = rowStatement((db, rows: readonly UseRow[], { tenantId }: { tenantId: string }) =>
+const insertUses = multiRowStatement((db, rows: readonly UseRow[], { tenantId }: { tenantId: string }) =>
   db
     .insertInto('provider_uses')
     .values(
       rows.map(({ providerId, account, firstUsedAt }) => ({
-        ...{ tenant_id: tenantId, provider_id: providerId, account, first_used_at: firstUsedAt },
+        tenant_id: tenantId,
+        provider_id: providerId,
+        account,
+        first_used_at: firstUsedAt,
       })),
     )
     .onConflict((conflict) => conflict.columns(['tenant_id', 'provider_id', 'account']).doNothing()),

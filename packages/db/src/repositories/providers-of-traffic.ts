@@ -4,22 +4,22 @@ import { type SqlBool, sql } from 'kysely';
 import type { Database } from '../database.ts';
 import { placeColumns } from '../queries.ts';
 import type { TenantPlace } from '../tenancy.ts';
-import { statement } from '../statement.ts';
+import { cachedStatement } from '../cached-statement.ts';
 import { toProvider } from './providers.ts';
 
-/** What spans of a batch say of providers. */
+/** How the spans of a batch refer to providers. */
 export type SeenProviders = {
-  /** Lower case, without ports. */
+  /** In lower case, without ports. */
   hosts: readonly string[];
   /** Names and aliases, case-folded. */
   names: readonly string[];
-  /** Names and aliases of MCP servers as frameworks rewrite them: see rewrittenName. */
+  /** Rewritten names and aliases of MCP servers: see rewrittenName. */
   families: readonly string[];
 };
 
 /**
- * The providers that traffic in a place can belong to: those of the place and of its whole tenant which have one of the
- * hosts, names or aliases.
+ * The providers that traffic at a place can belong to: those of the place and of the whole tenant with one of the hosts, names or
+ * aliases.
  */
 export async function findProvidersOfTraffic(
   db: Database,
@@ -32,37 +32,39 @@ export async function findProvidersOfTraffic(
 
 type PlaceColumns = ReturnType<typeof placeColumns>;
 
-const providersOfTraffic = statement((db, { tenant_id, sub_tenant_id, ...seen }: PlaceColumns & SeenProviders) => {
-  const { hosts, names, families } = seen;
-  const nearby = ['', sub_tenant_id];
-  const having = (column: 'host' | 'name_key' | 'name_family', values: readonly string[]) =>
-    db
-      .selectFrom('providers')
-      .select('id')
-      .where('tenant_id', '=', tenant_id)
-      .where('sub_tenant_id', 'in', nearby)
-      // Written out, not bound: a partial index serves a query only where the statement itself shows its condition.
-      .where(sql<SqlBool>`status <> 'deleted'`)
-      .where(column, 'in', ['', ...values]);
-  const aliased = (column: 'alias_key' | 'alias_family', values: readonly string[]) =>
-    db
-      .selectFrom('provider_aliases')
-      .select('provider_id as id')
-      .where('tenant_id', '=', tenant_id)
-      .where('sub_tenant_id', 'in', nearby)
-      .where(column, 'in', ['', ...values]);
-  // A union: for conditions joined by `or` SQLite reads all providers of the tenant.
-  const meant = having('host', hosts)
-    .unionAll(having('name_key', names))
-    .unionAll(having('name_family', families))
-    .unionAll(aliased('alias_key', names))
-    .unionAll(aliased('alias_family', families));
-  return db.selectFrom('providers').selectAll().where('tenant_id', '=', tenant_id).where('id', 'in', meant);
-});
+const providersOfTraffic = cachedStatement(
+  (db, { tenant_id, sub_tenant_id, ...seen }: PlaceColumns & SeenProviders) => {
+    const { hosts, names, families } = seen;
+    const nearby = ['', sub_tenant_id];
+    const having = (column: 'host' | 'name_key' | 'name_family', values: readonly string[]) =>
+      db
+        .selectFrom('providers')
+        .select('id')
+        .where('tenant_id', '=', tenant_id)
+        .where('sub_tenant_id', 'in', nearby)
+        // A literal, not a parameter: a partial index is only used if the statement itself contains its condition.
+        .where(sql<SqlBool>`status <> 'deleted'`)
+        .where(column, 'in', ['', ...values]);
+    const aliased = (column: 'alias_key' | 'alias_family', values: readonly string[]) =>
+      db
+        .selectFrom('provider_aliases')
+        .select('provider_id as id')
+        .where('tenant_id', '=', tenant_id)
+        .where('sub_tenant_id', 'in', nearby)
+        .where(column, 'in', ['', ...values]);
+    // A union, since SQLite would read all providers of the tenant for conditions joined by `or`.
+    const meant = having('host', hosts)
+      .unionAll(having('name_key', names))
+      .unionAll(having('name_family', families))
+      .unionAll(aliased('alias_key', names))
+      .unionAll(aliased('alias_family', families));
+    return db.selectFrom('providers').selectAll().where('tenant_id', '=', tenant_id).where('id', 'in', meant);
+  },
+);
 
 /**
- * The declared providers of a place and of its whole tenant whose host ends like one of these: for the APIs of vendors that
- * give each customer or region a host of its own.
+ * The declared providers of a place and of the whole tenant whose host has one of these suffixes. For APIs of vendors with a
+ * separate host for each customer or region.
  */
 export async function findDeclaredProvidersByHostSuffix(
   db: Database,
@@ -73,7 +75,7 @@ export async function findDeclaredProvidersByHostSuffix(
   return (await providersByHost(db, { ...placeColumns(place), patterns })).map(toProvider);
 }
 
-const providersByHost = statement(
+const providersByHost = cachedStatement(
   (db, { tenant_id, sub_tenant_id, patterns }: PlaceColumns & { patterns: readonly string[] }) =>
     db
       .selectFrom('providers')
@@ -84,16 +86,16 @@ const providersByHost = statement(
       .where((eb) => eb.or(patterns.map((pattern) => eb('host', 'like', pattern)))),
 );
 
-/** An item of a provider that traffic in a place can belong to. */
+/** An item of a provider that traffic at a place can belong to. */
 export type OfferedItem = Pick<InventoryItem, 'providerId' | 'kind' | 'name' | 'status' | 'source'> & {
   nameKey: string;
   nameFamily: string;
 };
 
 /**
- * The items of some families that the providers of a place and of its whole tenant have.
+ * The items of some families at providers of a place and of its whole tenant.
  *
- * @param families of one kind; some thousands at the most
+ * @param families of one kind; at most a few thousand
  */
 export async function findOfferedItems(
   db: Database,
@@ -106,11 +108,11 @@ export async function findOfferedItems(
 
 type FamilyValues = PlaceColumns & { kind: InventoryItem['kind']; families: readonly string[] };
 
-const itemsOfFamilies = statement((db, { kind, families, ...place }: FamilyValues) =>
+const itemsOfFamilies = cachedStatement((db, { kind, families, ...place }: FamilyValues) =>
   offeredItems(db, place).where('item.kind', '=', kind).where('item.name_family', 'in', families),
 );
 
-/** The tools of the MCP servers that traffic in a place can belong to, in no order; `limit` at the most. */
+/** At most `limit` tools of MCP servers that traffic at a place can belong to. In no particular order. */
 export async function listMcpTools(db: Database, place: TenantPlace, limit: number): Promise<OfferedItem[]> {
   return offeredItems(db, placeColumns(place))
     .where('item.kind', '=', 'tool')

@@ -3,11 +3,20 @@ import { type Selectable, type SqlBool, sql } from 'kysely';
 import type { Database } from '../database.ts';
 import { DuplicateKeyError } from '../errors.ts';
 import { newId } from '../ids.ts';
-import { inStretch, listRows, type Stretch } from '../listing.ts';
+import { inKeysetRange, type KeysetRange, listRows } from '../listing.ts';
 import { rewrittenName } from '../name-family.ts';
 import { hostOf } from '../provider-names.ts';
-import { folded, type Page, type PageRequest, placeColumns, placeOf, timesOf, within } from '../queries.ts';
-import { statement } from '../statement.ts';
+import {
+  caseFolded,
+  inScope,
+  patternOf,
+  type Page,
+  type PageRequest,
+  placeColumns,
+  placeOf,
+  timesOf,
+} from '../queries.ts';
+import { cachedStatement } from '../cached-statement.ts';
 import { storedJson } from '../stored-json.ts';
 import type { Tables } from '../tables.ts';
 import type { TenantPlace, TenantScope } from '../tenancy.ts';
@@ -23,6 +32,8 @@ export type ProviderFilter = {
   kind?: string | null | undefined;
   status?: string | null | undefined;
   name?: string | null | undefined;
+  /** A part of the name, in any case. */
+  text?: string | null | undefined;
 };
 
 /** A provider that is not deleted. */
@@ -32,31 +43,31 @@ export async function findProvider(db: Database, scope: TenantScope, id: string)
     .selectAll()
     .where('id', '=', id)
     .where('status', '<>', 'deleted')
-    .where(within(scope))
+    .where(inScope(scope))
     .executeTakeFirst();
   return row && toProvider(row);
 }
 
-const providersByIds = statement((db, { scope, ids }: { scope: TenantScope; ids: readonly string[] }) =>
-  db.selectFrom('providers').selectAll().where('id', 'in', ids).where('status', '<>', 'deleted').where(within(scope)),
+const providersByIds = cachedStatement((db, { scope, ids }: { scope: TenantScope; ids: readonly string[] }) =>
+  db.selectFrom('providers').selectAll().where('id', 'in', ids).where('status', '<>', 'deleted').where(inScope(scope)),
 );
 
-/** The providers among `ids` that are not deleted, in no order. */
+/** The providers among `ids` that are not deleted. In no particular order. */
 export async function findProviders(db: Database, scope: TenantScope, ids: readonly string[]): Promise<Provider[]> {
   if (ids.length === 0) return [];
   return (await providersByIds(db, { scope, ids })).map(toProvider);
 }
 
-const providerNames = statement((db, { scope, ids }: { scope: TenantScope; ids: readonly string[] }) =>
+const providerNames = cachedStatement((db, { scope, ids }: { scope: TenantScope; ids: readonly string[] }) =>
   db
     .selectFrom('providers')
     .select(['tenant_id', 'sub_tenant_id', 'id', 'name', 'aliases', 'base_url'])
     .where('id', 'in', ids)
     .where('status', '=', 'active')
-    .where(within(scope)),
+    .where(inScope(scope)),
 );
 
-/** What those among `ids` that are active are called, and where they stand, in no order. */
+/** The names and places of the active providers among `ids`. In no particular order. */
 export async function findActiveProviders(
   db: Database,
   scope: TenantScope,
@@ -72,37 +83,39 @@ export async function findActiveProviders(
   }));
 }
 
-type ListedProviders = Stretch & { kind: string | null; status: string | null; nameKey: string | null };
+type ListedProviders = KeysetRange & Record<'kind' | 'status' | 'nameKey' | 'pattern', string | null>;
 
-const providerRows = statement((db, { kind, status, nameKey, ...stretch }: ListedProviders) => {
-  let query = db.selectFrom('providers').selectAll().where(within(stretch.scope));
+const providerRows = cachedStatement((db, { kind, status, nameKey, pattern, ...range }: ListedProviders) => {
+  let query = db.selectFrom('providers').selectAll().where(inScope(range.scope));
   query =
     status === null ? query.where('status', '<>', 'deleted') : query.where('status', '=', status as Provider['status']);
   if (kind !== null) query = query.where('kind', '=', kind as Provider['kind']);
   if (nameKey !== null) query = query.where('name_key', '=', nameKey);
-  return query.$call(inStretch(stretch));
+  if (pattern !== null) query = query.where(sql<SqlBool>`name_key like ${pattern} escape '\\'`);
+  return query.$call(inKeysetRange(range));
 });
 
-/** Newest first, for an answer: metadata is {@link storedJson}. Deleted ones are listed by their status alone. */
+/** Newest first, for an answer: metadata is {@link storedJson}. Deleted ones are only listed if the filter asks for them. */
 export async function listProviders(
   db: Database,
   scope: TenantScope,
   filter: ProviderFilter,
   page: PageRequest,
 ): Promise<Page<Provider>> {
-  const { kind = null, status = null, name = null } = filter;
-  const nameKey = name === null ? null : folded(name);
+  const { kind = null, status = null, name = null, text = null } = filter;
+  const nameKey = name === null ? null : caseFolded(name);
+  const pattern = text === null ? null : patternOf(caseFolded(text));
   const { rows, next } = await listRows(db, scope, page, {
     table: 'providers',
-    isSifted: kind !== null || status !== null || nameKey !== null,
-    rows: (stretch) => providerRows(db, { kind, status, nameKey, ...stretch }),
+    hasUnindexedFilter: kind !== null || status !== null || nameKey !== null || pattern !== null,
+    rows: (range) => providerRows(db, { kind, status, nameKey, pattern, ...range }),
   });
   return { items: rows.map(toListed), next };
 }
 
 /**
- * The providers that declarations of a place can mean: by their names and aliases (case-folded) those of the place and of its
- * whole tenant, see `mayNameProvider`; by their ids the same, and for a whole tenant those of its sub-tenants too.
+ * The providers that declarations of a place can refer to. By case-folded name or alias, these are the providers of the place and
+ * of the whole tenant, see `mayNameProvider`. By id, declarations of a whole tenant can also refer to those of its sub-tenants.
  */
 export async function findProvidersDeclared(
   db: Database,
@@ -117,6 +130,7 @@ export async function findProvidersDeclared(
     .where('status', '<>', 'deleted')
     .where((eb) =>
       eb.or([
+        // Each list begins with an empty text, which matches nothing, because SQL does not accept an empty list.
         eb('id', 'in', ['', ...declared.ids]),
         eb.and([eb('sub_tenant_id', 'in', nearby), eb('name_key', 'in', ['', ...declared.names])]),
         eb(
@@ -135,7 +149,7 @@ export async function findProvidersDeclared(
   return rows.map(toProvider);
 }
 
-/** @throws DuplicateKeyError where the name or an alias is taken in the place */
+/** @throws DuplicateKeyError if the name or an alias is taken at the place */
 export async function insertProvider(
   db: Database,
   place: TenantPlace,
@@ -149,7 +163,7 @@ export async function insertProvider(
       id: newId('prov', now),
       ...columns(provider, now),
       name: provider.name,
-      name_key: folded(provider.name),
+      name_key: caseFolded(provider.name),
       name_family: rewrittenName(provider.name),
       kind: provider.kind,
       status: provider.status,
@@ -166,7 +180,7 @@ export async function insertProvider(
   return inserted;
 }
 
-/** @throws DuplicateKeyError where the name or an alias is taken in the place */
+/** @throws DuplicateKeyError if the name or an alias is taken at the place */
 export async function updateProvider(
   db: Database,
   scope: TenantScope,
@@ -179,7 +193,7 @@ export async function updateProvider(
     .set({ ...columns(change, now), updated_at: now.toISOString() })
     .where('id', '=', id)
     .where('status', '<>', 'deleted')
-    .where(within(scope))
+    .where(inScope(scope))
     .returningAll()
     .executeTakeFirst();
   if (!row) return undefined;
@@ -196,15 +210,18 @@ export async function updateProvider(
 }
 
 /**
- * Stores which aliases a provider has. Names and aliases are unique together: that no other provider of the place has one of
- * these is read here, within the transaction.
+ * Stores the aliases of a provider. At a place, no name or alias is used twice. No index can enforce that, because names and
+ * aliases are in two tables, so it is checked here, within the transaction.
  *
- * @throws DuplicateKeyError where a name is taken
+ * @throws DuplicateKeyError if a name is taken
  */
 async function insertAliases(db: Database, provider: Provider): Promise<void> {
   const { tenant_id, sub_tenant_id } = placeColumns(provider);
-  const own = folded(provider.name);
-  const aliases = provider.aliases.map((alias) => ({ alias_key: folded(alias), alias_family: rewrittenName(alias) }));
+  const own = caseFolded(provider.name);
+  const aliases = provider.aliases.map((alias) => ({
+    alias_key: caseFolded(alias),
+    alias_family: rewrittenName(alias),
+  }));
   const keys = aliases.map(({ alias_key }) => alias_key);
   const taken = await db
     .selectFrom('provider_aliases')
@@ -231,8 +248,13 @@ async function insertAliases(db: Database, provider: Provider): Promise<void> {
     .execute();
 }
 
-/** The providers whose sync is due, the longest due first. */
-export async function findDueForSync(db: Database, scope: TenantScope, now: Date, limit: number): Promise<Provider[]> {
+/** The providers whose sync is due, the longest overdue first. */
+export async function findProvidersDueForSync(
+  db: Database,
+  scope: TenantScope,
+  now: Date,
+  limit: number,
+): Promise<Provider[]> {
   const rows = await db
     .selectFrom('providers')
     .selectAll()
@@ -240,7 +262,7 @@ export async function findDueForSync(db: Database, scope: TenantScope, now: Date
     .where('status', '=', 'active')
     .where('kind', 'in', ['mcp', 'llm'])
     .where('base_url', 'is not', null)
-    .where(within(scope))
+    .where(inScope(scope))
     .orderBy('next_sync_at')
     .orderBy('id')
     .limit(limit)
@@ -248,18 +270,18 @@ export async function findDueForSync(db: Database, scope: TenantScope, now: Date
   return rows.map(toProvider);
 }
 
-/** Sets when a provider is synced next, where it is synced on a schedule at all. */
+/** Sets when a provider is synced next, if it has a sync schedule. */
 export async function setNextSync(db: Database, scope: TenantScope, id: string, next: Date): Promise<void> {
   await db
     .updateTable('providers')
     .set({ next_sync_at: next.toISOString() })
     .where('id', '=', id)
     .where('sync_interval_seconds', 'is not', null)
-    .where(within(scope))
+    .where(inScope(scope))
     .execute();
 }
 
-/** Remembers how a sync went. */
+/** Stores the result of a sync. */
 export async function markSynced(
   db: Database,
   scope: TenantScope,
@@ -275,14 +297,14 @@ export async function markSynced(
       updated_at: now.toISOString(),
     })
     .where('id', '=', id)
-    .where(within(scope))
+    .where(inScope(scope))
     .execute();
 }
 
 function columns(change: ProviderChange, now: Date) {
   const { name, aliases, displayName, description, kind, baseUrl, status, metadata, syncIntervalSeconds } = change;
   return {
-    ...(name !== undefined && { name, name_key: folded(name), name_family: rewrittenName(name) }),
+    ...(name !== undefined && { name, name_key: caseFolded(name), name_family: rewrittenName(name) }),
     ...(aliases !== undefined && { aliases: JSON.stringify(aliases) }),
     ...(displayName !== undefined && { display_name: displayName }),
     ...(description !== undefined && { description }),

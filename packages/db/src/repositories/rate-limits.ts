@@ -1,14 +1,14 @@
 import { sql } from 'kysely';
 import type { Database } from '../database.ts';
 
-/** What a limit is counted for: a caller, in one window of time (its start: RFC 3339, UTC, milliseconds). */
+/** A caller and a time window that a limit is counted for. The start is RFC 3339, UTC, milliseconds. */
 export type LimitWindow = { tenantId: string; policy: string; caller: string; windowStart: string };
 
 /**
- * Takes points of a limit that processes share, in one statement. Nothing holds it back at the limit: each taker has the
- * points below its total, and no two have the same.
+ * Reserves points of a limit that processes share, in one statement. It does not check the limit: the returned total says which
+ * points the caller got, and no two callers get the same points.
  *
- * @returns how many were taken in all, by whomever
+ * @returns how many points of the window are reserved in total
  */
 export async function reservePoints(db: Database, window: LimitWindow, points: number): Promise<number> {
   const { tenantId, policy, caller, windowStart } = window;
@@ -25,7 +25,7 @@ export async function reservePoints(db: Database, window: LimitWindow, points: n
   return reserved;
 }
 
-/** Removes windows that started before `startedBefore`: at most `limit`. Answers how many. */
+/** Removes windows that started before `startedBefore`: at most `limit`. Returns how many. */
 export async function deleteWindows(db: Database, startedBefore: string, limit: number): Promise<number> {
   const { numDeletedRows } = await db
     .deleteFrom('rate_limit_windows')

@@ -2,29 +2,33 @@ import type { Recommendation } from '@quartermaster/contracts/recommendations.ts
 import type { RuntimeObservation } from '@quartermaster/contracts/runtime-observations.ts';
 import type { Updateable } from 'kysely';
 import type { Database } from '../database.ts';
-import { within } from '../queries.ts';
+import { inScope } from '../queries.ts';
 import type { Tables } from '../tables.ts';
 import type { TenantPlace, TenantScope } from '../tenancy.ts';
-import { findOpenOfSubject, OPEN, type StoredDismissal, withObservations } from './recommendations.ts';
+import { findOpenRecommendationsOfSubject, OPEN, type StoredDismissal, withObservationIds } from './recommendations.ts';
 
-/** What an observation was before a recommendation was applied: how it stood, by which review. */
+/** The state of an observation before a recommendation was applied. */
 export type FormerObservation = Pick<RuntimeObservation, 'status' | 'drift'> & { reviewedAt: string | null };
 export type FormerObservations = Record<string, FormerObservation>;
 
-/** Those that somebody undid. */
-export async function findUndone(db: Database, scope: TenantScope, ids: readonly string[]): Promise<Set<string>> {
+/** The ids of the recommendations that were undone before. */
+export async function findUndoneRecommendations(
+  db: Database,
+  scope: TenantScope,
+  ids: readonly string[],
+): Promise<Set<string>> {
   if (ids.length === 0) return new Set();
   const rows = await db
     .selectFrom('recommendations')
     .select('id')
     .where('id', 'in', ids)
     .where('undone_at', 'is not', null)
-    .where(within(scope))
+    .where(inScope(scope))
     .execute();
   return new Set(rows.map(({ id }) => id));
 }
 
-/** Ends an open recommendation, by what changed around it or by what somebody decided about its observations. */
+/** Closes an open recommendation, because of other changes or a review of its observations. */
 export async function closeRecommendation(
   db: Database,
   scope: TenantScope,
@@ -37,15 +41,15 @@ export async function closeRecommendation(
     .set({ status, updated_at: now.toISOString() })
     .where('id', '=', id)
     .where(OPEN)
-    .where(within(scope))
+    .where(inScope(scope))
     .execute();
 }
 
 /**
- * Opens those about a subject again that were superseded at a time, in the place of what was opened then, unless others
- * of their kind are open by now.
+ * Reopens the recommendations about a subject that were superseded at a time, unless another one of their kind is open. The
+ * recommendations that were opened at that time are superseded instead.
  *
- * @param about with the one that is undone, which stays as it is
+ * @param about `exceptId` is the recommendation that is being undone, which is not changed
  */
 export async function reopenSuperseded(
   db: Database,
@@ -54,7 +58,7 @@ export async function reopenSuperseded(
   now: Date,
 ): Promise<void> {
   const { supersededAt, exceptId } = about;
-  const since = await findOpenOfSubject(db, scope, about);
+  const since = await findOpenRecommendationsOfSubject(db, scope, about);
   const then = since.filter(({ id, createdAt }) => createdAt === supersededAt && id !== exceptId);
   for (const { id } of then) await closeRecommendation(db, scope, id, 'superseded', now);
   const open = since.filter((recommendation) => !then.includes(recommendation));
@@ -67,12 +71,12 @@ export async function reopenSuperseded(
     .where('updated_at', '=', supersededAt)
     .where('id', 'not in', ['', ...then.map(({ id }) => id)])
     .where('kind', 'not in', ['rotate_credential', ...open.map(({ kind }) => kind)])
-    .where(within(scope))
+    .where(inScope(scope))
     .execute();
 }
 
-/** Ends all open recommendations of a provider. */
-export async function supersedeRecommendationsOf(
+/** Supersedes all open recommendations of a provider. */
+export async function supersedeRecommendationsOfProvider(
   db: Database,
   scope: TenantScope,
   providerId: string,
@@ -83,12 +87,12 @@ export async function supersedeRecommendationsOf(
     .set({ status: 'superseded', updated_at: now.toISOString() })
     .where('provider_id', '=', providerId)
     .where(OPEN)
-    .where(within(scope))
+    .where(inScope(scope))
     .execute();
 }
 
-/** Ends the open recommendations of a place that rest on nothing any more. */
-export async function supersedeUnfounded(db: Database, place: TenantPlace, now: Date): Promise<void> {
+/** Supersedes the open recommendations of a tenant that no longer have any observation. */
+export async function supersedeWithoutObservations(db: Database, place: TenantPlace, now: Date): Promise<void> {
   await db
     .updateTable('recommendations')
     .set({ status: 'superseded', updated_at: now.toISOString() })
@@ -110,9 +114,9 @@ export async function supersedeUnfounded(db: Database, place: TenantPlace, now: 
 }
 
 /**
- * Dismisses an open recommendation for good: it is not made again for the same cause.
+ * Dismisses an open recommendation. It is not created again for the same cause.
  *
- * @returns undefined where it is not open
+ * @returns undefined if it is not open
  */
 export async function markDismissed(
   db: Database,
@@ -122,10 +126,10 @@ export async function markDismissed(
   now: Date,
 ): Promise<Recommendation | undefined> {
   const to = { status: 'dismissed', dismissal: JSON.stringify(dismissal) } as const;
-  return move(db, scope, id, { from: 'open', to }, now);
+  return changeStatus(db, scope, id, { from: 'open', to }, now);
 }
 
-/** Opens an applied recommendation again, as it was before. @returns undefined where it is not applied */
+/** Reopens an applied recommendation as it was before. @returns undefined if it is not applied */
 export async function markUndone(
   db: Database,
   scope: TenantScope,
@@ -141,13 +145,13 @@ export async function markUndone(
     undone_at: now.toISOString(),
   };
   const to = { status: 'open', ...unapplied, change: JSON.stringify(change) } as const;
-  return move(db, scope, id, { from: 'applied', to }, now);
+  return changeStatus(db, scope, id, { from: 'applied', to }, now);
 }
 
 /**
- * Marks an open recommendation as applied, together with what its observations were before: an undo brings that back.
+ * Marks an open recommendation as applied, and stores the former state of its observations for an undo.
  *
- * @returns undefined where it is not open any more
+ * @returns undefined if it is no longer open
  */
 export async function markApplied(
   db: Database,
@@ -155,7 +159,7 @@ export async function markApplied(
   id: string,
   applied: Pick<Recommendation, 'appliedBy' | 'appliedAt' | 'change'> & {
     former: FormerObservations;
-    /** The items that the provider has, where that is what is adopted. */
+    /** For `adopt_provider`: the items that the provider has. Null for others. */
     itemsBefore: readonly string[] | null;
   },
   now: Date,
@@ -169,10 +173,10 @@ export async function markApplied(
     former: JSON.stringify(former),
     items_before: itemsBefore === null ? null : JSON.stringify(itemsBefore),
   } as const;
-  return move(db, scope, id, { from: 'open', to }, now);
+  return changeStatus(db, scope, id, { from: 'open', to }, now);
 }
 
-/** What the observations behind an applied recommendation were before. */
+/** The former state of the observations of an applied recommendation. */
 export async function findFormerObservations(
   db: Database,
   scope: TenantScope,
@@ -182,24 +186,24 @@ export async function findFormerObservations(
     .selectFrom('recommendations')
     .select('former')
     .where('id', '=', id)
-    .where(within(scope))
+    .where(inScope(scope))
     .executeTakeFirst();
   return row?.former == null ? {} : (JSON.parse(row.former) as FormerObservations);
 }
 
-/** The items that a provider had when it was adopted; null where an older version of the service did not write it down. */
+/** The items that a provider had when it was adopted. Null if an older version of the service did not store them. */
 export async function findItemsBefore(db: Database, scope: TenantScope, id: string): Promise<string[] | null> {
   const row = await db
     .selectFrom('recommendations')
     .select('items_before')
     .where('id', '=', id)
-    .where(within(scope))
+    .where(inScope(scope))
     .executeTakeFirst();
   return row?.items_before == null ? null : (JSON.parse(row.items_before) as string[]);
 }
 
-/** @returns undefined where it is not in the status that it comes from */
-async function move(
+/** Changes the status of a recommendation. @returns undefined if it does not have the status `from` */
+async function changeStatus(
   db: Database,
   scope: TenantScope,
   id: string,
@@ -211,8 +215,8 @@ async function move(
     .set({ ...to, updated_at: now.toISOString() })
     .where('id', '=', id)
     .where('status', '=', from)
-    .where(within(scope))
+    .where(inScope(scope))
     .returningAll()
     .execute();
-  return (await withObservations(db, rows))[0];
+  return (await withObservationIds(db, rows))[0];
 }

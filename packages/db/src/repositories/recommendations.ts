@@ -1,27 +1,27 @@
 import type { Recommendation, RecommendationKind } from '@quartermaster/contracts/recommendations.ts';
-import { type Selectable, type SqlBool, sql } from 'kysely';
+import { type Expression, type Selectable, type SqlBool, sql } from 'kysely';
 import type { Database } from '../database.ts';
-import { inStretch, listRows, type Stretch } from '../listing.ts';
-import { flag, type Page, type PageRequest, placeOf, timesOf, within } from '../queries.ts';
-import { among, rowStatement } from '../row-statement.ts';
+import { inKeysetRange, type KeysetRange, listRows } from '../listing.ts';
+import { inScope, type Page, type PageRequest, placeOf, timesOf, toFlag } from '../queries.ts';
+import { multiRowStatement, tupleIn } from '../multi-row-statement.ts';
 import type { Tables } from '../tables.ts';
 import type { TenantPlace, TenantScope } from '../tenancy.ts';
 import type { StoredReview } from './runtime-observations.ts';
 
 type Row = Selectable<Tables['recommendations']>;
 
-/** Written out, not bound: a partial index serves a query only where the statement itself shows its condition. */
+/** A literal, not a parameter: a partial index is only used if the statement itself contains its condition. */
 export const OPEN = sql<SqlBool>`status = 'open'`;
 
-/** Observation ids that a recommendation shows. */
-const OBSERVATIONS_SHOWN = 100;
+/** The most observation ids that a recommendation shows. */
+const MAX_OBSERVATIONS_SHOWN = 100;
 
-/** What recommendations are about: something of a provider, such as `model:gpt-5`. */
+/** The subject of a recommendation: something of a provider, such as `model:gpt-5`. */
 export type Subject = { providerId: string; subject: string };
 
 export type NewRecommendation = Subject &
   Pick<Recommendation, 'kind' | 'reason' | 'change'> & {
-    /** Whether `apply` without ids may take it: it widens nothing, or an approved observation stands behind it. */
+    /** Whether `apply` without ids may apply it: it grants nothing new, or it is based on an approved observation. */
     isApplicable: boolean;
   };
 
@@ -32,11 +32,11 @@ type RecommendationFilter = {
 };
 
 type Dismissal = NonNullable<Recommendation['dismissal']>;
-/** A dismissal as it is stored: with what the recommendation was made for. */
+/** A dismissal as it is stored, with the cause of the recommendation. */
 export type StoredDismissal = Dismissal & { cause: string };
 
-/** One that is open, as far as rules ask. */
-export type StandingRecommendation = Omit<Recommendation, 'observationIds'>;
+/** An open recommendation as rules need it, without its observations. */
+export type OpenRecommendation = Omit<Recommendation, 'observationIds'>;
 
 /** Newest first. */
 export async function listRecommendations(
@@ -48,24 +48,69 @@ export async function listRecommendations(
   const { rows, next } = await listRows(db, scope, page, {
     table: 'recommendations',
     parentId: filter.providerId,
-    isSifted: filter.status != null || filter.kind != null,
-    rows: (stretch) => recommendationRows(db, filter, stretch).execute(),
+    hasUnindexedFilter: filter.status != null || filter.kind != null,
+    rows: (range) => recommendationRows(db, filter, range).execute(),
   });
-  return { items: await withObservations(db, rows), next };
+  return { items: await withObservationIds(db, rows), next };
 }
 
-function recommendationRows(db: Database, filter: RecommendationFilter, stretch: Stretch) {
+/**
+ * The tenant condition for the rows of one provider. The sub-tenant is compared in a form that no index serves: SQLite would
+ * otherwise take the index of the sub-tenant instead of the provider's.
+ */
+function inPlaceOfProvider(scope: TenantScope): Expression<SqlBool> {
+  const [place] = scope;
+  if (scope.length !== 1 || place?.tenantId == null || place.subTenantId === null) return inScope(scope);
+  return sql<SqlBool>`(tenant_id = ${place.tenantId} and sub_tenant_id || '' = ${place.subTenantId})`;
+}
+
+export type RecommendationSelection = {
+  status?: string | null | undefined;
+  kind?: string | null | undefined;
+  providerId?: string | null | undefined;
+  /** Only those that are based on this observation. */
+  observationId?: string | null | undefined;
+};
+
+/** The recommendations of all providers, newest first. */
+export async function listRecommendationsOfAll(
+  db: Database,
+  scope: TenantScope,
+  { status, kind, providerId, observationId }: RecommendationSelection,
+  page: PageRequest,
+): Promise<Page<Recommendation>> {
+  const conditions: Expression<SqlBool>[] = [];
+  if (providerId != null) conditions.push(sql`provider_id = ${providerId}`);
+  if (status != null) conditions.push(sql`status = ${status}`);
+  if (kind != null) conditions.push(sql`kind = ${kind}`);
+  if (observationId != null) {
+    conditions.push(sql`(tenant_id, id) in (
+      select tenant_id, recommendation_id from recommendation_observations where observation_id = ${observationId})`);
+  }
+  const { rows, next } = await listRows(db, scope, page, {
+    table: 'recommendations',
+    hasUnindexedFilter: conditions.length > 0,
+    rows: (range) => {
+      let query = db.selectFrom('recommendations').selectAll().where(inScope(range.scope));
+      for (const condition of conditions) query = query.where(condition);
+      return query.$call(inKeysetRange(range)).execute();
+    },
+  });
+  return { items: await withObservationIds(db, rows), next };
+}
+
+function recommendationRows(db: Database, filter: RecommendationFilter, range: KeysetRange) {
   let query = db
     .selectFrom('recommendations')
     .selectAll()
     .where('provider_id', '=', filter.providerId)
-    .where(within(stretch.scope));
+    .where(inPlaceOfProvider(range.scope));
   if (filter.status != null) query = query.where('status', '=', filter.status as Row['status']);
   if (filter.kind != null) query = query.where('kind', '=', filter.kind as Row['kind']);
-  return query.$call(inStretch(stretch));
+  return query.$call(inKeysetRange(range));
 }
 
-/** Those of a provider among `ids`, whatever their status. */
+/** The recommendations of a provider among `ids`, in any status. */
 export async function findRecommendations(
   db: Database,
   scope: TenantScope,
@@ -78,14 +123,14 @@ export async function findRecommendations(
     .selectAll()
     .where('provider_id', '=', providerId)
     .where('id', 'in', ids)
-    .where(within(scope))
+    .where(inScope(scope))
     .execute();
-  return withObservations(db, rows);
+  return withObservationIds(db, rows);
 }
 
 /**
- * The open ones of a provider that widen nothing or that an approved observation stands behind, the oldest first. A flood
- * of others cannot push them past the limit.
+ * The open recommendations of a provider that grant nothing new or are based on an approved observation, oldest first. A flood of
+ * other recommendations cannot push them beyond the limit.
  */
 export async function findOpenRecommendations(
   db: Database,
@@ -93,22 +138,22 @@ export async function findOpenRecommendations(
   filter: OpenFilter,
   limit: number,
 ): Promise<Recommendation[]> {
-  return withObservations(
+  return withObservationIds(
     db,
-    await openOnes(db, scope, { ...filter, isApplicable: true }, limit)
+    await selectOldestOpen(db, scope, { ...filter, isApplicable: true }, limit)
       .selectAll()
       .execute(),
   );
 }
 
-/** The others: they widen what agents may use, and no approved observation stands behind them. The oldest come first. */
-export async function findUnapproved(
+/** The other open ones: they grant something new, and are not based on an approved observation. Oldest first. */
+export async function findUnapprovedRecommendations(
   db: Database,
   scope: TenantScope,
   filter: OpenFilter,
   limit: number,
 ): Promise<{ id: string; isUndone: boolean }[]> {
-  const rows = await openOnes(db, scope, { ...filter, isApplicable: false }, limit)
+  const rows = await selectOldestOpen(db, scope, { ...filter, isApplicable: false }, limit)
     .select(['id', 'undone_at'])
     .execute();
   return rows.map((row) => ({ id: row.id, isUndone: row.undone_at !== null }));
@@ -116,8 +161,8 @@ export async function findUnapproved(
 
 type OpenFilter = { providerId: string; kinds?: readonly RecommendationKind[] | null | undefined };
 
-/** The oldest open ones, in the order of an index: sorting all that are open would stop everything else meanwhile. */
-function openOnes(
+/** The oldest open ones, in the order of an index. Sorting all open ones would block other requests. */
+function selectOldestOpen(
   db: Database,
   scope: TenantScope,
   { providerId, kinds, isApplicable }: OpenFilter & { isApplicable: boolean },
@@ -127,19 +172,19 @@ function openOnes(
     .selectFrom('recommendations')
     .where('provider_id', '=', providerId)
     .where(OPEN)
-    .where('is_applicable', '=', flag(isApplicable))
-    .where(within(scope));
-  // Postgres takes no empty list.
+    .where('is_applicable', '=', toFlag(isApplicable))
+    .where(inScope(scope));
+  // Postgres does not accept an empty list.
   if (kinds != null) query = query.where('kind', 'in', ['', ...kinds] as RecommendationKind[]);
   return query.orderBy('created_at').orderBy('id').limit(limit);
 }
 
 /**
- * The ids of those that rest on a decision: a block on a rejection, all others on an approval. What stands in a whole
- * tenant rests on the decision of somebody who may decide for the whole tenant: a sub-tenant's reviewer neither widens it
- * for the others nor takes it from them.
+ * The ids of the recommendations that are backed by a review: a rejection for a block, an approval for all others. For a provider
+ * of the whole tenant the reviewer must have had rights in the whole tenant. A reviewer of one sub-tenant must not change what
+ * other sub-tenants may use.
  */
-export async function findDecided(
+export async function findBackedByDecision(
   db: Database,
   scope: TenantScope,
   recommendations: readonly Recommendation[],
@@ -158,7 +203,7 @@ export async function findDecided(
       recommendations.map(({ id }) => id),
     )
     .where('observation.review', 'is not', null)
-    .where(within(scope, 'observation'))
+    .where(inScope(scope, 'observation'))
     .execute();
   const byId = new Map(recommendations.map((recommendation) => [recommendation.id, recommendation]));
   const decided = rows.filter(({ recommendation_id, status, review }) => {
@@ -177,44 +222,44 @@ export async function findRecommendation(
   scope: TenantScope,
   id: string,
 ): Promise<Recommendation | undefined> {
-  const rows = await db.selectFrom('recommendations').selectAll().where('id', '=', id).where(within(scope)).execute();
-  return (await withObservations(db, rows))[0];
+  const rows = await db.selectFrom('recommendations').selectAll().where('id', '=', id).where(inScope(scope)).execute();
+  return (await withObservationIds(db, rows))[0];
 }
 
-/** The open recommendations about a subject of a provider: at most one of each kind. Without what they rest on. */
-export async function findOpenOfSubject(
+/** The open recommendations about a subject of a provider, at most one of each kind. */
+export async function findOpenRecommendationsOfSubject(
   db: Database,
   scope: TenantScope,
   about: Subject,
-): Promise<StandingRecommendation[]> {
+): Promise<OpenRecommendation[]> {
   const rows = await db
     .selectFrom('recommendations')
     .selectAll()
     .where('provider_id', '=', about.providerId)
     .where('subject', '=', about.subject)
     .where(OPEN)
-    .where(within(scope))
+    .where(inScope(scope))
     .execute();
   return rows.map((row) => toRecommendation(row, []));
 }
 
-/** The same about many subjects of a tenant's providers, each with its subject. */
-export async function findOpenOfSubjects(
+/** The same for many subjects of a tenant's providers. */
+export async function findOpenRecommendationsOfSubjects(
   db: Database,
   { tenantId }: Pick<TenantPlace, 'tenantId'>,
   subjects: readonly Subject[],
-): Promise<(StandingRecommendation & Subject)[]> {
+): Promise<(OpenRecommendation & Subject)[]> {
   const rows = await selectOpenOfSubjects(db, subjects, { tenantId });
   return rows.map((row) => ({ ...toRecommendation(row, []), subject: row.subject }));
 }
 
-const selectOpenOfSubjects = rowStatement((db, rows: readonly Subject[], { tenantId }: { tenantId: string }) =>
+const selectOpenOfSubjects = multiRowStatement((db, rows: readonly Subject[], { tenantId }: { tenantId: string }) =>
   db
     .selectFrom('recommendations')
     .selectAll()
     .where('tenant_id', '=', tenantId)
     .where(
-      among(
+      tupleIn(
         ['provider_id', 'subject'],
         rows.map(({ providerId, subject }) => [providerId, subject]),
       ),
@@ -222,19 +267,19 @@ const selectOpenOfSubjects = rowStatement((db, rows: readonly Subject[], { tenan
     .where(OPEN),
 );
 
-/** The one open recommendation of a kind about a subject. */
+/** The open recommendation of a kind about a subject. */
 export async function findOpenRecommendation(
   db: Database,
   scope: TenantScope,
   { kind, ...about }: { providerId: string; kind: RecommendationKind; subject: string },
 ): Promise<Recommendation | undefined> {
-  const open = await findOpenOfSubject(db, scope, about);
+  const open = await findOpenRecommendationsOfSubject(db, scope, about);
   const found = open.find((recommendation) => recommendation.kind === kind);
   return found && findRecommendation(db, scope, found.id);
 }
 
-/** Adds the observation ids of a whole page with one query. */
-export async function withObservations(db: Database, rows: Row[]): Promise<Recommendation[]> {
+/** Adds observation ids to the recommendations of a page, with one query. */
+export async function withObservationIds(db: Database, rows: Row[]): Promise<Recommendation[]> {
   if (rows.length === 0) return [];
   const links = await db
     .selectFrom('recommendation_observations')
@@ -249,8 +294,8 @@ export async function withObservations(db: Database, rows: Row[]): Promise<Recom
   const byRecommendation = Map.groupBy(links, (link) => link.recommendation_id);
   return rows.map((row) => {
     const ids = (byRecommendation.get(row.id) ?? []).map((link) => link.observation_id);
-    // Sorted here: for that order SQLite reads all links of the tenant instead of those few.
-    return toRecommendation(row, ids.toSorted().slice(0, OBSERVATIONS_SHOWN));
+    // Sorted here, since SQLite would read all links of the tenant for this order.
+    return toRecommendation(row, ids.toSorted().slice(0, MAX_OBSERVATIONS_SHOWN));
   });
 }
 

@@ -1,13 +1,13 @@
 import { type SqlBool, sql } from 'kysely';
 import type { Database } from '../database.ts';
-import { rowStatement } from '../row-statement.ts';
+import { multiRowStatement } from '../multi-row-statement.ts';
 
-// What has ended and is older than its tenant keeps it. Each function removes at the most `limit` rows, and answers how many.
+// Removes ended records after the retention time of their tenant. Each function removes at most `limit` rows, and returns how many.
 
-type Old = { tenantId: string; before: string; limit: number };
+type Expired = { tenantId: string; before: string; limit: number };
 
-/** Removes gateway sessions that ended: also those that were revoked, once they would have ended by themselves. */
-export async function deleteEndedSessions(db: Database, { tenantId, before, limit }: Old): Promise<number> {
+/** Removes expired gateway sessions. Revoked ones are removed when they would have expired. */
+export async function deleteEndedSessions(db: Database, { tenantId, before, limit }: Expired): Promise<number> {
   const rows = await db
     .selectFrom('gateway_sessions')
     .select('id')
@@ -21,8 +21,8 @@ export async function deleteEndedSessions(db: Database, { tenantId, before, limi
   return rows.length;
 }
 
-/** Removes operator tasks that were completed or cancelled, and syncs that ended. */
-export async function deleteFinishedTasks(db: Database, { tenantId, before, limit }: Old): Promise<number> {
+/** Removes completed and cancelled operator tasks, and ended syncs. */
+export async function deleteFinishedTasks(db: Database, { tenantId, before, limit }: Expired): Promise<number> {
   const rows = await db
     .selectFrom('operator_tasks')
     .select('id')
@@ -37,10 +37,10 @@ export async function deleteFinishedTasks(db: Database, { tenantId, before, limi
 }
 
 /**
- * Removes recommendations that were applied or superseded, or dismissed. Of those that somebody dismissed the last one of
- * its kind and subject stays while its provider exists: it keeps the same recommendation from being made again.
+ * Removes applied, superseded and dismissed recommendations. The last dismissed one of each kind and subject stays while its
+ * provider exists, because it prevents the same recommendation from being created again.
  */
-export async function deleteClosedRecommendations(db: Database, { tenantId, before, limit }: Old): Promise<number> {
+export async function deleteClosedRecommendations(db: Database, { tenantId, before, limit }: Expired): Promise<number> {
   const rows = await db
     .selectFrom('recommendations as closed')
     .select('closed.id')
@@ -79,32 +79,32 @@ export async function deleteClosedRecommendations(db: Database, { tenantId, befo
   return rows.length;
 }
 
-type Doomed = { id: string };
+type IdRow = { id: string };
 type InTenant = { tenantId: string };
 
-function idsOf(rows: readonly Doomed[]): string[] {
+function idsOf(rows: readonly IdRow[]): string[] {
   return rows.map(({ id }) => id);
 }
 
-const deleteSessionGrantRows = rowStatement((db, rows: readonly Doomed[], { tenantId }: InTenant) =>
+const deleteSessionGrantRows = multiRowStatement((db, rows: readonly IdRow[], { tenantId }: InTenant) =>
   db.deleteFrom('gateway_session_grants').where('tenant_id', '=', tenantId).where('session_id', 'in', idsOf(rows)),
 );
 
-const deleteSessionRows = rowStatement((db, rows: readonly Doomed[], { tenantId }: InTenant) =>
+const deleteSessionRows = multiRowStatement((db, rows: readonly IdRow[], { tenantId }: InTenant) =>
   db.deleteFrom('gateway_sessions').where('tenant_id', '=', tenantId).where('id', 'in', idsOf(rows)),
 );
 
-const deleteTaskRows = rowStatement((db, rows: readonly Doomed[], { tenantId }: InTenant) =>
+const deleteTaskRows = multiRowStatement((db, rows: readonly IdRow[], { tenantId }: InTenant) =>
   db.deleteFrom('operator_tasks').where('tenant_id', '=', tenantId).where('id', 'in', idsOf(rows)),
 );
 
-const deleteLinkRows = rowStatement((db, rows: readonly Doomed[], { tenantId }: InTenant) =>
+const deleteLinkRows = multiRowStatement((db, rows: readonly IdRow[], { tenantId }: InTenant) =>
   db
     .deleteFrom('recommendation_observations')
     .where('tenant_id', '=', tenantId)
     .where('recommendation_id', 'in', idsOf(rows)),
 );
 
-const deleteRecommendationRows = rowStatement((db, rows: readonly Doomed[], { tenantId }: InTenant) =>
+const deleteRecommendationRows = multiRowStatement((db, rows: readonly IdRow[], { tenantId }: InTenant) =>
   db.deleteFrom('recommendations').where('tenant_id', '=', tenantId).where('id', 'in', idsOf(rows)),
 );

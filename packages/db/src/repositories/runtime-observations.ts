@@ -1,10 +1,10 @@
 import type { RuntimeObservation } from '@quartermaster/contracts/runtime-observations.ts';
 import type { Selectable } from 'kysely';
 import type { Database } from '../database.ts';
-import { inStretch, listRows, type Stretch } from '../listing.ts';
-import { flag, type Page, type PageRequest, placeColumns, placeOf, timesOf, within } from '../queries.ts';
-import { among, rowStatement } from '../row-statement.ts';
-import { statement } from '../statement.ts';
+import { inKeysetRange, type KeysetRange, listRows } from '../listing.ts';
+import { inScope, type Page, type PageRequest, placeColumns, placeOf, timesOf, toFlag } from '../queries.ts';
+import { multiRowStatement, tupleIn } from '../multi-row-statement.ts';
+import { cachedStatement } from '../cached-statement.ts';
 import type { Flag, Tables } from '../tables.ts';
 import type { TenantPlace, TenantScope } from '../tenancy.ts';
 import type { ItemFamily } from './inventory.ts';
@@ -20,9 +20,9 @@ export type ObservationFilter = {
   name?: string | null | undefined;
 };
 
-/** What one observation is about: there is one for each of them in a place. */
+/** The subject of an observation. There is one observation for each subject and place. */
 export type ObservationSubject = Pick<RuntimeObservation, 'providerId' | 'kind'> & {
-  /** What the variants of its name share: as nameKey makes it. */
+  /** The key that all variants of the name share: see nameKey. */
   nameKey: string;
 };
 
@@ -41,7 +41,7 @@ export type ObservationChange = Partial<
 
 type Evidence = RuntimeObservation['evidence'];
 type Review = NonNullable<RuntimeObservation['review']>;
-/** A review as it is stored: with whether the reviewer could decide for the whole tenant at that time. */
+/** A review as it is stored. `tenantWide`: whether the reviewer had rights in the whole tenant at that time. */
 export type StoredReview = Review & { tenantWide: boolean };
 
 export async function findObservation(
@@ -53,13 +53,13 @@ export async function findObservation(
     .selectFrom('runtime_observations')
     .selectAll()
     .where('id', '=', id)
-    .where(within(scope))
+    .where(inScope(scope))
     .executeTakeFirst();
   return row && toObservation(row);
 }
 
-/** The observation of a subject in exactly this place. */
-export async function findObservationOf(
+/** The observation of a subject at exactly this place. */
+export async function findObservationOfSubject(
   db: Database,
   place: TenantPlace,
   subject: ObservationSubject,
@@ -68,7 +68,7 @@ export async function findObservationOf(
   return row && toObservation(row);
 }
 
-/** Those of some subjects in exactly this place, in no order, with the keys of their names. */
+/** The observations of some subjects at exactly this place, with the keys of their names. In no particular order. */
 export async function findObservationsInPlace(
   db: Database,
   place: TenantPlace,
@@ -77,7 +77,7 @@ export async function findObservationsInPlace(
   return (await selectInPlace(db, subjects, placeColumns(place))).map(toKeyed);
 }
 
-const selectInPlace = rowStatement(
+const selectInPlace = multiRowStatement(
   (db, rows: readonly ObservationSubject[], { tenant_id, sub_tenant_id }: ReturnType<typeof placeColumns>) =>
     db
       .selectFrom('runtime_observations')
@@ -88,8 +88,8 @@ const selectInPlace = rowStatement(
 );
 
 /**
- * All observations of a tenant whose names are of some families, in whatever sub-tenants, with the keys of their names; the
- * oldest first. See nameFamily.
+ * All observations of some name families in a tenant and all its sub-tenants, with the keys of their names, oldest first. See
+ * nameFamily.
  */
 export async function findObservationsOfFamilies(
   db: Database,
@@ -100,7 +100,7 @@ export async function findObservationsOfFamilies(
   return oldestFirst(await selectOfFamilies(db, [...distinct.values()], { tenantId })).map(toKeyed);
 }
 
-/** The observations at some providers whose calls other models answered than the requested one. The oldest first. */
+/** The observations at some providers whose calls were answered by another model than the requested one, oldest first. */
 export async function findObservationsWithAnswers(
   db: Database,
   { tenantId }: Pick<TenantPlace, 'tenantId'>,
@@ -117,20 +117,20 @@ export async function findObservationsWithAnswers(
   return oldestFirst(rows).map(toKeyed);
 }
 
-const selectOfFamilies = rowStatement((db, rows: readonly ItemFamily[], { tenantId }: { tenantId: string }) =>
+const selectOfFamilies = multiRowStatement((db, rows: readonly ItemFamily[], { tenantId }: { tenantId: string }) =>
   db
     .selectFrom('runtime_observations')
     .selectAll()
     .where('tenant_id', '=', tenantId)
     .where(
-      among(
+      tupleIn(
         ['provider_id', 'kind', 'name_family'],
         rows.map(({ providerId, kind, nameFamily }) => [providerId, kind, nameFamily]),
       ),
     ),
 );
 
-/** All observations of some subjects of a tenant, in whatever sub-tenants, with the keys of their names; the oldest first. */
+/** All observations of some subjects in a tenant and all its sub-tenants, with the keys of their names, oldest first. */
 export async function findObservationsOfSubjects(
   db: Database,
   { tenantId }: Pick<TenantPlace, 'tenantId'>,
@@ -139,12 +139,13 @@ export async function findObservationsOfSubjects(
   return oldestFirst(await selectOfSubjects(db, subjects, { tenantId })).map(toKeyed);
 }
 
-const selectOfSubjects = rowStatement((db, rows: readonly ObservationSubject[], { tenantId }: { tenantId: string }) =>
-  db.selectFrom('runtime_observations').selectAll().where('tenant_id', '=', tenantId).where(ofSubjects(rows)),
+const selectOfSubjects = multiRowStatement(
+  (db, rows: readonly ObservationSubject[], { tenantId }: { tenantId: string }) =>
+    db.selectFrom('runtime_observations').selectAll().where('tenant_id', '=', tenantId).where(ofSubjects(rows)),
 );
 
-/** All observations of a provider, in whatever sub-tenants of the scope, the oldest first. */
-export async function findObservationsOf(
+/** All observations of a provider in the scope, oldest first. */
+export async function findObservationsOfProvider(
   db: Database,
   scope: TenantScope,
   providerId: string,
@@ -153,24 +154,24 @@ export async function findObservationsOf(
     .selectFrom('runtime_observations')
     .selectAll()
     .where('provider_id', '=', providerId)
-    .where(within(scope))
+    .where(inScope(scope))
     .execute();
   return oldestFirst(rows).map(toObservation);
 }
 
 function ofSubjects(subjects: readonly ObservationSubject[]) {
-  return among(
+  return tupleIn(
     ['provider_id', 'kind', 'name_key'],
     subjects.map(({ providerId, kind, nameKey }) => [providerId, kind, nameKey]),
   );
 }
 
-/** Sorted here: for an order by id SQLite walks all of the tenant's observations instead of those few. */
+/** Sorted here, since SQLite would scan all observations of the tenant for an order by id. */
 function oldestFirst(rows: readonly Row[]): Row[] {
   return rows.toSorted((a, b) => (a.id < b.id ? -1 : 1));
 }
 
-/** Newest first, by when this service first saw them: `firstSeenAt` may still move back when late spans come in. */
+/** Newest first by creation time. `firstSeenAt` cannot be the sort key, since late spans may change it. */
 export async function listObservations(
   db: Database,
   scope: TenantScope,
@@ -180,34 +181,34 @@ export async function listObservations(
   const { unknown = null, status = null, providerId = null, kind = null, name = null } = filter;
   const { rows, next } = await listRows(db, scope, page, {
     table: 'runtime_observations',
-    // Those of a provider have an index of their own, and are bounded themselves.
-    isSifted: providerId === null && (unknown !== null || status !== null || kind !== null || name !== null),
-    rows: (stretch) =>
+    // Observations of a provider have their own index, and their number is limited.
+    hasUnindexedFilter: providerId === null && (unknown !== null || status !== null || kind !== null || name !== null),
+    rows: (range) =>
       observationRows(db, {
-        unknown: unknown === null ? null : flag(unknown),
+        unknown: unknown === null ? null : toFlag(unknown),
         status,
         providerId,
         kind,
         name,
-        ...stretch,
+        ...range,
       }),
   });
   return { items: rows.map(toObservation), next };
 }
 
-type ListedObservations = Stretch & { unknown: Flag | null } & Record<
+type ListedObservations = KeysetRange & { unknown: Flag | null } & Record<
     'status' | 'providerId' | 'kind' | 'name',
     string | null
   >;
 
-const observationRows = statement((db, filter: ListedObservations) => {
-  let query = db.selectFrom('runtime_observations').selectAll().where(within(filter.scope));
+const observationRows = cachedStatement((db, filter: ListedObservations) => {
+  let query = db.selectFrom('runtime_observations').selectAll().where(inScope(filter.scope));
   if (filter.unknown != null) query = query.where('unknown', '=', filter.unknown);
   if (filter.status != null) query = query.where('status', '=', filter.status as Row['status']);
   if (filter.providerId != null) query = query.where('provider_id', '=', filter.providerId);
   if (filter.kind != null) query = query.where('kind', '=', filter.kind as Row['kind']);
   if (filter.name != null) query = query.where('name', '=', filter.name);
-  return query.$call(inStretch(filter));
+  return query.$call(inKeysetRange(filter));
 });
 
 export async function updateObservation(
@@ -222,7 +223,7 @@ export async function updateObservation(
   const row = await db
     .updateTable('runtime_observations')
     .set({
-      ...(unknown !== undefined && { unknown: flag(unknown) }),
+      ...(unknown !== undefined && { unknown: toFlag(unknown) }),
       ...(status !== undefined && { status }),
       ...(occurrences !== undefined && { occurrences }),
       ...(firstSeenAt !== undefined && { first_seen_at: firstSeenAt }),
@@ -237,13 +238,13 @@ export async function updateObservation(
       updated_at: now.toISOString(),
     })
     .where('id', '=', id)
-    .where(within(scope))
+    .where(inScope(scope))
     .returningAll()
     .executeTakeFirst();
   return row && toObservation(row);
 }
 
-/** Sets the note of a review, where there is one, and leaves the rest of it as it is. */
+/** Sets the note of a review. Returns undefined if there is no review. */
 export async function updateReviewNote(
   db: Database,
   scope: TenantScope,
@@ -255,30 +256,30 @@ export async function updateReviewNote(
     .selectFrom('runtime_observations')
     .select('review')
     .where('id', '=', id)
-    .where(within(scope))
+    .where(inScope(scope))
     .executeTakeFirst();
   if (row?.review == null) return undefined;
   return updateObservation(db, scope, id, { review: { ...(JSON.parse(row.review) as StoredReview), note } }, now);
 }
 
 /**
- * Removes observations that nobody looked at: open, unknown, without a review, wherever: who sends spans chooses the
- * provider too. What a sync reported stays. What is really used comes back when it is seen again.
+ * Deletes observations of a tenant that nobody has reviewed: open, unknown, and without drift. It covers all providers, since
+ * senders of spans can name any provider. What is really used is observed again.
  *
- * @param limit how many at the most
+ * @param limit the most observations to delete
  */
 export async function deleteUnreviewedObservations(
   db: Database,
   { tenantId }: TenantPlace,
   limit: number,
 ): Promise<(ObservationSubject & TenantPlace & ObservationHolder & { id: string })[]> {
-  const doomed = await db
+  const unreviewed = await db
     .selectFrom('runtime_observations')
     .select(['id', 'provider_id as providerId', 'kind', 'name_key as nameKey', 'tenant_id', 'sub_tenant_id'])
     .select('first_account as firstAccount')
     .where('tenant_id', '=', tenantId)
     .where('status', '=', 'open')
-    .where('unknown', '=', flag(true))
+    .where('unknown', '=', toFlag(true))
     .where('review', 'is', null)
     .where('drift', 'is', null)
     .limit(limit)
@@ -286,15 +287,15 @@ export async function deleteUnreviewedObservations(
   await deleteObservations(
     db,
     { tenantId },
-    doomed.map(({ id }) => id),
+    unreviewed.map(({ id }) => id),
   );
-  return doomed.map((row) => ({ ...row, ...placeOf(row) }));
+  return unreviewed.map((row) => ({ ...row, ...placeOf(row) }));
 }
 
 /**
- * Removes observations of a tenant. Recommendations do not rest on them any more.
+ * Deletes observations of a tenant, and the links of recommendations to them.
  *
- * @returns whom each of them counted for
+ * @returns the account and sub-tenant that each of them counted for
  */
 export async function deleteObservations(
   db: Database,
@@ -307,7 +308,7 @@ export async function deleteObservations(
   return deleted.map(toHolder);
 }
 
-const deleteLinkRows = rowStatement((db, rows: readonly { id: string }[], { tenantId }: { tenantId: string }) =>
+const deleteLinkRows = multiRowStatement((db, rows: readonly { id: string }[], { tenantId }: { tenantId: string }) =>
   db
     .deleteFrom('recommendation_observations')
     .where('tenant_id', '=', tenantId)
@@ -318,7 +319,7 @@ const deleteLinkRows = rowStatement((db, rows: readonly { id: string }[], { tena
     ),
 );
 
-const deleteRows = rowStatement((db, rows: readonly { id: string }[], { tenantId }: { tenantId: string }) =>
+const deleteRows = multiRowStatement((db, rows: readonly { id: string }[], { tenantId }: { tenantId: string }) =>
   db
     .deleteFrom('runtime_observations')
     .where('tenant_id', '=', tenantId)
@@ -343,7 +344,7 @@ function toKeyed(row: Row): KeyedObservation {
   return { ...toObservation(row), nameKey: row.name_key };
 }
 
-function toObservation(row: Row): RuntimeObservation {
+export function toObservation(row: Row): RuntimeObservation {
   return {
     id: row.id,
     ...placeOf(row),
@@ -357,7 +358,7 @@ function toObservation(row: Row): RuntimeObservation {
     lastSeenAt: row.last_seen_at,
     lastTraceId: row.last_trace_id || null,
     lastSpanId: row.last_span_id || null,
-    // Rows of before names were kept have none.
+    // Old rows lack these members.
     evidence: { names: [], responseModels: [], ...(JSON.parse(row.evidence) as Partial<Evidence>) } as Evidence,
     risk: JSON.parse(row.risk) as RuntimeObservation['risk'],
     inventoryItemId: row.inventory_item_id,

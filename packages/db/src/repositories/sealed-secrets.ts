@@ -1,6 +1,6 @@
 import type { Database } from '../database.ts';
 
-/** A sealed secret, and what its identity is made of. */
+/** A sealed secret, with the members that its encryption is bound to. */
 export type SealedRecord = {
   tenantId: string;
   id: string;
@@ -12,16 +12,16 @@ export type SealedRecord = {
   sealed: string;
 };
 
-// Whoever changes the key that secrets are sealed with does so for the whole service: no scope narrows that.
+// The key that seals secrets is changed for the whole service, so these functions take no scope.
 
 type SecretPage = {
   after: Pick<SealedRecord, 'tenantId' | 'id'> | null;
   limit: number;
-  /** Only secrets that are sealed in this format. */
+  /** Only list secrets that are sealed in this format. */
   format?: string;
 };
 
-/** A batch of all secrets that are stored, in the order of their tenants and ids. */
+/** A batch of all stored secrets, in the order of their tenants and ids. */
 export async function listSealedSecrets(db: Database, { after, limit, format }: SecretPage): Promise<SealedRecord[]> {
   let query = db
     .selectFrom('credentials')
@@ -46,7 +46,7 @@ export async function listSealedSecrets(db: Database, { after, limit, format }: 
   }));
 }
 
-/** Replaces a sealed secret, unless another one stands there by now. */
+/** Replaces a sealed secret, unless it has changed in the meantime. */
 export async function replaceSealedSecret(
   db: Database,
   record: Pick<SealedRecord, 'tenantId' | 'id' | 'sealed' | 'boundUrl'>,

@@ -3,18 +3,18 @@ import { type Selectable, sql } from 'kysely';
 import type { Database } from '../database.ts';
 import { newId } from '../ids.ts';
 import { nameFamily } from '../name-family.ts';
-import { flag, placeColumns } from '../queries.ts';
-import { rowStatement } from '../row-statement.ts';
+import { placeColumns, toFlag } from '../queries.ts';
+import { multiRowStatement } from '../multi-row-statement.ts';
 import type { Flag, Tables } from '../tables.ts';
 import type { TenantPlace } from '../tenancy.ts';
 import type { ObservationHolder } from './observation-counts.ts';
 import type { NewObservation } from './runtime-observations.ts';
 
-// What folding and looking again write: many observations at once.
+// Writes of many observations at once, for aggregation and recomputation.
 
 type Row = Selectable<Tables['runtime_observations']>;
 
-/** Makes an observation that no account reported. Answers its id. */
+/** Inserts an observation that no account reported. Returns its id. */
 export async function insertObservation(
   db: Database,
   place: TenantPlace,
@@ -26,7 +26,7 @@ export async function insertObservation(
   return id;
 }
 
-/** Makes observations, whose ids are given. */
+/** Inserts observations with given ids. */
 export async function insertObservations(
   db: Database,
   place: TenantPlace,
@@ -34,7 +34,13 @@ export async function insertObservations(
   now: Date,
 ): Promise<void> {
   const rows = observations.map(({ id, providerId, kind, name, nameKey, firstAccount, drift, ...seen }) => ({
-    ...{ id, providerId, kind, name, nameKey, firstAccount, nameFamily: nameFamily(kind, nameKey) },
+    id,
+    providerId,
+    kind,
+    name,
+    nameKey,
+    nameFamily: nameFamily(kind, nameKey),
+    firstAccount,
     drift: drift && JSON.stringify(drift),
     ...seenColumns(seen),
   }));
@@ -50,7 +56,7 @@ type InsertedRow = SeenColumns &
     drift: string | null;
   };
 
-const insertRows = rowStatement(
+const insertRows = multiRowStatement(
   (
     db,
     rows: readonly InsertedRow[],
@@ -58,23 +64,34 @@ const insertRows = rowStatement(
   ) =>
     db.insertInto('runtime_observations').values(
       rows.map((row) => ({
-        ...{ tenant_id, sub_tenant_id, id: row.id, provider_id: row.providerId, kind: row.kind },
-        ...{
-          name: row.name,
-          name_key: row.nameKey,
-          name_family: row.nameFamily,
-          unknown: row.unknown,
-          status: row.status,
-        },
-        ...{ occurrences: row.occurrences, first_seen_at: row.firstSeenAt, last_seen_at: row.lastSeenAt },
-        ...{ last_trace_id: row.lastTraceId, last_span_id: row.lastSpanId, evidence: row.evidence, risk: row.risk },
-        ...{ inventory_item_id: row.inventoryItemId, review: null, drift: row.drift },
-        ...{ first_account: row.firstAccount, created_at: now, updated_at: now },
+        tenant_id,
+        sub_tenant_id,
+        id: row.id,
+        provider_id: row.providerId,
+        kind: row.kind,
+        name: row.name,
+        name_key: row.nameKey,
+        name_family: row.nameFamily,
+        unknown: row.unknown,
+        status: row.status,
+        occurrences: row.occurrences,
+        first_seen_at: row.firstSeenAt,
+        last_seen_at: row.lastSeenAt,
+        last_trace_id: row.lastTraceId,
+        last_span_id: row.lastSpanId,
+        evidence: row.evidence,
+        risk: row.risk,
+        inventory_item_id: row.inventoryItemId,
+        review: null,
+        drift: row.drift,
+        first_account: row.firstAccount,
+        created_at: now,
+        updated_at: now,
       })),
     ),
 );
 
-/** What an observation is once spans reported it. */
+/** The members of an observation that aggregation updates. */
 export type SeenObservation = Pick<
   RuntimeObservation,
   | 'unknown'
@@ -89,34 +106,35 @@ export type SeenObservation = Pick<
   | 'risk'
 >;
 
-/** Writes down what observations of a tenant are now that they were seen again. */
+/** Updates observations of a tenant that were seen again. */
 export async function updateSeenObservations(
   db: Database,
   { tenantId }: Pick<TenantPlace, 'tenantId'>,
   observations: readonly (SeenObservation & {
     id: string;
-    /** Whether its review says nothing any more. */
-    isReviewSpent: boolean;
+    /** Whether its review no longer applies, and is deleted. */
+    isReviewObsolete: boolean;
   })[],
   now: Date,
 ): Promise<void> {
-  const rows = observations.map(({ id, isReviewSpent, ...seen }) => ({
-    ...{ id, spent: flag(isReviewSpent) },
+  const rows = observations.map(({ id, isReviewObsolete, ...seen }) => ({
+    id,
+    dropReview: toFlag(isReviewObsolete),
     ...seenColumns(seen),
   }));
   await updateSeenRows(db, rows, { tenantId, now: now.toISOString() });
 }
 
-const updateSeenRows = rowStatement(
+const updateSeenRows = multiRowStatement(
   (
     db,
-    rows: readonly (SeenColumns & { id: string; spent: Flag })[],
+    rows: readonly (SeenColumns & { id: string; dropReview: Flag })[],
     { tenantId, now }: { tenantId: string; now: string },
   ) => {
     const values = rows.map((row) => {
       const times = [row.firstSeenAt, row.lastSeenAt, row.lastTraceId, row.lastSpanId];
       const texts = [row.id, row.status, row.inventoryItemId, ...times, row.evidence, row.risk];
-      const numbers = [row.occurrences, row.unknown, row.spent].map((number) => sql`cast(${number} as integer)`);
+      const numbers = [row.occurrences, row.unknown, row.dropReview].map((number) => sql`cast(${number} as integer)`);
       return sql`(${sql.join([...texts, ...numbers])})`;
     });
     type Unchanged =
@@ -128,21 +146,26 @@ const updateSeenRows = rowStatement(
       | 'drift'
       | 'created_at'
       | 'updated_at';
-    type Seen = Omit<Row, Unchanged> & { spent: Flag };
+    type Seen = Omit<Row, Unchanged> & { drop_review: Flag };
     return db
       .with(
-        'seen(id, status, inventory_item_id, first_seen_at, last_seen_at, last_trace_id, last_span_id, evidence, risk, occurrences, unknown, spent)',
+        'seen(id, status, inventory_item_id, first_seen_at, last_seen_at, last_trace_id, last_span_id, evidence, risk, occurrences, unknown, drop_review)',
         () => sql<Seen>`(values ${sql.join(values)})`,
       )
       .updateTable('runtime_observations')
       .from('seen')
       .set(({ ref }) => ({
-        ...{ status: ref('seen.status'), inventory_item_id: ref('seen.inventory_item_id') },
-        ...{ first_seen_at: ref('seen.first_seen_at'), last_seen_at: ref('seen.last_seen_at') },
-        ...{ last_trace_id: ref('seen.last_trace_id'), last_span_id: ref('seen.last_span_id') },
-        ...{ evidence: ref('seen.evidence'), risk: ref('seen.risk') },
-        ...{ occurrences: ref('seen.occurrences'), unknown: ref('seen.unknown') },
-        review: sql<string | null>`case when seen.spent = 1 then null else runtime_observations.review end`,
+        status: ref('seen.status'),
+        inventory_item_id: ref('seen.inventory_item_id'),
+        first_seen_at: ref('seen.first_seen_at'),
+        last_seen_at: ref('seen.last_seen_at'),
+        last_trace_id: ref('seen.last_trace_id'),
+        last_span_id: ref('seen.last_span_id'),
+        evidence: ref('seen.evidence'),
+        risk: ref('seen.risk'),
+        occurrences: ref('seen.occurrences'),
+        unknown: ref('seen.unknown'),
+        review: sql<string | null>`case when seen.drop_review = 1 then null else runtime_observations.review end`,
         updated_at: now,
       }))
       .where('runtime_observations.tenant_id', '=', tenantId)
@@ -152,59 +175,75 @@ const updateSeenRows = rowStatement(
 
 function seenColumns(seen: SeenObservation) {
   return {
-    ...{ unknown: flag(seen.unknown), status: seen.status, inventoryItemId: seen.inventoryItemId },
-    ...{ occurrences: seen.occurrences, firstSeenAt: seen.firstSeenAt, lastSeenAt: seen.lastSeenAt },
-    ...{ lastTraceId: seen.lastTraceId ?? '', lastSpanId: seen.lastSpanId ?? '' },
-    ...{ evidence: JSON.stringify(seen.evidence), risk: JSON.stringify(seen.risk) },
+    unknown: toFlag(seen.unknown),
+    status: seen.status,
+    inventoryItemId: seen.inventoryItemId,
+    occurrences: seen.occurrences,
+    firstSeenAt: seen.firstSeenAt,
+    lastSeenAt: seen.lastSeenAt,
+    lastTraceId: seen.lastTraceId ?? '',
+    lastSpanId: seen.lastSpanId ?? '',
+    evidence: JSON.stringify(seen.evidence),
+    risk: JSON.stringify(seen.risk),
   };
 }
 
-/** What an observation becomes when it is looked at again. */
+/** The members of an observation that recomputation updates. */
 export type ObservationState = Pick<
   RuntimeObservation,
   'id' | 'unknown' | 'status' | 'inventoryItemId' | 'drift' | 'risk'
 > & {
-  /** Whether its review says nothing any more. */
-  isReviewSpent: boolean;
+  /** Whether its review no longer applies, and is deleted. */
+  isReviewObsolete: boolean;
 };
 
-/** Writes what observations of a tenant become. */
+/** Updates recomputed observations of a tenant. */
 export async function updateObservationStates(
   db: Database,
   { tenantId }: Pick<TenantPlace, 'tenantId'>,
   states: readonly ObservationState[],
   now: Date,
 ): Promise<void> {
-  const rows = states.map(({ id, unknown, status, inventoryItemId, drift, risk, isReviewSpent }) => ({
-    ...{ id, status, inventoryItemId, drift: drift && JSON.stringify(drift), risk: JSON.stringify(risk) },
-    ...{ unknown: flag(unknown), spent: flag(isReviewSpent) },
+  const rows = states.map(({ id, unknown, status, inventoryItemId, drift, risk, isReviewObsolete }) => ({
+    id,
+    status,
+    inventoryItemId,
+    drift: drift && JSON.stringify(drift),
+    risk: JSON.stringify(risk),
+    unknown: toFlag(unknown),
+    dropReview: toFlag(isReviewObsolete),
   }));
   await updateStateRows(db, rows, { tenantId, now: now.toISOString() });
 }
 
 type StateRow = Pick<Row, 'id' | 'status' | 'drift' | 'risk' | 'unknown'> & {
   inventoryItemId: string | null;
-  spent: Flag;
+  dropReview: Flag;
 };
 
-const updateStateRows = rowStatement(
+const updateStateRows = multiRowStatement(
   (db, rows: readonly StateRow[], { tenantId, now }: { tenantId: string; now: string }) => {
-    const values = rows.map(({ id, status, inventoryItemId, drift, risk, unknown, spent }) => {
+    const values = rows.map(({ id, status, inventoryItemId, drift, risk, unknown, dropReview }) => {
       const texts = sql.join([id, status, inventoryItemId, drift, risk]);
-      return sql`(${texts}, cast(${unknown} as integer), cast(${spent} as integer))`;
+      return sql`(${texts}, cast(${unknown} as integer), cast(${dropReview} as integer))`;
     });
-    type State = Pick<Row, 'id' | 'status' | 'inventory_item_id' | 'drift' | 'risk' | 'unknown'> & { spent: Flag };
+    type State = Pick<Row, 'id' | 'status' | 'inventory_item_id' | 'drift' | 'risk' | 'unknown'> & {
+      drop_review: Flag;
+    };
     return db
       .with(
-        'state(id, status, inventory_item_id, drift, risk, unknown, spent)',
+        'state(id, status, inventory_item_id, drift, risk, unknown, drop_review)',
         () => sql<State>`(values ${sql.join(values)})`,
       )
       .updateTable('runtime_observations')
       .from('state')
       .set(({ ref }) => ({
-        ...{ unknown: ref('state.unknown'), status: ref('state.status') },
-        ...{ inventory_item_id: ref('state.inventory_item_id'), drift: ref('state.drift'), risk: ref('state.risk') },
-        review: sql<string | null>`case when state.spent = 1 then null else runtime_observations.review end`,
+        unknown: ref('state.unknown'),
+        status: ref('state.status'),
+        inventory_item_id: ref('state.inventory_item_id'),
+        drift: ref('state.drift'),
+        risk: ref('state.risk'),
+        review: sql<string | null>`case when state.drop_review = 1 then null else runtime_observations.review end`,
         updated_at: now,
       }))
       .where('runtime_observations.tenant_id', '=', tenantId)

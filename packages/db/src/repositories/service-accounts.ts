@@ -2,20 +2,21 @@ import { createHash } from 'node:crypto';
 import type { SearchServiceAccountsInput, ServiceAccount } from '@quartermaster/contracts/service-accounts.ts';
 import canonicalize from 'canonicalize';
 import { type Insertable, type Selectable, sql } from 'kysely';
+import { inBatches } from '../batches.ts';
 import type { Database } from '../database.ts';
-import { inStretch, listRows, type Stretch } from '../listing.ts';
+import { inKeysetRange, type KeysetRange, listRows } from '../listing.ts';
 import {
-  contains,
-  flag,
-  folded,
+  caseFolded,
+  containsText,
+  inScope,
   type Page,
   type PageRequest,
   placeColumns,
   placeOf,
   timesOf,
-  within,
+  toFlag,
 } from '../queries.ts';
-import { statement } from '../statement.ts';
+import { cachedStatement } from '../cached-statement.ts';
 import type { Tables } from '../tables.ts';
 import type { TenantPlace, TenantScope } from '../tenancy.ts';
 import { findAccountTelemetry } from './account-telemetry.ts';
@@ -30,7 +31,10 @@ export type ServiceAccountFilter = Omit<SearchServiceAccountsInput, 'tenantId' |
 
 type Row = Selectable<Tables['service_accounts']>;
 
-/** The accounts with this id that are not deleted: ids are unique in a tenant only. At most two: more is as ambiguous. */
+/** Metadata members of one insert. A statement takes a limited number of parameters; 16 KiB of metadata can exceed it. */
+const BATCH_SIZE = 500;
+
+/** The accounts with this id that are not deleted. Ids are only unique in a tenant. Returns at most two, since that is ambiguous. */
 export async function findServiceAccounts(
   db: Database,
   scope: TenantScope,
@@ -42,13 +46,13 @@ export async function findServiceAccounts(
     .selectAll()
     .where('id', '=', id)
     .where('status', '<>', 'deleted')
-    .where(within(scope))
+    .where(inScope(scope))
     .limit(2)
     .execute();
   return withKeys(db, rows, now);
 }
 
-/** Newest first. Deleted ones are listed by their status alone. */
+/** Newest first. Deleted accounts are only listed if the filter asks for their status. */
 export async function searchServiceAccounts(
   db: Database,
   scope: TenantScope,
@@ -57,26 +61,26 @@ export async function searchServiceAccounts(
   now: Date,
 ): Promise<Page<ServiceAccount>> {
   const { ids, name, query, status, metadata, createdAfter, createdBefore } = filter;
-  const sifting = [name, query, status, metadata];
+  const unindexedFilters = [name, query, status, metadata];
   const { rows, next } = await listRows(db, scope, page, {
     table: 'service_accounts',
-    // Ids have an index of their own, and are few.
-    isSifted: ids == null && sifting.some((one) => one != null),
+    // Ids have their own index, and match few rows.
+    hasUnindexedFilter: ids == null && unindexedFilters.some((one) => one != null),
     created: { after: createdAfter, before: createdBefore },
-    rows: (stretch) => accountRows(db, filter, stretch).execute(),
+    rows: (range) => accountRows(db, filter, range).execute(),
   });
   return { items: await withKeys(db, rows, now), next };
 }
 
-function accountRows(db: Database, filter: ServiceAccountFilter, stretch: Stretch) {
-  let query = db.selectFrom('service_accounts').selectAll().where(within(stretch.scope));
+function accountRows(db: Database, filter: ServiceAccountFilter, range: KeysetRange) {
+  let query = db.selectFrom('service_accounts').selectAll().where(inScope(range.scope));
   query =
     filter.status == null
       ? query.where('status', '<>', 'deleted')
       : query.where('status', '=', filter.status as 'active');
   if (filter.ids != null) query = query.where('id', 'in', filter.ids.length > 0 ? filter.ids : ['']);
   if (filter.name != null) query = query.where('name', '=', filter.name);
-  if (filter.query != null) query = query.where(contains('search_text', filter.query));
+  if (filter.query != null) query = query.where(containsText('search_text', filter.query));
   if (filter.createdAfter != null) query = query.where('created_at', '>', filter.createdAfter);
   for (const [key, value] of Object.entries(filter.metadata ?? {})) {
     query = query.where((eb) =>
@@ -91,14 +95,14 @@ function accountRows(db: Database, filter: ServiceAccountFilter, stretch: Stretc
       ),
     );
   }
-  return query.$call(inStretch(stretch));
+  return query.$call(inKeysetRange(range));
 }
 
-const newAccount = statement((db, { row }: { row: Insertable<Tables['service_accounts']> }) =>
+const newAccount = cachedStatement((db, { row }: { row: Insertable<Tables['service_accounts']> }) =>
   db.insertInto('service_accounts').values(row).returningAll(),
 );
 
-/** @throws DuplicateKeyError where the id was ever given in the tenant */
+/** @throws DuplicateKeyError if an account of the tenant has or had this id */
 export async function insertServiceAccount(
   db: Database,
   place: TenantPlace,
@@ -109,9 +113,12 @@ export async function insertServiceAccount(
   const [row] = await newAccount(db, {
     row: {
       ...placeColumns(place),
-      ...{ id, name, status, description },
+      id,
+      name,
+      status,
+      description,
       display_name: displayName,
-      platform_administrator: flag(platformAdministrator),
+      platform_administrator: toFlag(platformAdministrator),
       metadata: JSON.stringify(metadata),
       last_used_at: null,
       search_text: searchText(account),
@@ -124,7 +131,7 @@ export async function insertServiceAccount(
   return toServiceAccount(row, undefined, undefined);
 }
 
-/** Changes one account, found before: its tenant and id name it. */
+/** Updates an account. Its tenant and id identify it. */
 export async function updateServiceAccount(
   db: Database,
   scope: TenantScope,
@@ -146,7 +153,7 @@ export async function updateServiceAccount(
     .where('tenant_id', '=', account.tenantId)
     .where('id', '=', account.id)
     .where('status', '<>', 'deleted')
-    .where(within(scope))
+    .where(inScope(scope))
     .returningAll()
     .executeTakeFirst();
   if (!row) return undefined;
@@ -156,7 +163,7 @@ export async function updateServiceAccount(
   return updated;
 }
 
-/** Whether there is, or ever was, an account that is a platform administrator. */
+/** Whether there is, or ever was, a service account with platform administrator rights. */
 export async function hasPlatformAdministrator(db: Database): Promise<boolean> {
   const row = await db
     .selectFrom('service_accounts')
@@ -183,7 +190,7 @@ async function setMetadataMembers(
 
 type MemberRow = Insertable<Tables['service_account_metadata']>;
 
-const newMembers = statement((db, { rows }: { rows: readonly MemberRow[] }) =>
+const newMembers = cachedStatement((db, { rows }: { rows: readonly MemberRow[] }) =>
   db.insertInto('service_account_metadata').values(rows),
 );
 
@@ -199,13 +206,10 @@ async function insertMetadataMembers(
     key,
     value_digest: digestOf(value),
   }));
-  // A statement has a limited number of parameters; 16 KiB of metadata can have more members than that.
-  for (let start = 0; start < members.length; start += 500) {
-    await newMembers(db, { rows: members.slice(start, start + 500) });
-  }
+  for await (const rows of inBatches(members, BATCH_SIZE)) await newMembers(db, { rows });
 }
 
-/** Equality of JSON values: the digest of their canonical form (RFC 8785). */
+/** A digest of a JSON value's canonical form (RFC 8785). Equal values have equal digests. */
 function digestOf(value: unknown): string {
   return createHash('sha256')
     .update(canonicalize(value) ?? '')
@@ -213,14 +217,14 @@ function digestOf(value: unknown): string {
 }
 
 function searchText(account: Pick<ServiceAccount, 'id' | 'name' | 'displayName' | 'description'>): string {
-  return folded([account.id, account.name, account.displayName, account.description].filter(Boolean).join('\n'));
+  return caseFolded([account.id, account.name, account.displayName, account.description].filter(Boolean).join('\n'));
 }
 
 type KeyCounts = { keyCount: number; activeKeyCount: number; soonestKeyExpiryAt: string | null };
 
 type KeyOwners = { time: string; tenantIds: readonly string[]; ownerIds: readonly string[] };
 
-const keyCounts = statement((db, { time, tenantIds, ownerIds }: KeyOwners) => {
+const keyCounts = cachedStatement((db, { time, tenantIds, ownerIds }: KeyOwners) => {
   const active = sql<boolean>`revoked_at is null and (expires_at is null or expires_at > ${time})`;
   return db
     .selectFrom('credentials')
@@ -234,7 +238,7 @@ const keyCounts = statement((db, { time, tenantIds, ownerIds }: KeyOwners) => {
     .groupBy(['tenant_id', 'owner_id']);
 });
 
-/** Adds the key counts and the telemetry of a whole page, with one query each. */
+/** Adds the key counts and the telemetry to the accounts of a page, with one query each. */
 async function withKeys(db: Database, rows: Row[], now: Date): Promise<ServiceAccount[]> {
   if (rows.length === 0) return [];
   const counts = await keyCounts(db, {
@@ -258,7 +262,7 @@ async function withKeys(db: Database, rows: Row[], now: Date): Promise<ServiceAc
   });
 }
 
-/** The keys of an account that is not active do not work. */
+/** The key counts of an account. Keys of an inactive account do not count as active. */
 function keysOf(row: Row, keys: KeyCounts | undefined): KeyCounts {
   const { keyCount = 0, activeKeyCount = 0, soonestKeyExpiryAt = null } = keys ?? {};
   return row.status === 'active'

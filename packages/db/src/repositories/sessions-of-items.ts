@@ -2,21 +2,21 @@ import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import type { GatewaySession } from '@quartermaster/contracts/gateway-sessions.ts';
 import { SESSION_TTL_MAX_SECONDS } from '@quartermaster/contracts/gateways.ts';
 import type { Database } from '../database.ts';
-import { idsSince } from '../ids.ts';
-import { placeOf, within } from '../queries.ts';
+import { lowestIdAt } from '../ids.ts';
+import { inScope, placeOf } from '../queries.ts';
 import type { TenantPlace, TenantScope } from '../tenancy.ts';
 import { findGrantsOfItems, type GrantedSubjects } from './gateway-grants.ts';
 
 export type SessionReference = TenantPlace & Pick<GatewaySession, 'id' | 'gatewayId' | 'subject'>;
 
-/** Sessions ended with one statement. */
+/** Sessions that are revoked with one statement. */
 const BATCH_SIZE = 500;
 
 /**
- * Ends the active sessions that grant one of some items, since these are blocked. An index finds the sets of items that
- * have one, and the sessions of each set. Answers which sessions they were, the oldest first.
+ * Revokes the active sessions that grant one of some items, because these are blocked. Indexes find the sets that contain an item,
+ * and the sessions of each set. Returns the revoked sessions, oldest first.
  *
- * @param scope the whole tenant of the provider: gateways of all its places may list it
+ * @param scope the whole tenant of the provider, since gateways in any place of the tenant may list it
  */
 export async function revokeSessionsOfItems(
   db: Database,
@@ -27,8 +27,8 @@ export async function revokeSessionsOfItems(
   const ended: SessionReference[] = [];
   for (const { tenantId, digest } of await findGrantsOfItems(db, scope, subjects)) {
     const granted = { tenantId, providerId: subjects.providerId, digest };
-    // None that began earlier can be active still, and ids are in the order of time.
-    let after: string | undefined = idsSince('ses', new Date(now.getTime() - SESSION_TTL_MAX_SECONDS * 1000));
+    // Ids are in the order of time, and sessions that began earlier have expired.
+    let after: string | undefined = lowestIdAt('ses', new Date(now.getTime() - SESSION_TTL_MAX_SECONDS * 1000));
     while (after !== undefined) {
       const rows = await activeSessions(db, scope, { ...granted, after }, now);
       ended.push(...(await revokeBlocked(db, scope, rows, now)));
@@ -54,7 +54,7 @@ async function activeSessions(db: Database, scope: TenantScope, granted: Granted
     .where('granted.session_id', '>', granted.after)
     .where('session.revoked_at', 'is', null)
     .where('session.expires_at', '>', now.toISOString())
-    .where(within(scope, 'session'))
+    .where(inScope(scope, 'session'))
     .orderBy('granted.session_id')
     .limit(BATCH_SIZE)
     .execute();
@@ -74,7 +74,7 @@ async function revokeBlocked(
     .set({ revoked_at: time, revoked_reason: 'item_blocked', updated_at: time })
     .where('id', 'in', ids)
     .where('revoked_at', 'is', null)
-    .where(within(scope))
+    .where(inScope(scope))
     .returning(['id', 'tenant_id', 'sub_tenant_id', 'gateway_id', 'subject'])
     .execute();
   return rows.map((row) => ({ id: row.id, gatewayId: row.gateway_id, subject: row.subject, ...placeOf(row) }));

@@ -1,18 +1,18 @@
 import type { Selectable } from 'kysely';
 import type { Database } from '../database.ts';
-import { folded } from '../queries.ts';
-import { statement } from '../statement.ts';
+import { caseFolded } from '../queries.ts';
+import { cachedStatement } from '../cached-statement.ts';
 import type { Tables } from '../tables.ts';
 
 /** A public key as it is published (RFC 7517). */
 export type PublicJwk = { kid: string; kty: string; alg: string; use: string; crv: string; x: string; y: string };
 
-/** A signing key with its private half as it is stored, sealed. */
+/** A signing key with its sealed private key. */
 export type SigningKey = {
   id: string;
   publicKey: PublicJwk;
   sealedKey: string;
-  /** How many keys this one followed. */
+  /** The number of keys before this one. */
   rotationCount: number;
   createdAt: string;
   revokedAt: string | null;
@@ -20,9 +20,9 @@ export type SigningKey = {
 
 export type NewSigningKey = Pick<SigningKey, 'id' | 'publicKey' | 'sealedKey' | 'rotationCount'>;
 
-// The signing keys are the platform's own: they stand in the tenant '', and no scope narrows who signs or verifies.
+// Signing keys belong to the platform. They have the tenant '', and these functions take no scope.
 
-const newestSigningKey = statement((db) =>
+const newestSigningKey = cachedStatement((db) =>
   db
     .selectFrom('credentials')
     .selectAll()
@@ -32,13 +32,13 @@ const newestSigningKey = statement((db) =>
     .limit(1),
 );
 
-/** The key made last, revoked or not. */
+/** The newest key, revoked or not. */
 export async function findNewestSigningKey(db: Database): Promise<SigningKey | undefined> {
   const [row] = await newestSigningKey(db, {});
   return row && toSigningKey(row);
 }
 
-/** The sealed private half of a key, whether or not it still signs or is published. '' where there is none any more. */
+/** The sealed private key of any signing key, active or not. '' if it was erased. */
 export async function findSealedKey(db: Database, id: string): Promise<string | undefined> {
   const row = await db
     .selectFrom('credentials')
@@ -50,7 +50,7 @@ export async function findSealedKey(db: Database, id: string): Promise<string | 
   return row && (row.secret ?? '');
 }
 
-/** The public keys that tokens may still be signed by, newest first. */
+/** The public keys of tokens that may still be valid, newest first. */
 export async function listPublishedKeys(db: Database, now: Date): Promise<PublicJwk[]> {
   const rows = await db
     .selectFrom('credentials')
@@ -64,7 +64,7 @@ export async function listPublishedKeys(db: Database, now: Date): Promise<Public
   return rows.map((row) => toPublicJwk(row.public_key));
 }
 
-/** @throws DuplicateKeyError where another process has made the key of this rotation meanwhile */
+/** @throws DuplicateKeyError if another process has created the key of this rotation in the meantime */
 export async function insertSigningKey(db: Database, key: NewSigningKey, now: Date): Promise<SigningKey> {
   const name = 'gateway sessions';
   const row = await db
@@ -87,7 +87,7 @@ export async function insertSigningKey(db: Database, key: NewSigningKey, now: Da
       created_by: null,
       revoked_at: null,
       rotation_count: key.rotationCount,
-      search_text: folded([key.id, name].join('\n')),
+      search_text: caseFolded([key.id, name].join('\n')),
       created_at: now.toISOString(),
       updated_at: now.toISOString(),
     })
@@ -96,7 +96,7 @@ export async function insertSigningKey(db: Database, key: NewSigningKey, now: Da
   return toSigningKey(row);
 }
 
-/** Sets when the keys before a new one cease to be published. Those that had an end already keep it. */
+/** Sets when earlier keys are no longer published. Keys that already have an end keep it. */
 export async function retireSigningKeys(db: Database, expiresAt: Date, now: Date): Promise<void> {
   await db
     .updateTable('credentials')
@@ -119,7 +119,7 @@ function toSigningKey(row: Selectable<Tables['credentials']>): SigningKey {
   };
 }
 
-/** Member by member: whatever else a row may hold is not published. */
+/** Copies the public members one by one, so that nothing else can be published. */
 function toPublicJwk(text: string | null): PublicJwk {
   const { kid, kty, alg, use, crv, x, y } = JSON.parse(text ?? '{}') as PublicJwk;
   return { kid, kty, alg, use, crv, x, y };

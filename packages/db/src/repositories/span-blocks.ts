@@ -1,8 +1,8 @@
-import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
+import { inBatches } from '../batches.ts';
 import type { Database } from '../database.ts';
 import { newBlockId } from '../ids.ts';
 import { placeColumns } from '../queries.ts';
-import { rowStatement } from '../row-statement.ts';
+import { multiRowStatement } from '../multi-row-statement.ts';
 import type { BlockSpan, SpanBlock, SpanInBlock } from '../span-block.ts';
 import { type PlacedSpan, spanIndexWriter } from '../span-index.ts';
 import type { TenantPlace } from '../tenancy.ts';
@@ -12,26 +12,26 @@ import { mergeParts } from './merged-parts.ts';
 import { addStoredBytes } from './tenant-usage.ts';
 import { addToTraces, type TraceAddition } from './trace-rows.ts';
 
-/** Index rows of a trace that are merged when there are more of them, or more spans in them. */
+/** The unmerged index rows of a trace are merged when there are more of them, or more spans in them. */
 const MAX_UNMERGED = { rows: 64, spans: 4096 };
 
-/** A larger index of a first block gets a row of its own: the trace's row is written anew with each batch. */
-const MAX_FIRST_BYTES = 2048;
+/** A larger index of a first block gets its own row, because the trace's row is rewritten with each batch. */
+const MAX_INDEX_BYTES_IN_TRACE = 2048;
 
-/** Index rows inserted before the event loop gets a turn. */
-const ROWS_OF_TURN = 256;
+/** Index rows inserted before yielding to the event loop. */
+const BATCH_SIZE = 256;
 
 type NewBlocks<Span> = {
   /** `user:<id>` or `service_account:<tenant>/<id>`. */
   sender: string;
   blocks: readonly SpanBlock<Span>[];
-  /** What the spans add to their traces: one for each trace. */
+  /** What the spans add to their traces, one for each trace. */
   additions: readonly TraceAddition[];
-  /** Of `findKnownSpans`, in the same transaction. */
+  /** The result of `findKnownSpans` in the same transaction. */
   known: ReadonlyMap<string, KnownTrace>;
-  /** The spans whose id another one had before. */
+  /** The spans whose id another span already has. */
   variants: ReadonlySet<Span>;
-  /** The calls that the spans of a trace tell of, opaque to storage. */
+  /** The calls that the spans of each trace report, opaque to storage. */
   calls: ReadonlyMap<string, Uint8Array>;
 };
 
@@ -39,9 +39,9 @@ type PlaceColumns = ReturnType<typeof placeColumns>;
 type PartRow = { traceId: string; part: string; spans: Buffer; calls: Buffer | null };
 
 /**
- * Stores blocks with the index of their traces and the traces' summaries.
+ * Stores blocks, the index of their traces, and the traces' rows.
  *
- * @returns the bytes that they take, which are counted as the tenant's
+ * @returns the stored bytes, which are counted for the tenant
  */
 export async function insertSpanBlocks<Span extends BlockSpan>(
   trx: Database,
@@ -58,29 +58,29 @@ export async function insertSpanBlocks<Span extends BlockSpan>(
   await addToTraces(trx, place, added, (traceId) => known.get(traceId)?.row, now);
   for (const [traceId, ofTrace] of parts) {
     const trace = known.get(traceId);
-    if (trace && isLong(trace.unmerged, ofTrace)) await mergeParts(trx, trace.row);
+    if (trace && needsMerge(trace.unmerged, ofTrace)) await mergeParts(trx, trace.row);
   }
   const storedBytes = added.reduce((sum, addition) => sum + addition.storedBytes, 0);
   await addStoredBytes(trx, place.tenantId, storedBytes, now);
   return storedBytes;
 }
 
-/** A trace that grows by large batches is merged by its spans, others by their number. */
-function isLong({ rows, spans }: KnownTrace['unmerged'], added: number): boolean {
+/** Whether to merge the index of a trace: it has many unmerged rows, or many spans in them. */
+function needsMerge({ rows, spans }: KnownTrace['unmerged'], added: number): boolean {
   return rows + added > MAX_UNMERGED.rows || spans > MAX_UNMERGED.spans;
 }
 
 type BlocksToInsert<Span> = Pick<NewBlocks<Span>, 'sender' | 'blocks' | 'variants' | 'calls'> & {
-  /** Whether the row of a trace has no index yet. */
+  /** Whether a trace is new, so that its row can hold the index. */
   isNew: (traceId: string) => boolean;
 };
 
 type InsertedBlocks = {
-  /** How many rows of index each trace got. */
+  /** The number of new index rows of each trace. */
   parts: ReadonlyMap<string, number>;
-  /** What its spans take. */
+  /** The stored bytes of each trace. */
   bytesOf: ReadonlyMap<string, number>;
-  /** Small indexes of new traces, which go into the traces' rows: one row less for each. */
+  /** Small indexes of new traces, which are stored in the traces' rows. */
   firstOf: ReadonlyMap<string, PartRow>;
 };
 
@@ -111,10 +111,11 @@ export async function insertBlocks<Span extends BlockSpan>(
         variants,
         calls: callsLeft.get(traceId),
       });
-      // A trace in several blocks has its calls in the first one.
+      // If a trace is in several blocks, its calls are stored with the first one.
       callsLeft.delete(traceId);
       const isFirst = isNew(traceId) && !parts.has(traceId);
-      if (isFirst && part.spans.length + (part.calls?.length ?? 0) <= MAX_FIRST_BYTES) firstOf.set(traceId, part);
+      if (isFirst && part.spans.length + (part.calls?.length ?? 0) <= MAX_INDEX_BYTES_IN_TRACE)
+        firstOf.set(traceId, part);
       else rows.push(part);
       parts.set(traceId, (parts.get(traceId) ?? 0) + 1);
       const share = Math.floor((block.body.length * linesOf(spans)) / block.bytes);
@@ -122,11 +123,7 @@ export async function insertBlocks<Span extends BlockSpan>(
       bytesOf.set(traceId, (bytesOf.get(traceId) ?? 0) + bytes);
     }
   }
-  for (let start = 0; start < rows.length; start += ROWS_OF_TURN) {
-    // An embedded database answers without giving the event loop a turn.
-    if (start > 0) await yieldToEventLoop();
-    await insertParts(trx, rows.slice(start, start + ROWS_OF_TURN), columns);
-  }
+  for await (const batch of inBatches(rows, BATCH_SIZE)) await insertParts(trx, batch, columns);
   return { parts, bytesOf, firstOf };
 }
 
@@ -171,7 +168,7 @@ function linesOf(spans: readonly { length: number }[]): number {
 
 type BlockRow = { id: string; spanCount: number; bytes: number; body: Buffer };
 
-const insertBlockRows = rowStatement(
+const insertBlockRows = multiRowStatement(
   (db, rows: readonly BlockRow[], shared: PlaceColumns & { createdAt: string; sender: string }) =>
     db.insertInto('span_blocks').values(
       rows.map(({ id, spanCount, bytes, body }) => ({
@@ -187,7 +184,7 @@ const insertBlockRows = rowStatement(
     ),
 );
 
-const insertParts = rowStatement((db, rows: readonly PartRow[], place: PlaceColumns) =>
+const insertParts = multiRowStatement((db, rows: readonly PartRow[], place: PlaceColumns) =>
   db.insertInto('trace_blocks').values(
     rows.map(({ traceId, part, spans, calls }) => ({
       tenant_id: place.tenant_id,

@@ -7,16 +7,16 @@ import type { FoundSpan, SpanPlace } from './span-texts.ts';
 type Entry = { place: SpanPlace; index: SpanIndex; number: number; milliseconds: number; nanoseconds: number };
 
 /**
- * Finds the first spans by start time that come after a key. Of spans with one start time their ids, places and blocks
- * decide. It holds no more than a few times as many entries as are wanted, whatever the size of the trace.
+ * Finds the first `count` spans after a key, by start time, and then by id, place and block. It holds at most a few times `count`
+ * entries in memory, however large the trace is.
  */
 export class FirstSpans {
   readonly #count: number;
   readonly #after: { milliseconds: number; nanoseconds: number; id: string } | null;
   #found: Entry[] = [];
-  /** Once enough entries were found: the last of them. What is later is not needed. */
+  /** The last of `count` found entries. Later ones are not needed. Null until enough are found. */
   #last: Entry | null = null;
-  /** By place: span ids that several spans have. */
+  /** By place: ids that more than one span has. */
   readonly #conflicts = new Map<SpanPlace, ReadonlySet<string>>();
 
   constructor({ after, count }: { after: PageKey | null; count: number }) {
@@ -28,7 +28,7 @@ export class FirstSpans {
     const conflicts = new Set<string>();
     for (const index of indexes) {
       for (let number = 0; number < index.count; number += 1) {
-        // Each one after the first of its id is marked.
+        // Every span after the first one with its id is marked.
         if (index.isVariant(number)) conflicts.add(index.spanId(number));
         const milliseconds = index.milliseconds(number);
         if (this.#after && milliseconds < this.#after.milliseconds) continue;
@@ -36,15 +36,15 @@ export class FirstSpans {
         const entry = { place, index, number, milliseconds, nanoseconds: index.nanoseconds(number) };
         if (!this.#isAfter(entry)) continue;
         this.#found.push(entry);
-        if (this.#found.length >= 4 * this.#count) this.#cut();
+        if (this.#found.length >= 4 * this.#count) this.#dropLaterEntries();
       }
     }
     this.#conflicts.set(place, conflicts);
   }
 
-  /** In their order. */
+  /** The found spans, in their order. */
   spans(): FoundSpan[] {
-    this.#cut();
+    this.#dropLaterEntries();
     return this.#found.map((entry) => this.#spanOf(entry));
   }
 
@@ -54,7 +54,7 @@ export class FirstSpans {
     return idOf(entry) > this.#after.id;
   }
 
-  #cut(): void {
+  #dropLaterEntries(): void {
     this.#found.sort(compare);
     if (this.#found.length > this.#count) this.#found.length = this.#count;
     if (this.#found.length === this.#count) this.#last = this.#found.at(-1) ?? null;
@@ -85,7 +85,7 @@ function compare(a: Entry, b: Entry): number {
   return idOf(a) < idOf(b) ? -1 : 1;
 }
 
-/** Tells spans of one start time apart. No part of it has a line break. */
+/** The second sort key of spans. No part of it contains a line break. */
 function idOf({ place, index, number }: Entry): string {
   const { id } = index.block(number);
   return `${index.spanId(number)}/${place.tenant_id}/${place.sub_tenant_id}/${id}/${index.offset(number)}`;

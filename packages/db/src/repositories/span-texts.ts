@@ -2,23 +2,24 @@ import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import type { Database } from '../database.ts';
 import { timeOfBlock } from '../ids.ts';
 import { type PageKey, placeOf } from '../queries.ts';
-import { rowStatement } from '../row-statement.ts';
+import { multiRowStatement } from '../multi-row-statement.ts';
 import { BlockReader } from '../span-block.ts';
 import { decompress } from '../zstd.ts';
+import { type BlockKey, blockKeyOf, isOneOfBlocks } from './block-keys.ts';
 import type { TraceRow } from './trace-rows.ts';
 
-/** A page ends when it has so many bytes of JSON; one span may have more. */
+/** The most bytes of JSON in a page. One span alone may have more. */
 const MAX_ANSWER_BYTES = 8 * 1024 * 1024;
 
-/** A page ends where it would have to read more uncompressed bytes of blocks; one block may have more. */
+/** The most uncompressed bytes of blocks that are read for a page. One block alone may have more. */
 const MAX_READ_BYTES = 32 * 1024 * 1024;
 
-/** Uncompressed bytes of blocks that are read at once. */
-const BYTES_OF_READ = 4 * 1024 * 1024;
+/** The most uncompressed bytes of blocks that are read with one query. */
+const BATCH_BYTES = 4 * 1024 * 1024;
 
 export type SpanPlace = Pick<TraceRow, 'tenant_id' | 'sub_tenant_id' | 'trace_id'>;
 
-/** A span of an index, and where its text is. */
+/** A span of an index, and the position of its text. */
 export type FoundSpan = {
   place: SpanPlace;
   block: { id: string; sender: string };
@@ -32,14 +33,13 @@ export type FoundSpan = {
   sortKey: PageKey;
 };
 
-type BlockKey = { id: string; createdAt: string };
 type PlaceKey = Pick<SpanPlace, 'tenant_id' | 'sub_tenant_id'>;
 
 /**
- * Reads spans as they are answered, in their order: at least one, and as many as fit into {@link MAX_ANSWER_BYTES} and
+ * Reads spans as JSON texts for an answer, in their order: at least one, and as many as fit into {@link MAX_ANSWER_BYTES} and
  * {@link MAX_READ_BYTES}.
  *
- * @returns JSON texts; null where a block is missing
+ * @returns the texts; null if a block is missing
  */
 export async function readSpanTexts(db: Database, spans: readonly FoundSpan[]): Promise<string[] | null> {
   const sizes = await sizesOfBlocks(db, spans);
@@ -68,12 +68,12 @@ export async function readSpanTexts(db: Database, spans: readonly FoundSpan[]): 
   return answered;
 }
 
-/** A block of a place: ids are unique, but who writes a database by hand may copy them. */
+/** A key for a block with its place. Ids are unique, unless someone has copied rows by hand. */
 function keyOf({ place, block }: FoundSpan): string {
   return `${place.tenant_id}\n${place.sub_tenant_id}\n${block.id}`;
 }
 
-/** The first spans that can be read within the limits; null where the block of one is missing. */
+/** The first spans that can be read within the limits. Null if the block of one is missing. */
 function withinLimits(spans: readonly FoundSpan[], sizes: ReadonlyMap<string, number>): FoundSpan[] | null {
   const met = new Set<string>();
   const read: FoundSpan[] = [];
@@ -91,7 +91,7 @@ function withinLimits(spans: readonly FoundSpan[], sizes: ReadonlyMap<string, nu
   return read;
 }
 
-/** The spans by their blocks, in batches of blocks that are read at once. */
+/** Groups spans by block, in batches of blocks that are read with one query. */
 function* batchesOf(
   spans: readonly FoundSpan[],
   sizes: ReadonlyMap<string, number>,
@@ -100,7 +100,7 @@ function* batchesOf(
   let [bytes, tenancy] = [0, ''];
   for (const [key, ofBlock] of Map.groupBy(spans, keyOf)) {
     const place = key.slice(0, key.lastIndexOf('\n'));
-    if (batch.size > 0 && (place !== tenancy || bytes + (sizes.get(key) ?? 0) > BYTES_OF_READ)) {
+    if (batch.size > 0 && (place !== tenancy || bytes + (sizes.get(key) ?? 0) > BATCH_BYTES)) {
       yield batch;
       [batch, bytes] = [new Map(), 0];
     }
@@ -130,41 +130,22 @@ async function readBlocks(db: Database, batch: ReadonlyMap<string, FoundSpan[]>)
 }
 
 function blockKeys(spans: readonly FoundSpan[]): BlockKey[] {
-  const ids = [...new Set(spans.map(({ block }) => block.id))];
-  // The time is in the id, and names the partition on Postgres.
-  return ids.map((id) => ({ id, createdAt: timeOfBlock(id).toISOString() }));
+  return [...new Set(spans.map(({ block }) => block.id))].map(blockKeyOf);
 }
 
 function placeColumnsOf([span]: readonly FoundSpan[]): PlaceKey {
   return { tenant_id: span?.place.tenant_id ?? '', sub_tenant_id: span?.place.sub_tenant_id ?? '' };
 }
 
-const selectSizes = rowStatement((db, rows: readonly BlockKey[], place: PlaceKey) =>
-  blocksOf(db, rows, place).select(['id', 'bytes']),
+const selectSizes = multiRowStatement((db, rows: readonly BlockKey[], place: PlaceKey) =>
+  db.selectFrom('span_blocks').select(['id', 'bytes']).where(isOneOfBlocks(place, rows)),
 );
 
-const selectBodies = rowStatement((db, rows: readonly BlockKey[], place: PlaceKey) =>
-  blocksOf(db, rows, place).select(['id', 'body']),
+const selectBodies = multiRowStatement((db, rows: readonly BlockKey[], place: PlaceKey) =>
+  db.selectFrom('span_blocks').select(['id', 'body']).where(isOneOfBlocks(place, rows)),
 );
 
-function blocksOf(db: Database, rows: readonly BlockKey[], { tenant_id, sub_tenant_id }: PlaceKey) {
-  return db
-    .selectFrom('span_blocks')
-    .where('tenant_id', '=', tenant_id)
-    .where('sub_tenant_id', '=', sub_tenant_id)
-    .where(
-      'id',
-      'in',
-      rows.map(({ id }) => id),
-    )
-    .where(
-      'created_at',
-      'in',
-      rows.map(({ createdAt }) => createdAt),
-    );
-}
-
-/** What the spans of one block have in common: JSON members. */
+/** The JSON members that all spans of one block share. */
 function sharedTextOf([span]: readonly FoundSpan[]): { common: string; times: string } {
   if (!span) throw new Error('a block is read for the spans in it');
   const { tenantId, subTenantId } = placeOf(span.place);
@@ -176,12 +157,12 @@ function sharedTextOf([span]: readonly FoundSpan[]): { common: string; times: st
   };
 }
 
-/** A span as JSON, put together of texts: to parse it and write it again takes ten times as long. */
+/** A span as JSON, concatenated from texts. Parsing and serializing it takes ten times as long. */
 function textOf(span: FoundSpan, reader: BlockReader, { common, times }: { common: string; times: string }): string {
   const { line, resource, scope } = reader.read(span.offset, span.length);
   const parent = span.parentSpanId === null ? 'null' : `"${span.parentSpanId}"`;
   const ids = `"traceId":"${span.place.trace_id}","spanId":"${span.spanId}","parentSpanId":${parent}`;
-  // The line of a span that was moved into its block says itself when it came in.
+  // The line of a span that was moved into its block later contains its own times.
   const own = `"startTime":"${span.startTime}",${span.hasOwnTimes ? '' : times}${line.slice(1, -1)}`;
   return `{${ids},${own},"scope":${scope},"resource":${resource},${common},"conflicting":${span.isConflicting}}`;
 }

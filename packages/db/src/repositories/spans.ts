@@ -3,30 +3,30 @@ import type { Span } from '@quartermaster/contracts/traces.ts';
 import { type Expression, type SqlBool, sql } from 'kysely';
 import type { Database } from '../database.ts';
 import { isPostgres } from '../dialects/postgres.ts';
-import { type Page, type PageKey, type PageRequest, placeOf, within } from '../queries.ts';
+import { inScope, type Page, type PageKey, type PageRequest, placeOf } from '../queries.ts';
 import { SpanIndex } from '../span-index.ts';
-import { statement } from '../statement.ts';
+import { cachedStatement } from '../cached-statement.ts';
 import { storedJson } from '../stored-json.ts';
 import type { TenantPlace, TenantScope } from '../tenancy.ts';
 import { partsOfTrace } from './known-spans.ts';
 import { FirstSpans } from './span-order.ts';
 import { readSpanTexts, type SpanPlace } from './span-texts.ts';
 
-/** Places whose spans are sorted together. A trace in more of them is answered in groups of places. */
-const MAX_PLACES_READ = 50;
+/** The most places whose spans are sorted together. A trace in more places is answered in groups of places. */
+const PLACES_PER_GROUP = 50;
 
-/** How often a page is read anew, because blocks went away while it was read. */
+/** How often a page is read again because blocks disappeared while it was read. */
 const ATTEMPTS = 3;
 
-/** A place of the trace, with the index that is in the trace's row. */
+/** A place of the trace, with the index in the trace's row. */
 type PlaceRow = SpanPlace & { first_spans: Buffer | null };
 
-/** Spans for an answer, see `storedJson`, and the places that they are in. */
+/** Spans for an answer, as `storedJson`, and their places. */
 type SpanPage = Page<Span> & { places: TenantPlace[] };
 
 /**
- * The spans of a trace by start time, or undefined where nothing in the scope has the trace. It reads the trace's index, and
- * the blocks that the page needs. A page may end early, see {@link readSpanTexts}.
+ * The spans of a trace by start time. Undefined if no place in the scope has the trace. It reads the index of the trace, and the
+ * blocks that the page needs. A page may end early, see {@link readSpanTexts}.
  */
 export async function listSpans(
   db: Database,
@@ -41,7 +41,7 @@ export async function listSpans(
   throw new Error('the blocks of a trace are missing');
 }
 
-/** `changed`: retention removed a block, or its row moved to another partition, after the index was read. */
+/** `changed`: after the index was read, retention removed a block, or its row moved to another partition. */
 async function readPage(
   db: Database,
   scope: TenantScope,
@@ -52,12 +52,12 @@ async function readPage(
   const places = await listPlaces(db, scope, traceId, group);
   const first = places[0];
   if (!first) return group === null ? undefined : { items: [], next: null, places: [] };
-  const shown = places.slice(0, MAX_PLACES_READ);
+  const shown = places.slice(0, PLACES_PER_GROUP);
   const found = await findSpans(db, shown, { after, rows: page.limit + 1 });
   const texts = await readSpanTexts(db, found.slice(0, page.limit));
   if (texts === null) return 'changed';
   const last = found[texts.length - 1];
-  const nextGroup = places[MAX_PLACES_READ];
+  const nextGroup = places[PLACES_PER_GROUP];
   let next: PageKey | null = null;
   if (texts.length < found.length && last) next = keyOf(first, last.sortKey);
   else if (nextGroup) next = keyOf(nextGroup, ['', '']);
@@ -68,7 +68,7 @@ async function readPage(
   };
 }
 
-/** The places that have the trace: those of a group, and one more where there are more. */
+/** The places of the trace from the start of a group: one group, and one more place if there are more. */
 async function listPlaces(
   db: Database,
   scope: TenantScope,
@@ -76,18 +76,18 @@ async function listPlaces(
   group: PageKey | null,
 ): Promise<PlaceRow[]> {
   const list = isPostgres(db) ? listPlacesByIndex : listPlacesOneByOne;
-  return list(db, { scope, traceId, group, rows: MAX_PLACES_READ + 1 });
+  return list(db, { scope, traceId, group, rows: PLACES_PER_GROUP + 1 });
 }
 
 type PlacesWanted = { scope: TenantScope; traceId: string; group: PageKey | null; rows: number };
 
-/** Postgres has an index of traces by their ids alone. */
-const listPlacesByIndex = statement((db, { scope, traceId, group, rows }: PlacesWanted) =>
+/** Postgres has an index of traces by id. */
+const listPlacesByIndex = cachedStatement((db, { scope, traceId, group, rows }: PlacesWanted) =>
   db
     .selectFrom('traces')
     .select(['tenant_id', 'sub_tenant_id', 'trace_id', 'first_spans'])
     .where('trace_id', '=', traceId)
-    .where(within(scope))
+    .where(inScope(scope))
     .where(sinceGroup(group))
     .orderBy('tenant_id')
     .orderBy('sub_tenant_id')
@@ -95,8 +95,8 @@ const listPlacesByIndex = statement((db, { scope, traceId, group, rows }: Places
 );
 
 /**
- * On SQLite the key of traces serves: each place of the scope is looked up in it. An index by ids alone would be a third of the
- * pages that storing a batch of traces writes.
+ * SQLite looks up each place of the scope by the primary key of traces. An index by id would be a third of the pages that storing
+ * a batch of traces writes.
  */
 async function listPlacesOneByOne(db: Database, { scope, traceId, group, rows }: PlacesWanted): Promise<PlaceRow[]> {
   const places = sql<PlaceRow>`(
@@ -107,9 +107,9 @@ async function listPlacesOneByOne(db: Database, { scope, traceId, group, rows }:
     ) as place
     cross join traces on traces.tenant_id = place.tenant_id and traces.sub_tenant_id = place.sub_tenant_id
       and traces.trace_id = ${traceId}
-    where ${within(scope, 'place')} and ${sinceGroup(group, 'place.')}
+    where ${inScope(scope, 'place')} and ${sinceGroup(group, 'place.')}
     order by traces.tenant_id, traces.sub_tenant_id limit ${rows})`;
-  // A query of the builder: it goes to the connection that reads.
+  // A select of the query builder uses the reading connection.
   return db.selectFrom(places.as('places')).selectAll().orderBy('tenant_id').orderBy('sub_tenant_id').execute();
 }
 
@@ -137,7 +137,7 @@ async function findSpans(
   return first.spans();
 }
 
-/** A cursor names the first place of its group, and the last span that was answered. */
+/** A page key contains the first place of its group, and the last span of the page. */
 function keyOf(group: SpanPlace, [time, id]: PageKey): PageKey {
   return [time, `${group.tenant_id}\n${group.sub_tenant_id}\n${id}`];
 }

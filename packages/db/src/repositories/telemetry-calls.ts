@@ -1,27 +1,27 @@
 import { type SqlBool, sql } from 'kysely';
 import type { Database } from '../database.ts';
 import { placeColumns } from '../queries.ts';
-import { rowStatement } from '../row-statement.ts';
+import { multiRowStatement } from '../multi-row-statement.ts';
 import type { TenantPlace } from '../tenancy.ts';
 
 export type Signal = 'span' | 'log';
 
-/** Whether log records told of calls in a place since the oldest that is kept. */
-export async function hasToldByLog(db: Database, place: TenantPlace): Promise<boolean> {
+/** Whether any stored call at a place was first reported by a log record. */
+export async function hasCallsFromLogs(db: Database, place: TenantPlace): Promise<boolean> {
   const { tenant_id, sub_tenant_id } = placeColumns(place);
   const row = await db
     .selectFrom('telemetry_calls')
     .select('call_key')
     .where('tenant_id', '=', tenant_id)
     .where('sub_tenant_id', '=', sub_tenant_id)
-    // As a literal: the planners use a partial index for nothing else.
+    // A literal, not a parameter: a partial index is only used if the statement itself contains its condition.
     .where(sql<SqlBool>`signal = 'log'`)
     .limit(1)
     .executeTakeFirst();
   return row !== undefined;
 }
 
-/** Which signal told first of the calls that are known, by their keys. */
+/** The signal that first reported each known call, by the keys of the calls. */
 export async function findTelemetryCalls(
   db: Database,
   place: TenantPlace,
@@ -35,7 +35,7 @@ export async function findTelemetryCalls(
   return new Map(rows.map(({ call_key, signal }) => [call_key, signal]));
 }
 
-const selectByKeys = rowStatement(
+const selectByKeys = multiRowStatement(
   (db, rows: readonly { key: string }[], { tenant_id, sub_tenant_id }: ReturnType<typeof placeColumns>) =>
     db
       .selectFrom('telemetry_calls')
@@ -49,7 +49,7 @@ const selectByKeys = rowStatement(
       ),
 );
 
-/** Remembers calls that a signal told of. What is known stays as it is. */
+/** Stores calls that a signal reported. Known calls do not change. */
 export async function insertTelemetryCalls(
   db: Database,
   place: TenantPlace,
@@ -62,7 +62,7 @@ export async function insertTelemetryCalls(
 
 type Shared = ReturnType<typeof placeColumns> & { signal: Signal; now: string };
 
-const insertRows = rowStatement(
+const insertRows = multiRowStatement(
   (db, rows: readonly { key: string }[], { tenant_id, sub_tenant_id, signal, now }: Shared) =>
     db
       .insertInto('telemetry_calls')
@@ -70,7 +70,7 @@ const insertRows = rowStatement(
       .onConflict((conflict) => conflict.columns(['tenant_id', 'sub_tenant_id', 'call_key']).doNothing()),
 );
 
-/** When the newest `kept` calls of a tenant begin; undefined where it has no more than that. */
+/** The time of the newest call beyond the newest `kept` ones of a tenant. Undefined if it has no more than these. */
 export async function findOldestKeptCall(
   db: Database,
   { tenantId, kept }: { tenantId: string; kept: number },
@@ -86,7 +86,7 @@ export async function findOldestKeptCall(
   return row?.first_seen_at;
 }
 
-/** Removes the oldest calls of a tenant that were seen before a time, at most `limit`. Answers how many. */
+/** Removes the oldest calls of a tenant that were seen before a time, at most `limit`. Returns how many. */
 export async function deleteTelemetryCallsBefore(
   db: Database,
   { tenantId, before, limit }: { tenantId: string; before: string; limit: number },

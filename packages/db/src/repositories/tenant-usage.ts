@@ -4,13 +4,13 @@ import type { Database } from '../database.ts';
 import { newId } from '../ids.ts';
 import { inTransaction } from '../transaction.ts';
 
-/** What can be counted in the database. Requests are counted in memory. */
+/** Resources that are counted in the database. Requests are counted in memory. */
 export type CountedResource = Exclude<TenantResource, 'requestsPerMinute'>;
 
 /** Changes that are added up in one transaction. */
-const CHANGES_AT_ONCE = 1000;
+const BATCH_SIZE = 1000;
 
-/** The limits that were set for a tenant. A resource that is missing has the default. */
+/** The limits that were set for a tenant. A missing resource has the default limit. */
 export async function findTenantLimits(
   db: Database,
   tenantId: string,
@@ -36,7 +36,7 @@ export async function setTenantLimit(
 }
 
 /**
- * How much of a resource a tenant uses. Records are counted up to `most`, so that the work is bounded; bytes are exact.
+ * How much of a resource a tenant uses. Records are counted up to `most`, so that the work is bounded. Bytes are exact.
  */
 export async function countTenantUsage(
   db: Database,
@@ -51,7 +51,7 @@ export async function countTenantUsage(
   return Number(counts[0]?.count ?? 0);
 }
 
-/** The records that count. The conditions are those of the partial indexes of migration 0019. */
+/** The records that count. Their conditions match the partial indexes of migration 0019. */
 const COUNTED_ROWS: Record<
   Exclude<CountedResource, 'storedBytes'>,
   (tenantId: string, time: string) => RawBuilder<unknown>
@@ -81,7 +81,7 @@ async function countStoredBytes(db: Database, tenantId: string): Promise<number>
   return Math.max(0, (total?.bytes ?? 0) + Number(changes.bytes));
 }
 
-/** Notes that a transaction stores bytes, or removes them (a negative number), in the transaction itself. */
+/** Records a change of a tenant's stored bytes, in the transaction that stores or removes (negative) them. */
 export async function addStoredBytes(db: Database, tenantId: string, bytes: number, now: Date): Promise<void> {
   if (bytes === 0) return;
   await db
@@ -91,26 +91,26 @@ export async function addStoredBytes(db: Database, tenantId: string, bytes: numb
 }
 
 /**
- * Adds noted changes up, some at a time. A sum below 0 becomes 0: removing what was stored before it was counted makes no
- * room for later.
+ * Adds up the recorded changes in batches. A negative sum becomes 0: it comes from removing data that was stored before bytes were
+ * counted, and must not allow the tenant to store more later.
  *
- * @returns how many there were
+ * @returns the number of changes
  */
 export async function sumStoredBytes(db: Database): Promise<number> {
   for (let summed = 0; ; ) {
-    const batch = await inTransaction(db, sumSomeChanges);
+    const batch = await inTransaction(db, sumBatch);
     summed += batch;
-    if (batch < CHANGES_AT_ONCE) return summed;
+    if (batch < BATCH_SIZE) return summed;
   }
 }
 
-async function sumSomeChanges(trx: Database): Promise<number> {
+async function sumBatch(trx: Database): Promise<number> {
   const changes = await trx
     .selectFrom('stored_bytes_changes')
     .select(['tenant_id', 'id', 'bytes'])
     .orderBy('tenant_id')
     .orderBy('id')
-    .limit(CHANGES_AT_ONCE)
+    .limit(BATCH_SIZE)
     .execute();
   for (const [tenantId, ofTenant] of Map.groupBy(changes, (change) => change.tenant_id)) {
     const bytes = ofTenant.reduce((sum, change) => sum + change.bytes, 0);

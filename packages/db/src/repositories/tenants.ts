@@ -1,41 +1,61 @@
 import type { Tenant, TenantSettings } from '@quartermaster/contracts/tenants.ts';
 import { type Expression, type Selectable, type SqlBool, sql } from 'kysely';
+import { inBatches } from '../batches.ts';
 import type { Database } from '../database.ts';
-import { flag, newestFirst, type Page, type PageRequest, pageOf, timeKey, timesOf, within } from '../queries.ts';
-import { statement } from '../statement.ts';
+import { inScope, newestFirst, type Page, pageOf, type PageRequest, timeKey, timesOf, toFlag } from '../queries.ts';
+import { cachedStatement } from '../cached-statement.ts';
 import type { Tables } from '../tables.ts';
 import type { TenantPlace, TenantScope } from '../tenancy.ts';
 
-/** Sub-tenants shown with a tenant. */
-const SUB_TENANTS_SHOWN = 1000;
+/** The most sub-tenants that are shown with a tenant. */
+const MAX_SUB_TENANTS_SHOWN = 1000;
 
-/** `founderId`: the user who makes it for themselves; null where nobody does. */
+/** Tenants that one statement names: a database limits the parameters of a statement. */
+const NAMES_OF_STATEMENT = 500;
+
+/** `founderId`: the user who creates the tenant by self-service; null for other tenants. */
 export type NewTenant = Pick<Tenant, 'id' | 'displayName' | 'settings'> & { founderId: string | null };
 export type TenantChange = { displayName?: string | null; settings?: Partial<TenantSettings> };
 
 type Row = Selectable<Tables['tenants']>;
 
-/** A tenant of which something lies in `scope`, with the sub-tenants that do. */
+/** A tenant that the scope covers, at least in part, with its sub-tenants in the scope. */
 export async function findTenant(db: Database, scope: TenantScope, id: string): Promise<Tenant | undefined> {
   const row = await db
     .selectFrom('tenants')
     .selectAll()
     .where('id', '=', id)
-    .where(touchedBy(scope))
+    .where(overlapsScope(scope))
     .executeTakeFirst();
   if (!row) return undefined;
   const [tenant] = await withSubTenants(db, scope, [row]);
   return tenant;
 }
 
+/** The display names of the tenants that a scope names; a scope of everywhere names none. */
+export async function findTenantNames(db: Database, scope: TenantScope): Promise<Map<string, string | null>> {
+  const ids = [...new Set(scope.flatMap(({ tenantId }) => tenantId ?? []))];
+  const names = new Map<string, string | null>();
+  for await (const some of inBatches(ids, NAMES_OF_STATEMENT)) {
+    const rows = await db.selectFrom('tenants').select(['id', 'display_name']).where('id', 'in', some).execute();
+    for (const row of rows) names.set(row.id, row.display_name);
+  }
+  return names;
+}
+
 /** Newest first. */
 export async function listTenants(db: Database, scope: TenantScope, page: PageRequest): Promise<Page<Tenant>> {
-  const rows = await db.selectFrom('tenants').selectAll().where(touchedBy(scope)).$call(newestFirst(page)).execute();
+  const rows = await db
+    .selectFrom('tenants')
+    .selectAll()
+    .where(overlapsScope(scope))
+    .$call(newestFirst(page))
+    .execute();
   const { items, next } = pageOf(rows, page.limit, (row) => row, timeKey);
   return { items: await withSubTenants(db, scope, items), next };
 }
 
-/** @throws DuplicateKeyError where the id is taken, or the founder has made a tenant before */
+/** @throws DuplicateKeyError if the id is taken, or the founder has already created a tenant */
 export async function insertTenant(db: Database, tenant: NewTenant, now: Date): Promise<Tenant> {
   const { id, displayName, settings, founderId } = tenant;
   const row = await db
@@ -43,9 +63,9 @@ export async function insertTenant(db: Database, tenant: NewTenant, now: Date): 
     .values({
       id,
       display_name: displayName,
-      capture_content: flag(settings.captureContent),
+      capture_content: toFlag(settings.captureContent),
       span_retention_days: settings.spanRetentionDays,
-      audit_reads: flag(settings.auditReads),
+      audit_reads: toFlag(settings.auditReads),
       record_retention_days: settings.recordRetentionDays,
       usage_retention_days: settings.usageRetentionDays,
       founder_id: founderId,
@@ -57,7 +77,7 @@ export async function insertTenant(db: Database, tenant: NewTenant, now: Date): 
   return toTenant(row, []);
 }
 
-/** Changes one tenant, of which something lies in `scope`. */
+/** Updates a tenant that the scope covers, at least in part. */
 export async function updateTenant(
   db: Database,
   scope: TenantScope,
@@ -71,15 +91,15 @@ export async function updateTenant(
     .updateTable('tenants')
     .set({
       ...(displayName !== undefined && { display_name: displayName }),
-      ...(captureContent !== undefined && { capture_content: flag(captureContent) }),
+      ...(captureContent !== undefined && { capture_content: toFlag(captureContent) }),
       ...(spanRetentionDays !== undefined && { span_retention_days: spanRetentionDays }),
-      ...(auditReads !== undefined && { audit_reads: flag(auditReads) }),
+      ...(auditReads !== undefined && { audit_reads: toFlag(auditReads) }),
       ...(recordRetentionDays !== undefined && { record_retention_days: recordRetentionDays }),
       ...(usageRetentionDays !== undefined && { usage_retention_days: usageRetentionDays }),
       updated_at: now.toISOString(),
     })
     .where('id', '=', id)
-    .where(touchedBy(scope))
+    .where(overlapsScope(scope))
     .returningAll()
     .executeTakeFirst();
   if (!row) return undefined;
@@ -87,8 +107,8 @@ export async function updateTenant(
   return tenant;
 }
 
-/** What is missing of a place: nothing (null), its tenant, or its sub-tenant. */
-export async function placeExists(db: Database, place: TenantPlace): Promise<'tenant' | 'sub_tenant' | null> {
+/** What of a place does not exist: its tenant, its sub-tenant, or nothing (null). */
+export async function findMissingPlace(db: Database, place: TenantPlace): Promise<'tenant' | 'sub_tenant' | null> {
   const tenant = await db.selectFrom('tenants').select('id').where('id', '=', place.tenantId).executeTakeFirst();
   if (!tenant) return 'tenant';
   if (place.subTenantId === null) return null;
@@ -101,7 +121,7 @@ export async function placeExists(db: Database, place: TenantPlace): Promise<'te
   return subTenant ? null : 'sub_tenant';
 }
 
-const newTenantRow = statement((db, { tenantId, time }: { tenantId: string; time: string }) =>
+const newTenantRow = cachedStatement((db, { tenantId, time }: { tenantId: string; time: string }) =>
   db
     .insertInto('tenants')
     .values({
@@ -116,19 +136,19 @@ const newTenantRow = statement((db, { tenantId, time }: { tenantId: string; time
     .returning('id'),
 );
 
-/** Makes the tenant and sub-tenant of a place where they are missing. Answers what was made. */
+/** Creates the tenant and sub-tenant of a place if they are missing. Returns what was created. */
 export async function ensurePlace(db: Database, place: TenantPlace, now: Date): Promise<('tenant' | 'sub_tenant')[]> {
-  const made: ('tenant' | 'sub_tenant')[] = [];
+  const created: ('tenant' | 'sub_tenant')[] = [];
   const tenants = await newTenantRow(db, { tenantId: place.tenantId, time: now.toISOString() });
-  if (tenants.length > 0) made.push('tenant');
-  if (place.subTenantId === null) return made;
+  if (tenants.length > 0) created.push('tenant');
+  if (place.subTenantId === null) return created;
   const subTenant = await db
     .insertInto('sub_tenants')
     .values({ tenant_id: place.tenantId, id: place.subTenantId, created_at: now.toISOString() })
     .onConflict((conflict) => conflict.columns(['tenant_id', 'id']).doNothing())
     .executeTakeFirst();
-  if (subTenant.numInsertedOrUpdatedRows === 1n) made.push('sub_tenant');
-  return made;
+  if (subTenant.numInsertedOrUpdatedRows === 1n) created.push('sub_tenant');
+  return created;
 }
 
 const SETTINGS = [
@@ -139,20 +159,20 @@ const SETTINGS = [
   'audit_reads',
 ] as const;
 
-/** A tenant's settings. @throws where the tenant does not exist */
+/** A tenant's settings. @throws if the tenant does not exist */
 export async function findTenantSettings(db: Database, tenantId: string): Promise<TenantSettings> {
   const row = await db.selectFrom('tenants').select(SETTINGS).where('id', '=', tenantId).executeTakeFirstOrThrow();
   return toSettings(row);
 }
 
-/** Those of some tenants whose audit has the reads of traces and of credentials' metadata. */
+/** Which of some tenants audit reads of traces and of credentials' metadata. */
 export async function listTenantsThatAuditReads(db: Database, tenantIds: readonly string[]): Promise<string[]> {
   const query = db.selectFrom('tenants').select('id').where('id', 'in', tenantIds).where('audit_reads', '=', 1);
   return (await query.execute()).map(({ id }) => id);
 }
 
-/** The condition on `tenants` that something of the tenant lies in `scope`: also one of its sub-tenants alone. */
-function touchedBy(scope: TenantScope): Expression<SqlBool> {
+/** The condition on `tenants` that the scope covers the tenant or one of its sub-tenants. */
+function overlapsScope(scope: TenantScope): Expression<SqlBool> {
   if (scope.length === 0) return sql<SqlBool>`1 = 0`;
   const tenantIds = scope.flatMap(({ tenantId }) => tenantId ?? []);
   const others = scope.filter(({ tenantId }) => tenantId === null);
@@ -160,7 +180,7 @@ function touchedBy(scope: TenantScope): Expression<SqlBool> {
     if (subTenantId === null) return sql`1 = 1`;
     return sql`tenants.id in (select tenant_id from sub_tenants where id = ${subTenantId})`;
   });
-  // A list, not one condition for each: SQLite takes expressions of a depth of 1,000.
+  // A list instead of one condition for each: SQLite limits the depth of an expression to 1,000.
   if (tenantIds.length > 0) places.push(sql`tenants.id in (${sql.join(tenantIds)})`);
   return sql<SqlBool>`(${sql.join(places, sql` or `)})`;
 }
@@ -176,7 +196,7 @@ export async function hasSubTenants(db: Database, { tenantId }: { tenantId: stri
   return row !== undefined;
 }
 
-/** Adds the sub-tenants in `scope` to a whole page with one query. */
+/** Adds the sub-tenants in the scope to the tenants of a page, with one query. */
 async function withSubTenants(db: Database, scope: TenantScope, rows: Row[]): Promise<Tenant[]> {
   if (rows.length === 0) return [];
   const ids = rows.map((row) => row.id);
@@ -189,12 +209,12 @@ async function withSubTenants(db: Database, scope: TenantScope, rows: Row[]): Pr
     .selectFrom(places)
     .select(['tenant_id', 'sub_tenant_id'])
     .select(sql<number>`row_number() over (partition by tenant_id order by sub_tenant_id)`.as('position'))
-    .where(within(scope))
+    .where(inScope(scope))
     .as('numbered');
   const found = await db
     .selectFrom(numbered)
     .select(['tenant_id', 'sub_tenant_id'])
-    .where('position', '<=', SUB_TENANTS_SHOWN)
+    .where('position', '<=', MAX_SUB_TENANTS_SHOWN)
     .orderBy('tenant_id')
     .orderBy('sub_tenant_id')
     .execute();
@@ -228,7 +248,7 @@ function toSettings(row: Pick<Row, (typeof SETTINGS)[number]>): TenantSettings {
   };
 }
 
-/** The tenants whose ended records are removed after some days. */
+/** The tenants with a retention time for ended records. */
 export async function listRecordRetentions(db: Database): Promise<{ tenantId: string; days: number }[]> {
   const rows = await db
     .selectFrom('tenants')
@@ -238,8 +258,8 @@ export async function listRecordRetentions(db: Database): Promise<{ tenantId: st
   return rows.flatMap(({ id, record_retention_days: days }) => (days === null ? [] : [{ tenantId: id, days }]));
 }
 
-/** The tenants whose spans are removed after some days. */
-export async function listRetentions(db: Database): Promise<{ tenantId: string; days: number }[]> {
+/** The tenants with a retention time for spans. */
+export async function listSpanRetentions(db: Database): Promise<{ tenantId: string; days: number }[]> {
   const rows = await db
     .selectFrom('tenants')
     .select(['id', 'span_retention_days'])
@@ -248,7 +268,7 @@ export async function listRetentions(db: Database): Promise<{ tenantId: string; 
   return rows.flatMap(({ id, span_retention_days: days }) => (days === null ? [] : [{ tenantId: id, days }]));
 }
 
-/** For how many days each tenant keeps usage. */
+/** The number of days for which each tenant keeps usage. */
 export async function listUsageRetentions(db: Database): Promise<{ tenantId: string; days: number }[]> {
   const rows = await db.selectFrom('tenants').select(['id', 'usage_retention_days']).execute();
   return rows.map(({ id, usage_retention_days: days }) => ({ tenantId: id, days }));

@@ -1,21 +1,21 @@
 import type { Selectable } from 'kysely';
 import type { Database } from '../database.ts';
-import { timeOfBlock } from '../ids.ts';
-import { within } from '../queries.ts';
-import { among, rowStatement } from '../row-statement.ts';
+import { inScope } from '../queries.ts';
+import { multiRowStatement, tupleIn } from '../multi-row-statement.ts';
 import { SpanIndex } from '../span-index.ts';
-import { statement } from '../statement.ts';
+import { cachedStatement } from '../cached-statement.ts';
 import type { Tables } from '../tables.ts';
 import type { TenantScope } from '../tenancy.ts';
+import { type BlockKey, blockKeyOf, isOneOfBlocks } from './block-keys.ts';
 import { partsOfTrace } from './known-spans.ts';
 import { addStoredBytes } from './tenant-usage.ts';
 
 /**
- * Removes traces whose last span came in before a time, the oldest first: at most `limit` of their spans, so that
- * transactions stay short. Of a trace that has more, one row of its index goes at a time, and the trace itself with the last
- * of them. A block goes with its last span.
+ * Deletes traces whose last span was received before a time, oldest first. It deletes at most `limit` spans, so that transactions
+ * stay short. For a trace with more spans it deletes one index row per call, and the trace with the last of them. A block is
+ * deleted with its last span.
  *
- * @returns how many traces and spans are gone, and whether there may be more
+ * @returns how many traces and spans were deleted, and whether there may be more
  */
 export async function deleteTracesBefore(
   db: Database,
@@ -27,7 +27,7 @@ export async function deleteTracesBefore(
   const old = await db
     .selectFrom('traces')
     .select(['tenant_id', 'sub_tenant_id', 'trace_id', 'span_count', 'stored_bytes', 'first_spans'])
-    .where(within(scope))
+    .where(inScope(scope))
     .where('created_at', '<', time)
     .where('updated_at', '<', time)
     .orderBy('created_at')
@@ -44,7 +44,7 @@ export async function deleteTracesBefore(
   if (first && whole.length === 0) return { ...(await deleteOnePart(db, first, now)), more: true };
   const inRows = whole.flatMap((trace) => (trace.first_spans === null ? [] : { ...trace, spans: trace.first_spans }));
   const keys = whole.map(({ tenant_id, sub_tenant_id, trace_id }) => ({ tenant_id, sub_tenant_id, trace_id }));
-  await takeFromBlocks(db, [...inRows, ...(await selectIndexes(db, keys, {}))]);
+  await subtractFromBlocks(db, [...inRows, ...(await selectIndexes(db, keys, {}))]);
   await deleteParts(db, keys, {});
   await deleteTraceRows(db, keys, {});
   await subtractBytes(db, whole, now);
@@ -56,7 +56,7 @@ type PlaceKey = Pick<Selectable<Tables['traces']>, 'tenant_id' | 'sub_tenant_id'
 type TraceKey = PlaceKey & { trace_id: string };
 type OldTrace = TraceKey & { span_count: number; stored_bytes: number; first_spans: Buffer | null };
 
-/** Counts the bytes of removed traces out of what their tenants store. */
+/** Subtracts the bytes of deleted traces from the tenants' stored bytes. */
 async function subtractBytes(db: Database, traces: readonly OldTrace[], now: Date): Promise<void> {
   for (const [tenantId, ofTenant] of Map.groupBy(traces, (trace) => trace.tenant_id)) {
     const bytes = ofTenant.reduce((sum, trace) => sum + trace.stored_bytes, 0);
@@ -64,14 +64,14 @@ async function subtractBytes(db: Database, traces: readonly OldTrace[], now: Dat
   }
 }
 
-/** Removes the spans of one row of a large trace's index, and counts them out; with the last row, the trace. */
+/** Deletes the spans of one index row of a large trace. With the last row it deletes the trace. */
 async function deleteOnePart(db: Database, trace: OldTrace, now: Date): Promise<{ traces: number; spans: number }> {
   const [part, next] = await partsOfTrace(db, trace).select(['part', 'spans']).orderBy('part').limit(2).execute();
   const indexes = part ? [part.spans] : [];
-  // The index in the trace's row goes with that row.
+  // The index in the trace's row is deleted with that row.
   if (!next && trace.first_spans !== null) indexes.push(trace.first_spans);
   const removed = indexes.reduce((sum, bytes) => sum + new SpanIndex(bytes).count, 0);
-  await takeFromBlocks(
+  await subtractFromBlocks(
     db,
     indexes.map((spans) => ({ ...trace, spans })),
   );
@@ -90,7 +90,7 @@ async function deleteOnePart(db: Database, trace: OldTrace, now: Date): Promise<
     return { traces: 1, spans: removed };
   }
   const left = Math.max(1, trace.span_count - removed);
-  // The bytes of each span are not known: an even share of them goes.
+  // The bytes of each span are not known, so all spans are assumed to have the same size.
   const bytesLeft = Math.round((trace.stored_bytes * left) / trace.span_count);
   await addStoredBytes(db, trace.tenant_id, bytesLeft - trace.stored_bytes, now);
   await db
@@ -98,7 +98,7 @@ async function deleteOnePart(db: Database, trace: OldTrace, now: Date): Promise<
     .set((eb) => ({
       span_count: left,
       stored_bytes: bytesLeft,
-      // Which of the spans failed is not in the index: at most all that are left.
+      // The index does not say which spans failed. The count is limited to the remaining spans.
       error_count: eb.case().when('error_count', '>', left).then(left).else(eb.ref('error_count')).end(),
     }))
     .where('tenant_id', '=', trace.tenant_id)
@@ -108,8 +108,8 @@ async function deleteOnePart(db: Database, trace: OldTrace, now: Date): Promise<
   return { traces: 0, spans: removed };
 }
 
-/** Counts removed spans out of their blocks, and deletes the blocks that have none left. */
-async function takeFromBlocks(db: Database, parts: readonly (PlaceKey & { spans: Buffer })[]): Promise<void> {
+/** Subtracts deleted spans from the counts of their blocks, and deletes empty blocks. */
+async function subtractFromBlocks(db: Database, parts: readonly (PlaceKey & { spans: Buffer })[]): Promise<void> {
   const byPlace = Map.groupBy(parts, ({ tenant_id, sub_tenant_id }) => `${tenant_id}\n${sub_tenant_id}`);
   for (const ofPlace of byPlace.values()) {
     const [first] = ofPlace;
@@ -117,14 +117,9 @@ async function takeFromBlocks(db: Database, parts: readonly (PlaceKey & { spans:
     const { tenant_id, sub_tenant_id } = first;
     const removed = countsByBlock(ofPlace.map(({ spans }) => new SpanIndex(spans)));
     for (const [id, spans] of removed) {
-      const createdAt = timeOfBlock(id).toISOString();
-      await subtractSpans(db, { tenant_id, sub_tenant_id, id, createdAt, spans });
+      await subtractSpans(db, { tenant_id, sub_tenant_id, ...blockKeyOf(id), spans });
     }
-    await deleteEmptyBlocks(
-      db,
-      [...removed.keys()].map((id) => ({ id, createdAt: timeOfBlock(id).toISOString() })),
-      { tenant_id, sub_tenant_id },
-    );
+    await deleteEmptyBlocks(db, [...removed.keys()].map(blockKeyOf), { tenant_id, sub_tenant_id });
   }
 }
 
@@ -139,7 +134,7 @@ function countsByBlock(indexes: readonly SpanIndex[]): Map<string, number> {
   return counts;
 }
 
-const subtractSpans = statement((db, block: PlaceKey & { id: string; createdAt: string; spans: number }) =>
+const subtractSpans = cachedStatement((db, block: PlaceKey & BlockKey & { spans: number }) =>
   db
     .updateTable('span_blocks')
     .set((eb) => ({ span_count: eb('span_count', '-', block.spans) }))
@@ -149,36 +144,24 @@ const subtractSpans = statement((db, block: PlaceKey & { id: string; createdAt: 
     .where('created_at', '=', block.createdAt),
 );
 
-const deleteEmptyBlocks = rowStatement((db, rows: readonly { id: string; createdAt: string }[], place: PlaceKey) =>
-  db
-    .deleteFrom('span_blocks')
-    .where('tenant_id', '=', place.tenant_id)
-    .where('sub_tenant_id', '=', place.sub_tenant_id)
-    .where(
-      'id',
-      'in',
-      rows.map(({ id }) => id),
-    )
-    .where(
-      'created_at',
-      'in',
-      rows.map(({ createdAt }) => createdAt),
-    )
-    .where('span_count', '<=', 0),
+const deleteEmptyBlocks = multiRowStatement((db, rows: readonly BlockKey[], place: PlaceKey) =>
+  db.deleteFrom('span_blocks').where(isOneOfBlocks(place, rows)).where('span_count', '<=', 0),
 );
 
-const selectIndexes = rowStatement((db, rows: readonly TraceKey[]) =>
+const selectIndexes = multiRowStatement((db, rows: readonly TraceKey[]) =>
   db.selectFrom('trace_blocks').select(['tenant_id', 'sub_tenant_id', 'spans']).where(ofTraces(rows)),
 );
 
-const deleteParts = rowStatement((db, rows: readonly TraceKey[]) =>
+const deleteParts = multiRowStatement((db, rows: readonly TraceKey[]) =>
   db.deleteFrom('trace_blocks').where(ofTraces(rows)),
 );
 
-const deleteTraceRows = rowStatement((db, rows: readonly TraceKey[]) => db.deleteFrom('traces').where(ofTraces(rows)));
+const deleteTraceRows = multiRowStatement((db, rows: readonly TraceKey[]) =>
+  db.deleteFrom('traces').where(ofTraces(rows)),
+);
 
 function ofTraces(rows: readonly TraceKey[]) {
-  return among(
+  return tupleIn(
     ['tenant_id', 'sub_tenant_id', 'trace_id'],
     rows.map(({ tenant_id, sub_tenant_id, trace_id }) => [tenant_id, sub_tenant_id, trace_id]),
   );

@@ -3,28 +3,28 @@ import { type Selectable, sql } from 'kysely';
 import type { Database } from '../database.ts';
 import { timeParts } from '../nano-time.ts';
 import { placeColumns } from '../queries.ts';
-import { rowStatement } from '../row-statement.ts';
+import { multiRowStatement } from '../multi-row-statement.ts';
 import type { Tables } from '../tables.ts';
 import type { TenantPlace } from '../tenancy.ts';
 
-/** The summary of a trace, as its row has it. */
+/** The row of a trace. */
 export type TraceRow = Selectable<Tables['traces']>;
 
 /** Names that a trace is filtered by. */
 type TraceNames = Pick<Trace, 'services' | 'models' | 'tools' | 'agents'>;
 
-/** What stored spans add to their trace. */
+/** What new spans add to their trace. */
 export type TraceAddition = Pick<
   Trace,
   'traceId' | 'rootName' | 'serviceName' | 'startTime' | 'endTime' | 'spanCount' | 'errorCount'
 > &
   TraceNames;
 
-/** Names of one kind that a trace is found by, and the length of each. */
+/** The most names of one kind that a trace is found by, and the most characters of each. */
 const MAX_NAMES = 20;
 const MAX_NAME_LENGTH = 200;
 
-/** Names as a column has them: each in a line, with a line break before the first and after the last. */
+/** Encodes names for a column, one per line. The text begins and ends with a line break, so that whole lines can be searched. */
 export function encodeNames(names: readonly string[]): string {
   if (names.length === 0) return '';
   const lines = names.map((name) => name.slice(0, MAX_NAME_LENGTH).toWellFormed().replaceAll('\n', ' '));
@@ -37,15 +37,15 @@ export function decodeNames(column: string): string[] {
 
 type PlaceColumns = ReturnType<typeof placeColumns>;
 
-/** What a batch adds to a trace's row. */
+/** What a stored batch adds to a trace's row. */
 export type StoredAddition = TraceAddition & {
   storedBytes: number;
-  /** The index of the first block of a new trace, where the row has it. */
+  /** The index of the first block of a new trace, if it is stored in the trace's row. */
   first: { spans: Buffer; calls: Buffer | null } | null;
 };
 
-/** The rows of those of some traces that there are. */
-export const selectTraceRows = rowStatement((db, rows: readonly { traceId: string }[], place: PlaceColumns) =>
+/** Selects the rows of the given traces that exist. */
+export const selectTraceRows = multiRowStatement((db, rows: readonly { traceId: string }[], place: PlaceColumns) =>
   db
     .selectFrom('traces')
     .selectAll()
@@ -59,7 +59,7 @@ export const selectTraceRows = rowStatement((db, rows: readonly { traceId: strin
 );
 
 /**
- * Counts stored spans in their traces. In the transaction that read `known`: nothing else has changed those rows meanwhile.
+ * Adds stored spans to their traces. Call it in the transaction that read `known`, so that these rows have not changed.
  *
  * @param additions one for each trace
  */
@@ -124,12 +124,12 @@ function changedRow(row: TraceRow, addition: StoredAddition, now: Date): TraceRo
     first_spans: addition.first?.spans ?? row.first_spans,
     first_calls: addition.first?.calls ?? row.first_calls,
     created_at: row.created_at,
-    // The clocks of processes differ: a trace is not set back.
+    // The clocks of processes differ, so the time never goes back.
     updated_at: time > row.updated_at ? time : row.updated_at,
   };
 }
 
-/** In whole milliseconds. */
+/** The duration in whole milliseconds. */
 export function durationOf(startTime: string, endTime: string): number {
   return Math.max(0, timeParts(endTime).milliseconds - timeParts(startTime).milliseconds);
 }
@@ -138,7 +138,7 @@ function withNames(column: string, names: readonly string[]): string {
   return names.length === 0 ? column : encodeNames([...decodeNames(column), ...names]);
 }
 
-const upsertTraceRows = rowStatement((db, rows: readonly TraceRow[]) =>
+const upsertTraceRows = multiRowStatement((db, rows: readonly TraceRow[]) =>
   db
     .insertInto('traces')
     .values(

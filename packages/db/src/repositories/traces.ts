@@ -2,13 +2,13 @@ import type { Trace } from '@quartermaster/contracts/traces.ts';
 import { type Expression, type SqlBool, sql } from 'kysely';
 import type { Database } from '../database.ts';
 import { isPostgres } from '../dialects/postgres.ts';
-import { inStretch, listRows, type Stretch, tracePlace } from '../listing.ts';
-import { type Page, type PageRequest, placeOf, within } from '../queries.ts';
+import { inKeysetRange, type KeysetRange, listRows, traceSortId } from '../listing.ts';
+import { inScope, type Page, type PageRequest, placeOf } from '../queries.ts';
 import type { TenantScope } from '../tenancy.ts';
 import { decodeNames, durationOf, encodeNames, type TraceRow } from './trace-rows.ts';
 
 export type TraceFilter = {
-  /** Of the first span. */
+  /** The service of the first span. */
   serviceName?: string | null | undefined;
   service?: string | null | undefined;
   model?: string | null | undefined;
@@ -20,7 +20,7 @@ export type TraceFilter = {
   createdBefore?: string | null | undefined;
 };
 
-/** Newest first, by when their first span came in. No filter but the time has an index: a page looks at a bounded number of rows. */
+/** Newest first, by the receipt of their first span. Only the time has an index; other filters scan a bounded number of rows. */
 export async function listTraces(
   db: Database,
   scope: TenantScope,
@@ -30,28 +30,41 @@ export async function listTraces(
   const conditions = conditionsOf(db, filter);
   const { rows, next } = await listRows(db, scope, page, {
     table: 'traces',
-    isSifted: conditions.length > 0,
+    hasUnindexedFilter: conditions.length > 0,
     created: { after: filter.createdAfter, before: filter.createdBefore },
-    rows: (stretch) => traceRows(db, { filter, conditions }, stretch).execute(),
+    rows: (range) => traceRows(db, { filter, conditions }, range).execute(),
   });
   return { items: rows.map(toTrace), next };
 }
 
-/** All but the index. */
+/** All columns except the index. */
 const LISTED = [
-  ...(['tenant_id', 'sub_tenant_id', 'trace_id', 'root_name', 'service_name', 'start_time', 'end_time'] as const),
-  ...(['span_count', 'error_count', 'services', 'models', 'tools', 'agents', 'created_at', 'updated_at'] as const),
+  'tenant_id',
+  'sub_tenant_id',
+  'trace_id',
+  'root_name',
+  'service_name',
+  'start_time',
+  'end_time',
+  'span_count',
+  'error_count',
+  'services',
+  'models',
+  'tools',
+  'agents',
+  'created_at',
+  'updated_at',
 ] as const;
 
 function traceRows(
   db: Database,
   { filter, conditions }: { filter: TraceFilter; conditions: readonly Expression<SqlBool>[] },
-  stretch: Stretch,
+  range: KeysetRange,
 ) {
-  let query = db.selectFrom('traces').select(LISTED).select(tracePlace.as('id')).where(within(stretch.scope));
+  let query = db.selectFrom('traces').select(LISTED).select(traceSortId.as('id')).where(inScope(range.scope));
   for (const condition of conditions) query = query.where(condition);
   if (filter.createdAfter != null) query = query.where('created_at', '>', filter.createdAfter);
-  return query.$call(inStretch(stretch, tracePlace));
+  return query.$call(inKeysetRange(range, traceSortId));
 }
 
 function conditionsOf(db: Database, filter: TraceFilter): Expression<SqlBool>[] {
@@ -62,12 +75,12 @@ function conditionsOf(db: Database, filter: TraceFilter): Expression<SqlBool>[] 
   if (errorsOnly === true) conditions.push(sql`error_count > 0`);
   const named = { services: filter.service, models: filter.model, tools: filter.tool, agents: filter.agent };
   for (const [column, name] of Object.entries(named)) {
-    if (name != null) conditions.push(listHas(db, column, name));
+    if (name != null) conditions.push(hasLine(db, column, name));
   }
   return conditions;
 }
 
-function listHas(db: Database, column: string, name: string): Expression<SqlBool> {
+function hasLine(db: Database, column: string, name: string): Expression<SqlBool> {
   const line = encodeNames([name]);
   return isPostgres(db)
     ? sql<SqlBool>`strpos(${sql.ref(column)}, ${line}) > 0`

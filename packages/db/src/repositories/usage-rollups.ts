@@ -1,9 +1,10 @@
-import { sql } from 'kysely';
+import { type ExpressionBuilder, sql } from 'kysely';
 import type { Database } from '../database.ts';
-import { rowStatement } from '../row-statement.ts';
+import { multiRowStatement } from '../multi-row-statement.ts';
+import type { Tables } from '../tables.ts';
 import type { TenantPlace } from '../tenancy.ts';
 
-/** What is summed up. Whole numbers, so that the order of additions makes no difference. */
+/** The sums of usage. Whole numbers, so that the order of additions does not matter. */
 export type UsageSums = {
   calls: number;
   errors: number;
@@ -18,16 +19,16 @@ export type Period = 'hour' | 'day';
 export type Rollup = UsageSums & {
   seriesId: string;
   period: Period;
-  /** RFC 3339, UTC, milliseconds: when the hour or the day begins. */
+  /** The start of the hour or day: RFC 3339, UTC, milliseconds. */
   startTime: string;
 };
 
 type InTenant = Pick<TenantPlace, 'tenantId'>;
 
-/** No sum grows beyond it: ten thousand of them still add up to a 64-bit number. */
+/** The upper limit of a sum. Ten thousand sums of this size still fit into 64 bits. */
 const MAX_SUM = 9e14;
 
-/** Adds to sums, or subtracts from them (negative numbers). A row whose sums become 0 is removed. */
+/** Adds to sums, or subtracts from them (negative numbers). A row is deleted when all of its sums are 0. */
 export async function addToRollups(db: Database, { tenantId }: InTenant, rollups: readonly Rollup[]): Promise<void> {
   const rows = rollups.map(({ calls, errors, inputTokens, outputTokens, durationUs, ...key }) => ({
     ...key,
@@ -48,7 +49,7 @@ export async function addToRollups(db: Database, { tenantId }: InTenant, rollups
   await deleteZeroRows(db, lowered, { tenantId });
 }
 
-const upsertRows = rowStatement((db, rows: readonly Rollup[], { tenantId }: { tenantId: string }) =>
+const upsertRows = multiRowStatement((db, rows: readonly Rollup[], { tenantId }: { tenantId: string }) =>
   db
     .insertInto('usage_rollups')
     .values(
@@ -82,7 +83,7 @@ function added(column: string) {
 
 type RollupKey = Pick<Rollup, 'seriesId' | 'period' | 'startTime'>;
 
-const deleteZeroRows = rowStatement((db, rows: readonly RollupKey[], { tenantId }: { tenantId: string }) =>
+const deleteZeroRows = multiRowStatement((db, rows: readonly RollupKey[], { tenantId }: { tenantId: string }) =>
   db
     .deleteFrom('usage_rollups')
     .where('tenant_id', '=', tenantId)
@@ -100,13 +101,13 @@ const deleteZeroRows = rowStatement((db, rows: readonly RollupKey[], { tenantId 
     .where('duration_us', '=', 0),
 );
 
-/** Rows of one period that begin at `from` or later, and before `to`. */
+/** A range of rows of one period: from `from` (inclusive) to `to` (exclusive). */
 export type RollupRange = { period: Period; from: string; to: string };
 
 /**
- * The sums of some series in a range: a row for each hour or day, or one for each series.
+ * The sums of some series in a range, for each hour or day, or for each series.
  *
- * @returns with each row how many rows were added up in it
+ * @returns `rows` of each sum: how many stored rows it adds up
  */
 export async function readRollups(
   db: Database,
@@ -120,14 +121,8 @@ export async function readRollups(
     .selectFrom('usage_rollups')
     .select('series_id as seriesId')
     .select(startTime.as('startTime'))
-    .select(({ fn }) => [
-      fn.countAll<number>().as('rows'),
-      fn.sum<number>('calls').as('calls'),
-      fn.sum<number>('errors').as('errors'),
-      fn.sum<number>('input_tokens').as('inputTokens'),
-      fn.sum<number>('output_tokens').as('outputTokens'),
-      fn.sum<number>('duration_us').as('durationUs'),
-    ])
+    .select(({ fn }) => fn.countAll<number>().as('rows'))
+    .select(sums)
     .where('tenant_id', '=', tenantId)
     .where('series_id', 'in', seriesIds)
     .where('period', '=', period)
@@ -139,15 +134,32 @@ export async function readRollups(
     seriesId: row.seriesId,
     startTime: row.startTime,
     rows: Number(row.rows),
-    calls: Number(row.calls),
-    errors: Number(row.errors),
-    inputTokens: Number(row.inputTokens),
-    outputTokens: Number(row.outputTokens),
-    durationUs: Number(row.durationUs),
+    ...numbers(row),
   }));
 }
 
-/** Removes the oldest sums of a tenant that begin before a time, at most `limit` rows. Answers how many. */
+function sums({ fn }: ExpressionBuilder<Tables, 'usage_rollups'>) {
+  return [
+    fn.sum<number>('calls').as('calls'),
+    fn.sum<number>('errors').as('errors'),
+    fn.sum<number>('input_tokens').as('inputTokens'),
+    fn.sum<number>('output_tokens').as('outputTokens'),
+    fn.sum<number>('duration_us').as('durationUs'),
+  ] as const;
+}
+
+/** Converts sums to numbers. Postgres sums integers to a numeric, which drivers may return as a text. */
+function numbers({ calls, errors, inputTokens, outputTokens, durationUs }: UsageSums): UsageSums {
+  return {
+    calls: Number(calls),
+    errors: Number(errors),
+    inputTokens: Number(inputTokens),
+    outputTokens: Number(outputTokens),
+    durationUs: Number(durationUs),
+  };
+}
+
+/** Deletes the oldest sums of a tenant that begin before a time, at most `limit` rows. Returns how many. */
 export async function deleteRollupsBefore(
   db: Database,
   { tenantId, before, limit }: InTenant & { before: string; limit: number },
@@ -173,7 +185,7 @@ export async function deleteRollupsBefore(
   return Number(numDeletedRows);
 }
 
-/** Removes series that have no sums (any more) and were made before a time, at most `limit`. Answers how many. */
+/** Deletes series without sums that were created before a time, at most `limit`. Returns how many. */
 export async function deleteEmptySeries(
   db: Database,
   { tenantId, before, limit }: InTenant & { before: string; limit: number },
@@ -204,7 +216,7 @@ export async function deleteEmptySeries(
   return Number(numDeletedRows);
 }
 
-/** Moves the sums of some series to another one, and removes the series. */
+/** Adds the sums of some series to another one, and deletes these series. */
 export async function moveRollups(
   db: Database,
   { tenantId }: InTenant,
@@ -214,13 +226,7 @@ export async function moveRollups(
   const moved = await db
     .selectFrom('usage_rollups')
     .select(['period', 'start_time'])
-    .select(({ fn }) => [
-      fn.sum<number>('calls').as('calls'),
-      fn.sum<number>('errors').as('errors'),
-      fn.sum<number>('input_tokens').as('inputTokens'),
-      fn.sum<number>('output_tokens').as('outputTokens'),
-      fn.sum<number>('duration_us').as('durationUs'),
-    ])
+    .select(sums)
     .where('tenant_id', '=', tenantId)
     .where('series_id', 'in', from)
     .groupBy(['period', 'start_time'])
@@ -229,11 +235,7 @@ export async function moveRollups(
     seriesId: to,
     period: row.period,
     startTime: row.start_time,
-    calls: Number(row.calls),
-    errors: Number(row.errors),
-    inputTokens: Number(row.inputTokens),
-    outputTokens: Number(row.outputTokens),
-    durationUs: Number(row.durationUs),
+    ...numbers(row),
   }));
   await addToRollups(db, { tenantId }, rollups);
   await db.deleteFrom('usage_rollups').where('tenant_id', '=', tenantId).where('series_id', 'in', from).execute();

@@ -3,14 +3,14 @@ import type { InventoryKind } from '@quartermaster/contracts/inventory.ts';
 import type { Selectable } from 'kysely';
 import type { Database } from '../database.ts';
 import { newId } from '../ids.ts';
-import { folded, placeColumns, within } from '../queries.ts';
-import { among, rowStatement } from '../row-statement.ts';
+import { caseFolded, inScope, placeColumns, placeOf } from '../queries.ts';
+import { multiRowStatement, tupleIn } from '../multi-row-statement.ts';
 import type { Tables } from '../tables.ts';
 import type { TenantPlace, TenantScope } from '../tenancy.ts';
 
-/** What usage is summed up for, in one place. */
+/** The combination that usage is added up for, at one place. */
 export type UsageSubject = {
-  /** '' where the tenant has as many providers as it may. */
+  /** '' if the tenant had reached its limit of providers. */
   providerId: string;
   kind: InventoryKind;
   name: string;
@@ -21,10 +21,10 @@ export type UsageSubject = {
 
 export type UsageSeries = TenantPlace & UsageSubject & { id: string };
 
-/** What stands for names and agents beyond the limit of a tenant. */
+/** Stands for all names and agents beyond the limit of a tenant. */
 export const OTHER = 'other';
 
-/** A digest of what makes a series, short enough for an index. */
+/** A digest of what identifies a series, short enough for an index. */
 export function seriesKey(place: Pick<TenantPlace, 'subTenantId'>, subject: UsageSubject): string {
   const { providerId, kind, nameKey, agent, account } = subject;
   const text = JSON.stringify([place.subTenantId ?? '', providerId, kind, nameKey, agent, account]);
@@ -42,11 +42,11 @@ export async function findSeriesIds(
     keys.map((key) => ({ key })),
     { tenantId },
   );
-  // Two series may have one key: always the older one is added to.
+  // Two series may have the same key. Usage is always added to the older one.
   return new Map(rows.toSorted((a, b) => (a.id < b.id ? 1 : -1)).map(({ id, series_key }) => [series_key, id]));
 }
 
-const selectByKeys = rowStatement((db, rows: readonly { key: string }[], { tenantId }: { tenantId: string }) =>
+const selectByKeys = multiRowStatement((db, rows: readonly { key: string }[], { tenantId }: { tenantId: string }) =>
   db
     .selectFrom('usage_series')
     .select(['id', 'series_key'])
@@ -58,7 +58,7 @@ const selectByKeys = rowStatement((db, rows: readonly { key: string }[], { tenan
     ),
 );
 
-/** Makes series. Answers their ids, by their keys. */
+/** Inserts series. Returns their ids by their keys. */
 export async function insertSeries(
   db: Database,
   place: TenantPlace,
@@ -72,7 +72,7 @@ export async function insertSeries(
 
 type InsertedRow = UsageSubject & { id: string; key: string };
 
-const insertRows = rowStatement(
+const insertRows = multiRowStatement(
   (
     db,
     rows: readonly InsertedRow[],
@@ -101,8 +101,8 @@ export async function countSeries(db: Database, { tenantId }: Pick<TenantPlace, 
   return Number(count);
 }
 
-/** How many series of a tenant are an account's, and how many are in a sub-tenant. */
-export async function countSeriesOf(
+/** Counts the series of a tenant that belong to an account, and those in a sub-tenant. */
+export async function countSeriesShares(
   db: Database,
   place: TenantPlace,
   account: string,
@@ -129,14 +129,14 @@ export type UsageFilter = {
   account?: string | null | undefined;
 };
 
-/** Some series of a scope that pass the filters, behind `after` in the order of their tenants and ids. */
+/** Series of a scope that pass the filters, after `after` in the order of their tenants and ids. */
 export async function listSeries(
   db: Database,
   scope: TenantScope,
   { providerId, kind, name, agent, account }: UsageFilter,
   { after, limit }: { after: Pick<UsageSeries, 'tenantId' | 'id'> | null; limit: number },
 ): Promise<UsageSeries[]> {
-  let query = db.selectFrom('usage_series').selectAll().where(within(scope));
+  let query = db.selectFrom('usage_series').selectAll().where(inScope(scope));
   if (after) {
     query = query.where((eb) =>
       eb(eb.refTuple('tenant_id', 'id'), '>', eb.tuple(eb.val(after.tenantId), eb.val(after.id))),
@@ -147,15 +147,15 @@ export async function listSeries(
   if (agent != null) query = query.where('agent', '=', agent);
   if (account != null) query = query.where('account', '=', account);
   if (name != null) {
-    // Models are one in any case.
+    // Names of models are compared case-insensitively.
     query = query.where((eb) =>
-      eb.or([eb('name', '=', name), eb.and([eb('kind', '=', 'model'), eb('name_key', '=', folded(name))])]),
+      eb.or([eb('name', '=', name), eb.and([eb('kind', '=', 'model'), eb('name_key', '=', caseFolded(name))])]),
     );
   }
   return (await query.orderBy('tenant_id').orderBy('id').limit(limit).execute()).map(toSeries);
 }
 
-/** The series of a provider's subjects of one kind, all of them. */
+/** All series of a provider and kind. */
 export async function findSeriesOfProvider(
   db: Database,
   { tenantId }: Pick<TenantPlace, 'tenantId'>,
@@ -171,7 +171,7 @@ export async function findSeriesOfProvider(
   return rows.map(toSeries);
 }
 
-/** The series of some subjects of a tenant, in whatever sub-tenants. */
+/** The series of some subjects in a tenant and all its sub-tenants. */
 export async function findSeriesOfSubjects(
   db: Database,
   { tenantId }: Pick<TenantPlace, 'tenantId'>,
@@ -183,20 +183,20 @@ export async function findSeriesOfSubjects(
 
 type SubjectRow = Pick<UsageSubject, 'providerId' | 'kind' | 'nameKey'>;
 
-const selectOfSubjects = rowStatement((db, rows: readonly SubjectRow[], { tenantId }: { tenantId: string }) =>
+const selectOfSubjects = multiRowStatement((db, rows: readonly SubjectRow[], { tenantId }: { tenantId: string }) =>
   db
     .selectFrom('usage_series')
     .selectAll()
     .where('tenant_id', '=', tenantId)
     .where(
-      among(
+      tupleIn(
         ['provider_id', 'kind', 'name_key'],
         rows.map(({ providerId, kind, nameKey }) => [providerId, kind, nameKey]),
       ),
     ),
 );
 
-/** Gives a series another name. Another series may have the same name then: queries add the two up. */
+/** Renames a series. If another series has the same name then, queries add the two up. */
 export async function renameSeries(
   db: Database,
   series: UsageSeries,
@@ -214,8 +214,7 @@ type Row = Selectable<Tables['usage_series']>;
 
 function toSeries(row: Row): UsageSeries {
   return {
-    tenantId: row.tenant_id,
-    subTenantId: row.sub_tenant_id === '' ? null : row.sub_tenant_id,
+    ...placeOf(row),
     id: row.id,
     providerId: row.provider_id,
     kind: row.kind,

@@ -2,11 +2,11 @@ import type { User } from '@quartermaster/contracts/users.ts';
 import { type Expression, type Selectable, type SqlBool, sql } from 'kysely';
 import type { Database } from '../database.ts';
 import { newUserId } from '../ids.ts';
-import { inStretch, listRows, type Stretch } from '../listing.ts';
-import { flag, type Page, type PageRequest, timesOf, within } from '../queries.ts';
+import { inKeysetRange, type KeysetRange, listRows } from '../listing.ts';
+import { inScope, type Page, type PageRequest, timesOf, toFlag } from '../queries.ts';
 import type { Tables } from '../tables.ts';
 import { EVERYWHERE, type TenantScope } from '../tenancy.ts';
-import { listMembershipsOf, type UserView } from './memberships.ts';
+import { listMembershipsOfUsers, type UserView } from './memberships.ts';
 
 export type NewUser = Pick<
   User,
@@ -19,7 +19,7 @@ export type UserChange = Partial<
 
 export type UserFilter = { status?: string | null | undefined; email?: string | null | undefined };
 
-/** What has to be known of a user to let them in. `termsAccepted`: also by a registration that nobody has confirmed yet. */
+/** What authentication needs to know of a user. `termsAccepted` is also set by a registration that is not confirmed yet. */
 export type Account = Pick<User, 'id' | 'status' | 'platformAdministrator' | 'lastSeenAt'> & {
   termsAccepted: boolean;
 };
@@ -35,12 +35,12 @@ export const NO_MARKETING: User['marketingConsent'] = { optedIn: false, consentV
 
 type Row = Selectable<Tables['users']>;
 
-/** Members whose users are looked up and sorted for each page: some milliseconds of work on SQLite. */
-const FEW = 2000;
+/** Up to this many members, their users are looked up and sorted for each page: some milliseconds of work on SQLite. */
+const MAX_MEMBERS_SORTED = 2000;
 
-/** A user who is not deleted: one who accepted a membership in the view's scope, or the one who looks. */
+/** A user who is not deleted, and who has an accepted membership in the view's scope or is the caller. */
 export async function findUser(db: Database, view: UserView, id: string): Promise<User | undefined> {
-  const seen = view.self === id ? sql<SqlBool>`1 = 1` : memberOf(view.scope);
+  const seen = view.self === id ? sql<SqlBool>`1 = 1` : isMember(view.scope);
   const row = await db
     .selectFrom('users')
     .selectAll()
@@ -53,7 +53,10 @@ export async function findUser(db: Database, view: UserView, id: string): Promis
   return user;
 }
 
-/** Users who accepted a membership in `scope`, newest first. Deleted ones are listed by their status alone, and have none. */
+/**
+ * Users with an accepted membership in `scope`, newest first. Deleted users are only listed if the filter asks for their status.
+ * They have no memberships.
+ */
 export async function listUsers(
   db: Database,
   scope: TenantScope,
@@ -61,24 +64,24 @@ export async function listUsers(
   filter: UserFilter,
   page: PageRequest,
 ): Promise<Page<User>> {
-  // One has an email, and few are looked up by their memberships; of many the users are looked through.
+  // Few members are looked up by their memberships. For many members, the table of users is scanned.
   const areFew = filter.email == null && (await areFewMembers(db, scope));
   const { rows, next } = await listRows(db, EVERYWHERE, page, {
     table: 'users',
-    isSifted: filter.email == null && !areFew,
-    rows: (stretch) => userRows(db, areFew ? amongMembers(scope) : memberOf(scope), filter, stretch).execute(),
+    hasUnindexedFilter: filter.email == null && !areFew,
+    rows: (range) => userRows(db, areFew ? isListedMember(scope) : isMember(scope), filter, range).execute(),
   });
   return { items: await withMemberships(db, view, rows), next };
 }
 
-function userRows(db: Database, isSeen: Expression<SqlBool>, filter: UserFilter, stretch: Stretch) {
+function userRows(db: Database, isSeen: Expression<SqlBool>, filter: UserFilter, range: KeysetRange) {
   let query = db.selectFrom('users').selectAll().where(isSeen);
   query =
     filter.status == null
       ? query.where('status', '<>', 'deleted')
       : query.where('status', '=', filter.status as User['status']);
   if (filter.email != null) query = query.where('email_key', '=', emailKey(filter.email));
-  return query.$call(inStretch(stretch));
+  return query.$call(inKeysetRange(range));
 }
 
 export async function findAccount(db: Database, id: string): Promise<Account | undefined> {
@@ -86,25 +89,27 @@ export async function findAccount(db: Database, id: string): Promise<Account | u
   return row && toAccount(row);
 }
 
-/** The account that an email stands for, in any case. */
+/** The account with an email, compared case-insensitively. */
 export async function findAccountByEmail(db: Database, email: string): Promise<Account | undefined> {
   const row = await db.selectFrom('users').selectAll().where('email_key', '=', emailKey(email)).executeTakeFirst();
   return row && toAccount(row);
 }
 
-/** Makes a user; undefined where the email is another's, whose record stays as it is. */
+/** Inserts a user. Returns undefined if the email is taken; that user does not change. */
 export async function insertUser(db: Database, user: NewUser, now: Date): Promise<Account | undefined> {
   const { email, status, source } = user;
   const row = await db
     .insertInto('users')
     .values({
       id: newUserId(),
-      ...{ email, status, source },
+      email,
+      status,
+      source,
       email_key: emailKey(email),
       display_name: user.displayName,
-      platform_administrator: flag(user.platformAdministrator),
+      platform_administrator: toFlag(user.platformAdministrator),
       terms: JSON.stringify(user.terms),
-      terms_accepted: flag(user.terms.accepted),
+      terms_accepted: toFlag(user.terms.accepted),
       marketing_consent: JSON.stringify(user.marketingConsent),
       metadata: JSON.stringify(user.metadata),
       locale: null,
@@ -119,7 +124,7 @@ export async function insertUser(db: Database, user: NewUser, now: Date): Promis
   return row && toAccount(row);
 }
 
-/** Changes one user, found before. */
+/** Updates a user. */
 export async function updateUser(db: Database, id: string, change: UserChange, now: Date): Promise<void> {
   const { displayName, status, terms, marketingConsent, locale, timeZone, metadata } = change;
   await db
@@ -127,7 +132,7 @@ export async function updateUser(db: Database, id: string, change: UserChange, n
     .set({
       ...(displayName !== undefined && { display_name: displayName }),
       ...(status !== undefined && { status }),
-      ...(terms !== undefined && { terms: JSON.stringify(terms), terms_accepted: flag(terms.accepted) }),
+      ...(terms !== undefined && { terms: JSON.stringify(terms), terms_accepted: toFlag(terms.accepted) }),
       ...(marketingConsent !== undefined && { marketing_consent: JSON.stringify(marketingConsent) }),
       ...(locale !== undefined && { locale }),
       ...(timeZone !== undefined && { time_zone: timeZone }),
@@ -139,21 +144,49 @@ export async function updateUser(db: Database, id: string, change: UserChange, n
     .execute();
 }
 
+/** Gives a user every right in every tenant, or takes it away. */
+export async function setPlatformAdministrator(
+  db: Database,
+  id: string,
+  isAdministrator: boolean,
+  now: Date,
+): Promise<void> {
+  await db
+    .updateTable('users')
+    .set({ platform_administrator: toFlag(isAdministrator), updated_at: now.toISOString() })
+    .where('id', '=', id)
+    .where('status', '<>', 'deleted')
+    .execute();
+}
+
+/** Whether there is another active user who is a platform administrator. */
+export async function hasOtherPlatformAdministrator(db: Database, id: string): Promise<boolean> {
+  const row = await db
+    .selectFrom('users')
+    .select('id')
+    .where('platform_administrator', '=', 1)
+    .where('status', '=', 'active')
+    .where('id', '<>', id)
+    .limit(1)
+    .executeTakeFirst();
+  return row !== undefined;
+}
+
 /**
- * Clears what a registration said about a user: name, terms, marketing consent and metadata. Registration is anonymous, so
- * a stranger may have said it; the owner of the email is asked again at their first sign-in. Terms with a time of acceptance
- * were accepted by the user (or by whoever set up the service), so a record that has one stays as it is.
+ * Clears what a registration stored about a user: name, terms, marketing consent and metadata. Registration is anonymous, so it
+ * may come from a stranger. The owner of the email is asked again at their first sign-in. A record with a time of acceptance
+ * does not change: the user, or an administrator at set-up, has accepted the terms.
  *
  * @returns the names of the cleared fields
  */
 export async function discardRegistration(db: Database, id: string, now: Date): Promise<(keyof UserChange)[]> {
   const row = await db.selectFrom('users').selectAll().where('id', '=', id).executeTakeFirstOrThrow();
-  const { terms, marketingConsent } = saidBy(row);
+  const { terms, marketingConsent } = consentsOf(row);
   if (terms.acceptedAt !== null) return [];
   const change: UserChange = {
     ...(row.display_name !== null && { displayName: null }),
-    ...(!isSame(terms, TERMS_NOT_ACCEPTED) && { terms: TERMS_NOT_ACCEPTED }),
-    ...(!isSame(marketingConsent, NO_MARKETING) && { marketingConsent: NO_MARKETING }),
+    ...(!hasSameMembers(terms, TERMS_NOT_ACCEPTED) && { terms: TERMS_NOT_ACCEPTED }),
+    ...(!hasSameMembers(marketingConsent, NO_MARKETING) && { marketingConsent: NO_MARKETING }),
     ...(row.metadata !== '{}' && { metadata: {} }),
   };
   const names = Object.keys(change) as (keyof UserChange)[];
@@ -162,8 +195,8 @@ export async function discardRegistration(db: Database, id: string, now: Date): 
 }
 
 /**
- * Deletes a user: what is personal is erased, and a tombstone stays, so that the id is never another's. Answers the
- * tombstone. Memberships and identities are the caller's to end before.
+ * Deletes a user: personal data are erased, and a tombstone stays, so that the id is never reused. Returns the tombstone. The caller
+ * deletes memberships and identities before.
  */
 export async function eraseUser(db: Database, id: string, now: Date): Promise<User | undefined> {
   const row = await db
@@ -191,14 +224,14 @@ export async function eraseUser(db: Database, id: string, now: Date): Promise<Us
   return row && toUser(row, []);
 }
 
-/** Notes that a user was here. Their record counts as unchanged. */
+/** Stores when a user was last seen. `updated_at` does not change. */
 export async function touchUser(db: Database, id: string, now: Date): Promise<void> {
   await db.updateTable('users').set({ last_seen_at: now.toISOString() }).where('id', '=', id).execute();
 }
 
 /**
- * Removes users who registered before `createdBefore`, never signed in, and belong nowhere: at most `limit`. Nothing of
- * them stays. Platform administrators stay, and whom somebody disabled, who could register again otherwise.
+ * Deletes at most `limit` users who registered before `createdBefore`, never signed in, and have no membership. No tombstone stays.
+ * Platform administrators are kept, and so are disabled users, who could otherwise register again.
  */
 export async function deleteUnclaimedUsers(db: Database, createdBefore: string, limit: number): Promise<string[]> {
   const unclaimed = db
@@ -230,38 +263,38 @@ export function toAccount(row: Row): Account {
 }
 
 /**
- * How emails are compared. Only ASCII letters are folded: Unicode's folding makes one address of two that a mail server
- * keeps apart (the Kelvin sign becomes `k`), and whoever verified the one would be let in as the other.
+ * The key by which emails are compared. Only ASCII letters become lower case. Unicode case folding would make two addresses equal
+ * that a mail server keeps apart (the Kelvin sign becomes `k`), and the owner of one could sign in as the other.
  */
 function emailKey(email: string): string {
   return email.replaceAll(/[A-Z]/g, (letter) => letter.toLowerCase());
 }
 
 /**
- * Users who accepted a membership in `scope`; everywhere also those without any. Each user is asked for theirs: neither
- * dialect makes a join of it, or a list of all members.
+ * The condition that a user has an accepted membership in `scope`. In {@link EVERYWHERE}, users without membership pass as well. The
+ * subquery is written so that both dialects evaluate it for each user, instead of joining or listing all members.
  */
-function memberOf(scope: TenantScope): Expression<SqlBool> {
+function isMember(scope: TenantScope): Expression<SqlBool> {
   if (scope.some((place) => place.tenantId === null && place.subTenantId === null)) return sql<SqlBool>`1 = 1`;
   return sql<SqlBool>`users.id = (
     select user_id from memberships
-    where user_id = users.id and accepted_at is not null and ${within(scope, 'memberships')} limit 1)`;
+    where user_id = users.id and accepted_at is not null and ${inScope(scope, 'memberships')} limit 1)`;
 }
 
-/** The same by a list of all members. */
-function amongMembers(scope: TenantScope): Expression<SqlBool> {
+/** The same condition, evaluated as a list of all members. */
+function isListedMember(scope: TenantScope): Expression<SqlBool> {
   return sql<SqlBool>`users.id in (
-    select user_id from memberships where accepted_at is not null and ${within(scope, 'memberships')})`;
+    select user_id from memberships where accepted_at is not null and ${inScope(scope, 'memberships')})`;
 }
 
-/** Whether at most {@link FEW} memberships in `scope` are accepted. Over all tenants no index tells. */
+/** Whether at most {@link MAX_MEMBERS_SORTED} memberships in `scope` are accepted. False if a place of the scope names no tenant, since no index can tell. */
 async function areFewMembers(db: Database, scope: TenantScope): Promise<boolean> {
-  let left = FEW;
+  let left = MAX_MEMBERS_SORTED;
   for (const place of scope) {
     if (place.tenantId === null) return false;
     const query = db.selectFrom('memberships').select('user_id').where('accepted_at', 'is not', null);
     const members = await query
-      .where(within([place]))
+      .where(inScope([place]))
       .limit(left + 1)
       .execute();
     left -= members.length;
@@ -270,28 +303,28 @@ async function areFewMembers(db: Database, scope: TenantScope): Promise<boolean>
   return true;
 }
 
-/** Adds the memberships that the view shows to a whole page with one query. */
+/** Adds the memberships that the view shows to the users of a page, with one query. */
 async function withMemberships(db: Database, view: UserView, rows: Row[]): Promise<User[]> {
   const ids = rows.map((row) => row.id);
-  const memberships = Map.groupBy(await listMembershipsOf(db, view, ids), (membership) => membership.userId);
+  const memberships = Map.groupBy(await listMembershipsOfUsers(db, view, ids), (membership) => membership.userId);
   return rows.map((row) => toUser(row, memberships.get(row.id) ?? []));
 }
 
-/** Terms and consent as they were said: without a time they do not count, see {@link discardRegistration}. */
-function saidBy(row: Row): Pick<User, 'terms' | 'marketingConsent'> {
+/** Stored terms and consent. Without a time they do not count yet, see {@link discardRegistration}. */
+function consentsOf(row: Row): Pick<User, 'terms' | 'marketingConsent'> {
   return {
     terms: JSON.parse(row.terms) as User['terms'],
     marketingConsent: JSON.parse(row.marketing_consent) as User['marketingConsent'],
   };
 }
 
-/** Compares by values, since the order of stored members is that of the request. */
-function isSame<Rec extends object>(a: Rec, b: Rec): boolean {
+/** Compares member by member, since stored members may have any order. */
+function hasSameMembers<Rec extends object>(a: Rec, b: Rec): boolean {
   return Object.entries(b).every(([name, value]) => a[name as keyof Rec] === value);
 }
 
 function toUser(row: Row, memberships: readonly User['memberships'][number][]): User {
-  const { terms, marketingConsent: consent } = saidBy(row);
+  const { terms, marketingConsent: consent } = consentsOf(row);
   return {
     id: row.id,
     email: row.email,

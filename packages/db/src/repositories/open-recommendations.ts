@@ -1,21 +1,21 @@
 import type { RecommendationKind } from '@quartermaster/contracts/recommendations.ts';
 import type { Database } from '../database.ts';
 import { newId } from '../ids.ts';
-import { flag, within } from '../queries.ts';
-import { among, rowStatement } from '../row-statement.ts';
+import { inScope, toFlag } from '../queries.ts';
+import { multiRowStatement, tupleIn } from '../multi-row-statement.ts';
 import type { Flag } from '../tables.ts';
 import type { TenantPlace, TenantScope } from '../tenancy.ts';
 import { type NewRecommendation, OPEN, type StoredDismissal, type Subject } from './recommendations.ts';
 
-// What rules do with many recommendations of a tenant at once.
+// Reads and writes of many recommendations of a tenant at once, for rules.
 
 type InTenant = Pick<TenantPlace, 'tenantId'>;
 type About = Subject & { kind: RecommendationKind };
 
-/** A recommendation and an observation that it rests on. */
+/** A link from a recommendation to an observation that it is based on. */
 export type Link = { recommendationId: string; observationId: string };
 
-/** What were the causes of the recommendations of a kind about a subject that somebody dismissed last. */
+/** Finds the cause of the last dismissed recommendation of a kind and subject. Returns a look-up. */
 export async function findDismissedCauses(
   db: Database,
   { tenantId }: InTenant,
@@ -34,13 +34,13 @@ export async function findDismissedCauses(
   };
 }
 
-const selectDismissed = rowStatement((db, rows: readonly About[], { tenantId }: { tenantId: string }) =>
+const selectDismissed = multiRowStatement((db, rows: readonly About[], { tenantId }: { tenantId: string }) =>
   db
     .selectFrom('recommendations')
     .select(['id', 'provider_id as providerId', 'kind', 'subject', 'dismissal', 'created_at as createdAt'])
     .where('tenant_id', '=', tenantId)
     .where(
-      among(
+      tupleIn(
         ['provider_id', 'kind', 'subject'],
         rows.map(({ providerId, kind, subject }) => [providerId, kind, subject]),
       ),
@@ -52,7 +52,7 @@ function keyOf({ providerId, kind, subject }: About): string {
   return `${providerId} ${kind} ${subject}`;
 }
 
-/** Makes a recommendation. @param place the provider's. @throws DuplicateKeyError where one of its kind and subject is open */
+/** @param place the place of the provider. @throws DuplicateKeyError if one of its kind and subject is open */
 export async function insertRecommendation(
   db: Database,
   place: TenantPlace,
@@ -68,7 +68,7 @@ export async function insertRecommendation(
   return id;
 }
 
-/** The same for many, each in the sub-tenant of its provider. Answers their ids in this order. */
+/** Inserts many recommendations, each in the sub-tenant of its provider. Returns their ids in the same order. */
 export async function insertRecommendations(
   db: Database,
   { tenantId }: InTenant,
@@ -76,8 +76,14 @@ export async function insertRecommendations(
   now: Date,
 ): Promise<string[]> {
   const rows = recommendations.map(({ providerId, kind, subject, reason, change, isApplicable, subTenantId }) => ({
-    ...{ id: newId('rec', now), providerId, kind, subject, reason, isApplicable: flag(isApplicable) },
-    ...{ change: JSON.stringify(change), subTenant: subTenantId ?? '' },
+    id: newId('rec', now),
+    providerId,
+    kind,
+    subject,
+    reason,
+    isApplicable: toFlag(isApplicable),
+    change: JSON.stringify(change),
+    subTenant: subTenantId ?? '',
   }));
   await insertRows(db, rows, { tenantId, now: now.toISOString() });
   return rows.map(({ id }) => id);
@@ -85,25 +91,29 @@ export async function insertRecommendations(
 
 type InsertedRow = About & { id: string; reason: string; change: string; isApplicable: Flag; subTenant: string };
 
-const insertRows = rowStatement(
+const insertRows = multiRowStatement(
   (db, rows: readonly InsertedRow[], { tenantId, now }: { tenantId: string; now: string }) =>
     db.insertInto('recommendations').values(
       rows.map(({ id, providerId, kind, subject, reason, change, isApplicable, subTenant }) => ({
-        ...{
-          tenant_id: tenantId,
-          sub_tenant_id: subTenant,
-          id,
-          provider_id: providerId,
-          kind,
-          status: 'open' as const,
-        },
+        tenant_id: tenantId,
+        sub_tenant_id: subTenant,
+        id,
+        provider_id: providerId,
+        kind,
+        status: 'open' as const,
         is_applicable: isApplicable,
-        ...{ subject, reason, change, applied_by: null, applied_at: null, created_at: now, updated_at: now },
+        subject,
+        reason,
+        change,
+        applied_by: null,
+        applied_at: null,
+        created_at: now,
+        updated_at: now,
       })),
     ),
 );
 
-/** Says anew why an open recommendation is made. */
+/** Updates the reason of an open recommendation. */
 export async function updateReason(
   db: Database,
   scope: TenantScope,
@@ -116,22 +126,22 @@ export async function updateReason(
     .set({ reason, updated_at: now.toISOString() })
     .where('id', '=', id)
     .where(OPEN)
-    .where(within(scope))
+    .where(inScope(scope))
     .execute();
 }
 
-/** Sets whether `apply` without ids may take some open recommendations of a tenant. */
-export async function updateApplicable(
+/** Sets whether `apply` without ids may apply some open recommendations of a tenant. */
+export async function setApplicable(
   db: Database,
   { tenantId }: InTenant,
   ids: readonly string[],
   isApplicable: boolean,
 ): Promise<void> {
   const rows = ids.map((id) => ({ id }));
-  await updateApplicableRows(db, rows, { tenantId, isApplicable: flag(isApplicable) });
+  await updateApplicableRows(db, rows, { tenantId, isApplicable: toFlag(isApplicable) });
 }
 
-const updateApplicableRows = rowStatement(
+const updateApplicableRows = multiRowStatement(
   (db, rows: readonly { id: string }[], { tenantId, isApplicable }: { tenantId: string; isApplicable: Flag }) =>
     db
       .updateTable('recommendations')
@@ -146,7 +156,7 @@ const updateApplicableRows = rowStatement(
       .where('is_applicable', '<>', isApplicable),
 );
 
-/** Ends open recommendations, by what changed around them or by what somebody decided about their observations. */
+/** Closes open recommendations, because of other changes or a review of their observations. */
 export async function closeRecommendations(
   db: Database,
   { tenantId }: InTenant,
@@ -160,7 +170,7 @@ export async function closeRecommendations(
 
 type Ending = { tenantId: string; status: 'dismissed' | 'superseded'; now: string };
 
-const closeRows = rowStatement((db, rows: readonly { id: string }[], { tenantId, status, now }: Ending) =>
+const closeRows = multiRowStatement((db, rows: readonly { id: string }[], { tenantId, status, now }: Ending) =>
   db
     .updateTable('recommendations')
     .set({ status, updated_at: now })
@@ -173,8 +183,8 @@ const closeRows = rowStatement((db, rows: readonly { id: string }[], { tenantId,
     .where(OPEN),
 );
 
-/** Ends all open recommendations of some providers of a tenant. */
-export async function supersedeOfProviders(
+/** Supersedes all open recommendations of some providers of a tenant. */
+export async function supersedeRecommendationsOfProviders(
   db: Database,
   { tenantId }: InTenant,
   providerIds: readonly string[],
@@ -184,7 +194,7 @@ export async function supersedeOfProviders(
   await supersedeRows(db, rows, { tenantId, now: now.toISOString() });
 }
 
-const supersedeRows = rowStatement(
+const supersedeRows = multiRowStatement(
   (db, rows: readonly { id: string }[], { tenantId, now }: { tenantId: string; now: string }) =>
     db
       .updateTable('recommendations')
@@ -198,8 +208,8 @@ const supersedeRows = rowStatement(
       .where(OPEN),
 );
 
-/** What some recommendations of a tenant rest on. */
-export async function findLinks(
+/** The links from some recommendations of a tenant to their observations. */
+export async function findObservationLinks(
   db: Database,
   { tenantId }: InTenant,
   recommendationIds: readonly string[],
@@ -208,7 +218,7 @@ export async function findLinks(
   return selectLinks(db, rows, { tenantId });
 }
 
-const selectLinks = rowStatement((db, rows: readonly { id: string }[], { tenantId }: { tenantId: string }) =>
+const selectLinks = multiRowStatement((db, rows: readonly { id: string }[], { tenantId }: { tenantId: string }) =>
   db
     .selectFrom('recommendation_observations')
     .select(['recommendation_id as recommendationId', 'observation_id as observationId'])
@@ -220,33 +230,43 @@ const selectLinks = rowStatement((db, rows: readonly { id: string }[], { tenantI
     ),
 );
 
-/** Lets recommendations of a tenant rest on these observations as well. */
-export async function insertLinks(db: Database, { tenantId }: InTenant, links: readonly Link[]): Promise<void> {
+/** Adds links from recommendations of a tenant to observations. */
+export async function insertObservationLinks(
+  db: Database,
+  { tenantId }: InTenant,
+  links: readonly Link[],
+): Promise<void> {
   await insertLinkRows(db, links, { tenantId });
 }
 
-const insertLinkRows = rowStatement((db, rows: readonly Link[], { tenantId }: { tenantId: string }) =>
+const insertLinkRows = multiRowStatement((db, rows: readonly Link[], { tenantId }: { tenantId: string }) =>
   db
     .insertInto('recommendation_observations')
     .values(
       rows.map(({ recommendationId, observationId }) => ({
-        ...{ tenant_id: tenantId, recommendation_id: recommendationId, observation_id: observationId },
+        tenant_id: tenantId,
+        recommendation_id: recommendationId,
+        observation_id: observationId,
       })),
     )
     .onConflict((conflict) => conflict.columns(['tenant_id', 'recommendation_id', 'observation_id']).doNothing()),
 );
 
-/** Lets recommendations of a tenant rest on these observations no more. */
-export async function deleteLinks(db: Database, { tenantId }: InTenant, links: readonly Link[]): Promise<void> {
+/** Deletes links from recommendations of a tenant to observations. */
+export async function deleteObservationLinks(
+  db: Database,
+  { tenantId }: InTenant,
+  links: readonly Link[],
+): Promise<void> {
   await deleteLinkRows(db, links, { tenantId });
 }
 
-const deleteLinkRows = rowStatement((db, rows: readonly Link[], { tenantId }: { tenantId: string }) =>
+const deleteLinkRows = multiRowStatement((db, rows: readonly Link[], { tenantId }: { tenantId: string }) =>
   db
     .deleteFrom('recommendation_observations')
     .where('tenant_id', '=', tenantId)
     .where(
-      among(
+      tupleIn(
         ['recommendation_id', 'observation_id'],
         rows.map(({ recommendationId, observationId }) => [recommendationId, observationId]),
       ),

@@ -3,13 +3,13 @@ import type { Database } from './database.ts';
 import { isPostgres } from './dialects/postgres.ts';
 
 /**
- * Runs work unless another process is running work of this name on the same database: so that of several one keeps house,
- * whichever comes first. Who holds the lock and dies lets go of it with its connection. On SQLite writes come one after
- * the other anyway.
+ * Runs work unless another process is running work of the same name on this database, such as a background job. It uses a
+ * Postgres advisory lock, which ends with its connection if the process dies. A SQLite database is served by one
+ * process, so the work always runs there.
  *
- * @returns undefined where another process is at it
+ * @returns undefined if another process is running it
  */
-export async function exclusively<T>(db: Database, name: string, work: () => Promise<T>): Promise<T | undefined> {
+export async function runInOneProcess<T>(db: Database, name: string, work: () => Promise<T>): Promise<T | undefined> {
   if (!isPostgres(db)) return work();
   return db.connection().execute(async (connection) => {
     const key = sql`hashtextextended(${name}, 0)`;

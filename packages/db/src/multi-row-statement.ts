@@ -1,11 +1,11 @@
 import { type Compilable, type CompiledQuery, type DialectAdapter, type Expression, type SqlBool, sql } from 'kysely';
 import type { Database } from './database.ts';
 
-/** A value as a column takes it. */
+/** A value that can be bound to a column. */
 type Bound = string | number | Buffer | null;
 type Values = Readonly<Record<string, Bound>>;
 
-/** Stands for a value while a statement is compiled: the shared one of this name, or that of a row. */
+/** A placeholder for a value while a statement is compiled: a shared value (`row` is null), or a value of a row. */
 class Slot {
   readonly row: number | null;
   readonly name: string;
@@ -16,20 +16,23 @@ class Slot {
   }
 }
 
-/** Rows of one statement at the most: SQLite runs several of some rows sooner than one of hundreds. */
-const MOST_ROWS = 64;
+/** The most rows of one statement. SQLite runs several medium statements faster than one with hundreds of rows. */
+const MAX_ROWS = 64;
 
 /**
- * A statement over any number of rows, which is compiled once for each power of two of them and split accordingly: to build
- * and compile a statement of 500 rows takes Kysely longer than the database takes to run it.
+ * A statement over any number of rows. It is split into statements whose numbers of rows are powers of two, and each of these
+ * is compiled once and cached. For 500 rows Kysely needs longer to build and compile a statement than the database to run it.
  *
- * @param build makes the query of values that it must hand on as they are: what it is given stands for them
- * @returns runs it; the transaction around it, where there are several rows, is for the caller
+ * Unlike `cachedStatement`, the text may not depend on which values are null: with nulls in its shape, a batch of rows
+ * would hardly ever find a cached statement.
+ *
+ * @param build makes the query. It gets placeholders instead of values, and must bind them unchanged.
+ * @returns runs the statement. With several rows the caller opens the transaction.
  */
-export function rowStatement<Row extends Values, Shared extends Values, Result = never>(
+export function multiRowStatement<Row extends Values, Shared extends Values, Result = never>(
   build: (db: Database, rows: readonly Row[], shared: Shared) => Compilable<Result>,
 ): (db: Database, rows: readonly Row[], shared: Shared) => Promise<Result[]> {
-  // By dialect: each writes the same statement in its own way.
+  // By the adapter: each dialect compiles the statement differently.
   const compiled = new WeakMap<DialectAdapter, Map<number, CompiledQuery<Result>>>();
 
   function compiledFor(db: Database, size: number): CompiledQuery<Result> {
@@ -47,7 +50,7 @@ export function rowStatement<Row extends Values, Shared extends Values, Result =
   return async (db, rows, shared) => {
     const found: Result[] = [];
     for (let start = 0, size = 0; start < rows.length; start += size) {
-      size = Math.min(MOST_ROWS, 2 ** Math.floor(Math.log2(rows.length - start)));
+      size = Math.min(MAX_ROWS, 2 ** Math.floor(Math.log2(rows.length - start)));
       const query = compiledFor(db, size);
       const parameters = query.parameters.map((value) => {
         if (!(value instanceof Slot)) return value;
@@ -61,14 +64,14 @@ export function rowStatement<Row extends Values, Shared extends Values, Result =
   };
 }
 
-/** The condition that some columns have one of the given combinations of values: an index on them serves it. */
-export function among(columns: readonly string[], combinations: readonly (readonly Bound[])[]): Expression<SqlBool> {
+/** The condition that some columns have one of the given combinations of values. An index on these columns can serve it. */
+export function tupleIn(columns: readonly string[], combinations: readonly (readonly Bound[])[]): Expression<SqlBool> {
   const names = columns.map((column) => sql.ref(column));
   const rows = combinations.map((values) => sql`(${sql.join(values)})`);
   return sql<SqlBool>`(${sql.join(names)}) in (values ${sql.join(rows)})`;
 }
 
-/** An object that has a slot under each name, and so no list of names. */
+/** An object that has a placeholder under every name. Its names cannot be enumerated. */
 function slots(row: number | null): Values {
   return new Proxy(
     {},

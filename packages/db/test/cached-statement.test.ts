@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import { expect, test } from 'vitest';
 import type { Database } from '../src/database.ts';
 import { insertProvider } from '../src/repositories/providers.ts';
-import { statement } from '../src/statement.ts';
+import { cachedStatement } from '../src/cached-statement.ts';
 import { inTransaction } from '../src/transaction.ts';
 import { NOW, temporaryDatabase } from './temporary-database.ts';
 
@@ -21,7 +21,7 @@ type Filter = { names: readonly string[]; kind?: string | null; rows: number };
 /** A statement that counts how often it is built. */
 function counted() {
   const built: string[] = [];
-  const run = statement((db: Database, { names, kind, rows }: Filter) => {
+  const run = cachedStatement((db: Database, { names, kind, rows }: Filter) => {
     let query = db.selectFrom('providers').select('name').where('name', 'in', names);
     if (kind != null) query = query.where('kind', '=', kind as 'llm');
     const complete = query.orderBy('name').limit(rows);
@@ -38,7 +38,7 @@ async function databaseOf(...names: string[]): Promise<Database> {
   return db;
 }
 
-test('a statement is built once, and run with other values', async () => {
+test('a statement is built once, and then run with other values', async () => {
   const db = await databaseOf('a', 'b', 'c');
   const { built, names } = counted();
   expect(await names(db, { names: ['a', 'b'], rows: 5 })).toEqual(['a', 'b']);
@@ -47,7 +47,7 @@ test('a statement is built once, and run with other values', async () => {
   expect(built).toHaveLength(1);
 });
 
-test('it is built again where a list has another length, or a member is null or missing', async () => {
+test('it is built again if a list has another length, or a member is null or missing', async () => {
   const db = await databaseOf('a', 'b');
   const { built, names } = counted();
   expect(await names(db, { names: ['a'], rows: 5 })).toEqual(['a']);
@@ -58,7 +58,7 @@ test('it is built again where a list has another length, or a member is null or 
   expect(built).toHaveLength(4);
 });
 
-test('within a transaction it sees what the transaction wrote, and another database has its own', async () => {
+test('inside a transaction it sees the writes of the transaction, and another database has its own cache', async () => {
   const [db, other] = [await databaseOf('a'), await databaseOf('a', 'b')];
   const { built, names } = counted();
   const filter = { names: ['a', 'b'], rows: 5 };
@@ -72,7 +72,7 @@ test('within a transaction it sees what the transaction wrote, and another datab
   expect(built).toHaveLength(2);
 });
 
-test('a builder that computes with a value fails, whatever it makes of it', async () => {
+test('a builder that computes with a value fails', async () => {
   const db = await databaseOf();
   const computing: ((values: { name: string; rows: number }) => unknown)[] = [
     ({ name }) => `%${name}%`,
@@ -80,16 +80,16 @@ test('a builder that computes with a value fails, whatever it makes of it', asyn
     ({ name }) => name < 'b',
   ];
   for (const compute of computing) {
-    const run = statement((within: Database, values: { name: string; rows: number }) =>
+    const run = cachedStatement((within: Database, values: { name: string; rows: number }) =>
       within.selectNoFrom(sql`${compute(values)}`.as('computed')),
     );
-    await expect(run(db, { name: 'a', rows: 1 })).rejects.toThrow('compute it before');
+    await expect(run(db, { name: 'a', rows: 1 })).rejects.toThrow('compute with them before');
   }
 });
 
-test('values that the statement binds twice, or not at all, find their places', async () => {
+test('a statement may bind a value twice, or not at all', async () => {
   const db = await databaseOf();
-  const run = statement((within: Database, { a, c }: { a: string; b: string; c: number }) =>
+  const run = cachedStatement((within: Database, { a, c }: { a: string; b: string; c: number }) =>
     within.selectNoFrom([
       sql`cast(${c} as integer)`.as('first'),
       sql`cast(${a} as text)`.as('second'),
@@ -101,7 +101,7 @@ test('values that the statement binds twice, or not at all, find their places', 
   expect(await run(db, { a: 'D', b: 'E', c: 4 })).toEqual([{ first: 4, second: 'D', third: 4, own: 'x' }]);
 });
 
-test('it is not kept for more shapes, nor for more values, than are worth it', async () => {
+test('the number of cached shapes is limited, and statements with many values are not cached', async () => {
   const db = await databaseOf('a');
   const { built, names } = counted();
   const many = (length: number) => Array.from({ length }, (_, index) => (index === 0 ? 'a' : `none-${index}`));

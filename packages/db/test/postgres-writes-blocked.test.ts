@@ -1,9 +1,9 @@
 import { sql } from 'kysely';
 import { expect, test } from 'vitest';
-import { withoutWrites } from '../src/without-writes.ts';
+import { withWritesBlocked } from '../src/writes-blocked.ts';
 import { temporaryDatabase } from './temporary-database.ts';
 
-/** How many sessions of this database wait for a lock of a table. */
+/** The number of sessions of this database that wait for a table lock. */
 async function waiting(db: Awaited<ReturnType<typeof temporaryDatabase>>): Promise<number> {
   const { rows } = await sql<{ count: number }>`
     select count(*) as count from pg_locks
@@ -12,12 +12,12 @@ async function waiting(db: Awaited<ReturnType<typeof temporaryDatabase>>): Promi
   return Number(rows[0]?.count);
 }
 
-test('regression: a deadlock with who writes to two tables in another order is no end: the locks are asked for again', async () => {
+test('regression: after a deadlock with a transaction that writes to two tables in another order, the locks are taken again', async () => {
   const db = await temporaryDatabase();
   const held = Promise.withResolvers<void>();
-  // Writes to a table that is locked late, then, while the locks are waited for, to one that is locked early.
+  // Writes to a table that is locked late, and then, during the wait for the locks, to one that is locked early.
   const writing = db.transaction().execute(async (trx) => {
-    // Of the two that wait for each other the one that notices first is undone: never this one.
+    // Postgres rolls back the session that detects the deadlock first. With this setting, it is never this one.
     await sql`set local deadlock_timeout = '60s'`.execute(trx);
     await sql`set local lock_timeout = 0`.execute(trx);
     await sql`delete from audit_unsealed`.execute(trx);
@@ -26,17 +26,17 @@ test('regression: a deadlock with who writes to two tables in another order is n
     await sql`update tenants set display_name = 'written'`.execute(trx);
   });
   await held.promise;
-  const read = await withoutWrites(db, async (frozen) => {
+  const read = await withWritesBlocked(db, async (frozen) => {
     return (await sql<{ one: number }>`select 1 as one`.execute(frozen)).rows;
   });
   await writing;
   expect(read).toEqual([{ one: 1 }]);
 });
 
-test('what fails once the locks are had is not done again', async () => {
+test('work that fails after the locks are held is not repeated', async () => {
   const db = await temporaryDatabase();
   let times = 0;
-  const failing = withoutWrites(db, async (frozen) => {
+  const failing = withWritesBlocked(db, async (frozen) => {
     times += 1;
     await sql`do $$ begin raise exception 'undone' using errcode = '40001'; end $$`.execute(frozen);
   });

@@ -2,14 +2,14 @@ import { sql } from 'kysely';
 import type { Database } from './database.ts';
 import { isPostgres } from './dialects/postgres.ts';
 
-/** The names of the migrations that a database has had, in their order; none where it never had any. */
-export async function migrationsOf(db: Database): Promise<string[]> {
+/** The names of the applied migrations, in their order. */
+export async function listAppliedMigrations(db: Database): Promise<string[]> {
   if (!(await hasTable(db, 'kysely_migration'))) return [];
   const { rows } = await sql<{ name: string }>`select name from kysely_migration`.execute(db);
   return rows.map(({ name }) => name).toSorted();
 }
 
-/** Looks the name up: Kysely's introspection reads every column of every table and partition. */
+/** Whether a table exists. Kysely's introspection would read every column of every table and partition. */
 export async function hasTable(db: Database, table: string): Promise<boolean> {
   const { rows } = isPostgres(db)
     ? await sql`select 1 where to_regclass(${table}) is not null`.execute(db)

@@ -1,41 +1,41 @@
 import type { Compilable, CompiledQuery } from 'kysely';
 import type { Database } from './database.ts';
 
-/** Shapes of one statement that are kept: lists of different lengths are shapes of their own. */
-const SHAPES_KEPT = 100;
+/** The most cached shapes of one statement. Lists of different lengths are different shapes. */
+const MAX_CACHED_SHAPES = 100;
 
-/** A statement of more values than these is long itself: keeping many would cost more memory than they save time. */
-const VALUES_KEPT = 500;
+/** Statements with more values are not cached: they are long, and would cost more memory than they save time. */
+const MAX_CACHED_VALUES = 500;
 
-/** A statement compiled for one shape of its values. */
-type Kept = { compiled: CompiledQuery; slots: readonly (Slot | null)[] };
+/** A statement that is compiled for one shape of its values. */
+type CachedShape = { compiled: CompiledQuery; slots: readonly (Slot | null)[] };
 
 /**
- * A statement that runs often: built and compiled once for each shape of its values, and then run with the values
- * alone. Building and compiling a query costs more than SQLite needs to answer a short one.
+ * A statement that runs often. It is built and compiled once for each shape of its values, and then only run. Building and
+ * compiling a query takes Kysely longer than SQLite needs to answer a short one.
  *
- * The values are plain data: objects and lists of texts and numbers. While the statement is built, every text and
- * number is a slot, which may be bound and nothing else: to compute with it throws. Null, undefined, booleans, the names
- * of members and the lengths of lists make the shape: a builder may decide by them.
+ * The values are plain data: objects and lists of texts and numbers. The builder gets a placeholder instead of every text and
+ * number. It may bind the placeholder; computing with it throws. Null, undefined, booleans, member names and list lengths make
+ * the shape, so the builder may branch on them.
  *
- * @param build makes the query out of the values; called again for each new shape
- * @returns a function that runs it and resolves to its rows
+ * @param build makes the query from the values. It is called once for each new shape.
+ * @returns a function that runs the statement and resolves to its rows
  */
-export function statement<Values extends object, Row>(
+export function cachedStatement<Values extends object, Row>(
   build: (db: Database, values: Values) => Compilable<Row>,
 ): (db: Database, values: Values) => Promise<Row[]> {
-  // By the adapter: it is one object for a database and all transactions on it.
-  const kept = new WeakMap<object, Map<string, Kept>>();
+  // By the adapter, since a database and all of its transactions share one.
+  const cache = new WeakMap<object, Map<string, CachedShape>>();
   return async (db, values) => {
     const { adapter } = db.getExecutor();
-    let shapes = kept.get(adapter);
-    if (!shapes) kept.set(adapter, (shapes = new Map()));
+    let shapes = cache.get(adapter);
+    if (!shapes) cache.set(adapter, (shapes = new Map()));
     const bound: unknown[] = [];
     const shape = shapeOf(values, bound);
     let found = shapes.get(shape);
     if (!found) {
       found = compile(db, build, values);
-      if (bound.length <= VALUES_KEPT) keep(shapes, shape, found);
+      if (bound.length <= MAX_CACHED_VALUES) addToCache(shapes, shape, found);
     }
     const { compiled, slots } = found;
     const parameters = slots.map((slot, index) => (slot === null ? compiled.parameters[index] : bound[slot.index]));
@@ -44,7 +44,7 @@ export function statement<Values extends object, Row>(
   };
 }
 
-/** Stands for a text or a number while a statement is built. */
+/** A placeholder for a text or a number while a statement is built. */
 class Slot {
   readonly index: number;
 
@@ -53,23 +53,23 @@ class Slot {
   }
 
   [Symbol.toPrimitive](): never {
-    throw new Error('a value of a kept statement is not known while it is built: compute it before');
+    throw new Error('the values of a cached statement are not known while it is built: compute with them before');
   }
 }
 
-function keep(shapes: Map<string, Kept>, shape: string, made: Kept): void {
-  if (shapes.size >= SHAPES_KEPT) {
+function addToCache(shapes: Map<string, CachedShape>, shape: string, added: CachedShape): void {
+  if (shapes.size >= MAX_CACHED_SHAPES) {
     const [oldest] = shapes.keys();
     if (oldest !== undefined) shapes.delete(oldest);
   }
-  shapes.set(shape, made);
+  shapes.set(shape, added);
 }
 
 function compile<Values extends object, Row>(
   db: Database,
   build: (db: Database, values: Values) => Compilable<Row>,
   values: Values,
-): Kept {
+): CachedShape {
   let count = 0;
   const slotted = withSlots(values, () => new Slot(count++)) as Values;
   const compiled = build(db, slotted).compile();
@@ -77,7 +77,7 @@ function compile<Values extends object, Row>(
   return { compiled, slots };
 }
 
-/** What of the values the text of the statement may depend on; the rest is collected in `bound`, in order. */
+/** What the text of the statement may depend on. The texts and numbers are collected in `bound`, in order. */
 function shapeOf(value: unknown, bound: unknown[]): string {
   if (typeof value === 'string' || typeof value === 'number') {
     bound.push(value);

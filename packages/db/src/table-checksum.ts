@@ -3,57 +3,57 @@ import { sql } from 'kysely';
 import type { Database } from './database.ts';
 import { TABLE_KEYS, type TableName } from './stored-tables.ts';
 
-/** A row as any dialect has it: texts, numbers, bytes and nulls. */
+/** A row in any dialect: texts, numbers, bytes and nulls. */
 export type Row = Record<string, string | number | Buffer | null>;
 
-/** A row's primary key, in the order of its columns. No key has bytes. */
+/** The values of a row's primary key, in the order of its columns. No key contains bytes. */
 export type RowKey = readonly (string | number | null)[];
 
-/** How many rows a table has, and the SHA-256 of all of them in the order of their keys, hex. */
-export type Contents = { rows: number; checksum: string };
+/** The number of rows of a table, and the SHA-256 of all rows in the order of their keys, in hex. */
+export type TableChecksum = { rows: number; checksum: string };
 
-/** Rows that are read, or copied in one transaction, at once. */
-const ROWS_OF_BATCH = 500;
+/** Rows that are read with one query, or copied in one transaction. */
+const BATCH_SIZE = 500;
 
-/** Blocks of spans have up to some megabytes each. */
-const BLOCKS_OF_BATCH = 16;
+/** The same for blocks of spans, which have up to some megabytes each. */
+const SPAN_BLOCKS_BATCH_SIZE = 16;
 
-export function rowsOfBatch(table: TableName): number {
-  return table === 'span_blocks' ? BLOCKS_OF_BATCH : ROWS_OF_BATCH;
+export function batchSizeOf(table: TableName): number {
+  return table === 'span_blocks' ? SPAN_BLOCKS_BATCH_SIZE : BATCH_SIZE;
 }
 
-/** The rows behind a key in the order of their keys: bytewise, on every dialect. */
-export async function rowsBehind(
+/** The rows after a key, in the order of their keys. The order is bytewise in every dialect. */
+export async function listRowsAfter(
   db: Database,
   table: TableName,
   { after, limit }: { after: RowKey | null; limit: number },
 ): Promise<Row[]> {
   const key = sql.join(TABLE_KEYS[table].map((column) => sql.ref(column)));
-  const behind = after === null ? sql`` : sql`where (${key}) > (${sql.join([...after])})`;
-  const query = sql<Row>`select * from ${sql.table(table)} ${behind} order by ${key} limit ${limit}`;
+  const condition = after === null ? sql`` : sql`where (${key}) > (${sql.join([...after])})`;
+  const query = sql<Row>`select * from ${sql.table(table)} ${condition} order by ${key} limit ${limit}`;
   return (await query.execute(db)).rows;
 }
 
 export function keyOf(table: TableName, row: Row): RowKey {
   return TABLE_KEYS[table].map((column) => {
     const value = row[column] ?? null;
-    if (Buffer.isBuffer(value)) throw new TypeError('a key has no bytes');
+    if (Buffer.isBuffer(value)) throw new TypeError('a key contains bytes');
     return value;
   });
 }
 
 /**
- * Reads a whole table. A row counts as its columns in the order of their names, each a text or null: so what two dialects
- * hold compares equal where it is, whatever order or width they keep it in.
+ * Reads a whole table and computes its checksum. Columns are sorted by name, and values become texts or null. So the checksum
+ * does not depend on how a dialect orders columns or stores numbers.
  */
-export async function contentsOf(db: Database, table: TableName): Promise<Contents> {
+export async function readTableChecksum(db: Database, table: TableName): Promise<TableChecksum> {
   const hash = createHash('sha256');
   let rows = 0;
   let batch: Row[] = [];
   let after: RowKey | null = null;
-  const limit = rowsOfBatch(table);
+  const limit = batchSizeOf(table);
   do {
-    batch = await rowsBehind(db, table, { after, limit });
+    batch = await listRowsAfter(db, table, { after, limit });
     for (const row of batch) hash.update(`${canonical(row)}\n`);
     const last = batch.at(-1);
     if (last) after = keyOf(table, last);

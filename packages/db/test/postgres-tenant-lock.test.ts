@@ -1,11 +1,11 @@
 import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Database, openDatabase } from '../src/database.ts';
-import { withTenantTurn } from '../src/dialects/postgres-tenant-turn.ts';
+import { withTenantLock } from '../src/dialects/postgres-tenant-lock.ts';
 import { inTransaction } from '../src/transaction.ts';
 import { newTestDatabase } from '../testing/test-database.ts';
 
-/** Two connection pools on one server, as two processes have them. */
+/** Two connection pools on one server, like those of two processes. */
 let one: Database;
 let two: Database;
 let remove: () => Promise<void>;
@@ -24,8 +24,8 @@ afterAll(async () => {
   await remove();
 });
 
-/** Adds one to a counter, as a read and a write: two at once conflict. @returns how often it was tried */
-async function count(db: Database, tenant: string, options: { turnOf?: string }): Promise<number> {
+/** Increments a counter with a read and a write, so that concurrent calls conflict. @returns the number of attempts */
+async function count(db: Database, tenant: string, options: { lockTenant?: string }): Promise<number> {
   let tries = 0;
   await inTransaction(
     db,
@@ -39,9 +39,9 @@ async function count(db: Database, tenant: string, options: { turnOf?: string })
   return tries;
 }
 
-test('transactions that take the turn of a tenant never conflict, whichever process they run in', async () => {
+test('transactions that take the lock of a tenant never conflict, also across processes', async () => {
   const counting = Array.from({ length: 60 }, (_, index) =>
-    count(index % 2 === 0 ? one : two, 'acme', { turnOf: 'acme' }),
+    count(index % 2 === 0 ? one : two, 'acme', { lockTenant: 'acme' }),
   );
   const tries = await Promise.all(counting);
   expect(tries.filter((each) => each > 1)).toEqual([]);
@@ -49,14 +49,14 @@ test('transactions that take the turn of a tenant never conflict, whichever proc
   expect(rows).toEqual([{ value: 60 }]);
 });
 
-test('another tenant does not wait for the turn', async () => {
-  await withTenantTurn(one, 'acme', async () => {
-    expect(await count(two, 'other', { turnOf: 'other' })).toBe(1);
+test('another tenant does not wait for the lock', async () => {
+  await withTenantLock(one, 'acme', async () => {
+    expect(await count(two, 'other', { lockTenant: 'other' })).toBe(1);
   });
 });
 
-test('a turn ends when its work fails', async () => {
-  const failing = withTenantTurn(one, 'acme', () => Promise.reject(new Error('on purpose')));
+test('the lock is released when the work fails', async () => {
+  const failing = withTenantLock(one, 'acme', () => Promise.reject(new Error('on purpose')));
   await expect(failing).rejects.toThrow('on purpose');
-  expect(await count(two, 'acme', { turnOf: 'acme' })).toBe(1);
+  expect(await count(two, 'acme', { lockTenant: 'acme' })).toBe(1);
 });

@@ -1,0 +1,157 @@
+import { z } from 'zod';
+import { TimestampInputSchema, TimestampSchema, tenancyFields, tenancyQueryFields } from './fields.ts';
+import { UseStateSchema } from './graph.ts';
+import { InventoryKindSchema } from './inventory.ts';
+import { operation } from './operation.ts';
+import { page, pageFields } from './pages.ts';
+import { ObservationRiskSchema, ObservationStatusSchema } from './runtime-observations.ts';
+
+/** The maximum number of accounts and of used items in the record of an agent. */
+export const MAX_AGENT_ACCOUNTS = 20;
+export const MAX_AGENT_USES = 1000;
+
+const usageFields = {
+  calls: z.int().describe('The number of calls in the time range.'),
+  errors: z.int().describe('How many of them failed.'),
+  inputTokens: z.int(),
+  outputTokens: z.int(),
+};
+
+const AgentUsageSchema = z
+  .strictObject(usageFields)
+  .meta({ id: 'AgentUsage', description: 'What an agent called in the time range.' });
+
+const AgentObservationSchema = z
+  .strictObject({
+    id: z.string(),
+    providerId: z.string(),
+    unknown: z.boolean(),
+    status: ObservationStatusSchema,
+    risk: ObservationRiskSchema,
+  })
+  .meta({ id: 'AgentObservation', description: 'A runtime observation of the agent itself.' });
+
+const agentFields = {
+  id: z
+    .string()
+    .describe('The id, which is derived from the place and the name. It never changes, and it is not secret.'),
+  ...tenancyFields,
+  name: z.string().describe('The name of the agent, or of the service where no agent was reported.'),
+  declared: z
+    .boolean()
+    .describe(
+      'Whether an active agent manifest of its place or of the whole tenant has this name, or an item declares it.',
+    ),
+  manifestId: z
+    .string()
+    .nullable()
+    .describe('The id of the active agent manifest with this name. Null if there is none.'),
+  observations: z
+    .array(AgentObservationSchema)
+    .max(20)
+    .describe('The runtime observations of the agent itself, the first 20.'),
+  accounts: z
+    .array(z.string())
+    .max(MAX_AGENT_ACCOUNTS)
+    .describe('The accounts that reported its calls: `user:<id>` or `service_account:<tenant>/<id>`, the first 20.'),
+  firstSeenAt: TimestampSchema.nullable().describe('When it was first seen. Null if it is only declared.'),
+  lastSeenAt: TimestampSchema.nullable().describe(
+    'When it was last seen. Accurate to the hour if only its calls were seen. Null if it is only declared.',
+  ),
+  usage: AgentUsageSchema,
+};
+
+export const AgentSchema = z
+  .strictObject(agentFields)
+  .meta({ id: 'Agent', description: 'Something that acts: an agent, or a service where no agent was reported.' });
+export type Agent = z.infer<typeof AgentSchema>;
+
+const AgentUseSchema = z
+  .strictObject({
+    providerId: z.string(),
+    providerName: z.string().nullable().describe('Null if the provider no longer exists, or is outside your reach.'),
+    kind: InventoryKindSchema,
+    name: z.string(),
+    state: UseStateSchema,
+    observationId: z.string().nullable().describe('The runtime observation of it at the place of the agent.'),
+    firstSeenAt: TimestampSchema.nullable().describe('When any agent of the place was first seen using it.'),
+    lastSeenAt: TimestampSchema.nullable().describe('When any agent of the place was last seen using it.'),
+    accounts: z.array(z.string()).max(MAX_AGENT_ACCOUNTS).describe('The accounts that reported these calls.'),
+    ...usageFields,
+  })
+  .meta({ id: 'AgentUse', description: 'An item that an agent used in the time range.' });
+export type AgentUse = z.infer<typeof AgentUseSchema>;
+
+const AgentDeclarationSchema = z
+  .strictObject({
+    provider: z.string().describe('The id or name of the provider, as the manifest has it.'),
+    kind: InventoryKindSchema,
+    name: z.string(),
+  })
+  .meta({ id: 'AgentDeclaration', description: 'An item that the manifest of an agent declares.' });
+
+export const AgentDetailSchema = z
+  .strictObject({
+    ...agentFields,
+    uses: z
+      .array(AgentUseSchema)
+      .max(MAX_AGENT_USES)
+      .describe('The items that it used in the time range, those with the most calls first.'),
+    omittedUses: z.int().describe('How many used items were left out because there are more than 1,000.'),
+    declares: z.array(AgentDeclarationSchema).describe('What its active manifest declares. Empty without a manifest.'),
+  })
+  .meta({ id: 'AgentDetail', description: 'An agent, with what it uses.' });
+export type AgentDetail = z.infer<typeof AgentDetailSchema>;
+
+const timeRange = {
+  from: TimestampInputSchema.nullish().meta({
+    description:
+      'Only calls from this time on count for the usage. It is rounded down to the hour. If it is left out: 30 days before `to`.',
+    param: { id: 'AgentUsageFrom' },
+  }),
+  to: TimestampInputSchema.nullish().meta({
+    description:
+      'Only calls before this time count for the usage. It is rounded up to the hour. If it is left out: now.',
+    param: { id: 'AgentUsageTo' },
+  }),
+};
+
+const tag = 'Agents';
+
+export const listAgents = operation({
+  method: 'GET',
+  path: '/v1/agents',
+  operationId: 'list_agents',
+  scope: 'runtime_observations:read',
+  tag,
+  summary: 'List agents',
+  description:
+    'Lists everything that acts: agents that a manifest declares, agents that were observed, and the agents and services that usage names. An agent is identified by its place and name. The list is sorted by tenant, sub-tenant and name. The query takes points of the rate limit like `list_usage`. 422 if it would have to read more than 50,000 usage series, observations or manifests; filter by tenant then.',
+  query: {
+    ...tenancyQueryFields,
+    declared: z.boolean().nullish().describe('true: only declared agents. false: only agents that nothing declares.'),
+    text: z
+      .string()
+      .min(1)
+      .max(200)
+      .nullish()
+      .describe('Only agents whose name contains this text, compared case-insensitively.'),
+    ...timeRange,
+    ...pageFields,
+  },
+  output: page('AgentPage', AgentSchema),
+});
+
+export const getAgent = operation({
+  method: 'GET',
+  path: '/v1/agents/{agent_id}',
+  operationId: 'get_agent',
+  scope: 'runtime_observations:read',
+  tag,
+  summary: 'Get an agent',
+  description: 'Returns one agent, with the items that it used in the time range and those that its manifest declares.',
+  params: { agent_id: z.string().min(1).max(2000).describe("The agent's id.") },
+  query: timeRange,
+  output: AgentDetailSchema,
+  errors: ['agent_not_found'],
+});

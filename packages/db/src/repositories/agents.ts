@@ -1,0 +1,145 @@
+import type { RuntimeObservation } from '@quartermaster/contracts/runtime-observations.ts';
+import { sql } from 'kysely';
+import type { Database } from '../database.ts';
+import { multiRowStatement, tupleIn } from '../multi-row-statement.ts';
+import { inScope, placeColumns, placeOf } from '../queries.ts';
+import type { TenantPlace, TenantScope } from '../tenancy.ts';
+import { toObservation } from './runtime-observations.ts';
+
+/** An agent in usage series, and one account that reported its calls. */
+export type AgentAccount = TenantPlace & { agent: string; account: string; firstSeenAt: string };
+
+/**
+ * The agents that usage series name, with the accounts that reported their calls.
+ *
+ * @param limit the most series to read
+ * @returns null if there are more
+ */
+export async function listAgentAccounts(
+  db: Database,
+  scope: TenantScope,
+  { agent, limit }: { agent: string | null; limit: number },
+): Promise<AgentAccount[] | null> {
+  let series = db
+    .selectFrom('usage_series')
+    .select(['tenant_id', 'sub_tenant_id', 'agent', 'account', 'created_at'])
+    .where(inScope(scope))
+    .limit(limit + 1);
+  if (agent !== null) series = series.where('agent', '=', agent);
+  const rows = await db
+    .selectFrom(series.as('series'))
+    .select(['tenant_id', 'sub_tenant_id', 'agent', 'account'])
+    .select(({ fn }) => [fn.min('created_at').as('first_seen_at'), fn.countAll<number>().as('count')])
+    .groupBy(['tenant_id', 'sub_tenant_id', 'agent', 'account'])
+    .execute();
+  if (rows.reduce((sum, row) => sum + Number(row.count), 0) > limit) return null;
+  return rows.map((row) => ({
+    ...placeOf(row),
+    agent: row.agent,
+    account: row.account,
+    firstSeenAt: row.first_seen_at,
+  }));
+}
+
+/**
+ * The observations of agents themselves: those of the kind `agent`.
+ *
+ * @returns null if there are more than `limit`
+ */
+export async function listAgentObservations(
+  db: Database,
+  scope: TenantScope,
+  { name, limit }: { name: string | null; limit: number },
+): Promise<RuntimeObservation[] | null> {
+  let query = db.selectFrom('runtime_observations').selectAll().where('kind', '=', 'agent').where(inScope(scope));
+  if (name !== null) query = query.where('name', '=', name);
+  const rows = await query.limit(limit + 1).execute();
+  return rows.length > limit ? null : rows.toSorted((a, b) => (a.id < b.id ? -1 : 1)).map(toObservation);
+}
+
+/** An active manifest of an agent. */
+export type AgentManifest = TenantPlace & { id: string; name: string };
+
+/**
+ * The active manifests of agents.
+ *
+ * @returns null if there are more than `limit`
+ */
+export async function listAgentManifests(
+  db: Database,
+  scope: TenantScope,
+  { name, limit }: { name: string | null; limit: number },
+): Promise<AgentManifest[] | null> {
+  let query = db
+    .selectFrom('manifests')
+    .select(['id', 'tenant_id', 'sub_tenant_id', 'name'])
+    .where('kind', '=', 'agent')
+    .where('status', '=', 'active')
+    .where(inScope(scope));
+  if (name !== null) query = query.where('name', '=', name);
+  const rows = await query.limit(limit + 1).execute();
+  return rows.length > limit ? null : rows.map((row) => ({ ...placeOf(row), id: row.id, name: row.name }));
+}
+
+/** A usage series of an agent. */
+export type AgentSeries = TenantPlace & { id: string; agent: string };
+
+/** The usage series of some agents of a tenant. */
+export async function findSeriesOfAgents(
+  db: Database,
+  { tenantId }: Pick<TenantPlace, 'tenantId'>,
+  agents: readonly (Pick<TenantPlace, 'subTenantId'> & { agent: string })[],
+): Promise<AgentSeries[]> {
+  const wanted = agents.map(({ subTenantId, agent }) => ({
+    subTenant: placeColumns({ tenantId, subTenantId }).sub_tenant_id,
+    agent,
+  }));
+  return (await selectSeries(db, wanted, { tenantId })).map((row) => ({
+    ...placeOf(row),
+    id: row.id,
+    agent: row.agent,
+  }));
+}
+
+const selectSeries = multiRowStatement(
+  (db, rows: readonly { subTenant: string; agent: string }[], { tenantId }: { tenantId: string }) =>
+    db
+      .selectFrom('usage_series')
+      .select(['id', 'tenant_id', 'sub_tenant_id', 'agent'])
+      .where('tenant_id', '=', tenantId)
+      .where(
+        tupleIn(
+          ['sub_tenant_id', 'agent'],
+          rows.map(({ subTenant, agent }) => [subTenant, agent]),
+        ),
+      ),
+);
+
+/** The start of the last hour with calls, for each series. */
+export async function findLastHours(
+  db: Database,
+  { tenantId }: Pick<TenantPlace, 'tenantId'>,
+  seriesIds: readonly string[],
+): Promise<Map<string, string>> {
+  const rows = await selectLastHours(
+    db,
+    seriesIds.map((id) => ({ id })),
+    { tenantId },
+  );
+  return new Map(rows.map(({ seriesId, lastHour }) => [seriesId, lastHour]));
+}
+
+const selectLastHours = multiRowStatement((db, rows: readonly { id: string }[], { tenantId }: { tenantId: string }) =>
+  db
+    .selectFrom('usage_rollups')
+    .select('series_id as seriesId')
+    .select(sql<string>`max(start_time)`.as('lastHour'))
+    .where('tenant_id', '=', tenantId)
+    .where('period', '=', 'hour')
+    .where(
+      'series_id',
+      'in',
+      rows.map(({ id }) => id),
+    )
+    .groupBy('series_id'),
+);

@@ -1,0 +1,233 @@
+import type { RuntimeObservation } from '@quartermaster/contracts/runtime-observations.ts';
+import { type Expression, type SqlBool, sql } from 'kysely';
+import type { Database } from '../database.ts';
+import { inKeysetRange, listRows } from '../listing.ts';
+import { containsAsciiText, inScope, type Page, type PageKey, type PageRequest, toFlag } from '../queries.ts';
+import type { TenantScope } from '../tenancy.ts';
+import { toObservation } from './runtime-observations.ts';
+
+export type ObservationView = 'open' | 'new' | 'seen_again' | 'changed_definition';
+
+/** What selects observations across providers. Left out and null: whatever it is. */
+export type ObservationSelection = {
+  unknown?: boolean | null | undefined;
+  status?: string | null | undefined;
+  view?: ObservationView | null | undefined;
+  minRisk?: 'low' | 'medium' | 'high' | null | undefined;
+  providerId?: string | null | undefined;
+  kind?: string | null | undefined;
+  name?: string | null | undefined;
+  /** A part of the name; ASCII letters in any case. */
+  text?: string | null | undefined;
+  /** What this agent or service called, by its usage. */
+  agent?: string | null | undefined;
+  /** What this account reported, by its usage. */
+  account?: string | null | undefined;
+  firstSeenAfter?: string | null | undefined;
+  firstSeenBefore?: string | null | undefined;
+  lastSeenAfter?: string | null | undefined;
+  lastSeenBefore?: string | null | undefined;
+};
+
+/** Newest first, by when the service first received them. */
+export async function selectObservations(
+  db: Database,
+  scope: TenantScope,
+  selection: ObservationSelection,
+  page: PageRequest,
+): Promise<Page<RuntimeObservation>> {
+  return listByCreation(db, scope, { selection, changedAfter: null }, page);
+}
+
+async function listByCreation(
+  db: Database,
+  scope: TenantScope,
+  { selection, changedAfter }: { selection: ObservationSelection; changedAfter: string | null },
+  page: PageRequest,
+): Promise<Page<RuntimeObservation>> {
+  const conditions = conditionsOf(scope, selection);
+  if (changedAfter !== null) conditions.push(sql`updated_at > ${changedAfter}`);
+  const { rows, next } = await listRows(db, scope, page, {
+    table: 'runtime_observations',
+    // The observations of one provider have an index, and are bounded.
+    hasUnindexedFilter: selection.providerId == null && conditions.length > 0,
+    rows: (range) => {
+      let query = db.selectFrom('runtime_observations').selectAll().where(inScope(range.scope));
+      for (const condition of conditions) query = query.where(condition);
+      return query.$call(inKeysetRange(range)).execute();
+    },
+  });
+  return { items: rows.map(toObservation), next };
+}
+
+/** Clocks of processes differ by less than this, in milliseconds. */
+const CLOCK_TOLERANCE_MS = 60_000;
+
+/**
+ * What was seen last comes first. There is no index for it: it would change with every span. So the caller makes sure that
+ * there are few observations in `scope`.
+ *
+ * `last_seen_at` changes while a client reads page after page, and a row can move from below the position of the client to
+ * above it. So behind the last row come all rows that changed since the first page, in the order of creation, which never
+ * changes. A row that did not change is read exactly once in the first part; a row that changed is read in the second.
+ *
+ * @param now when the first page is read; later pages have it in their key
+ */
+export async function selectObservationsByLastSeen(
+  db: Database,
+  scope: TenantScope,
+  selection: ObservationSelection,
+  { limit, after }: PageRequest,
+  now: Date,
+): Promise<Page<RuntimeObservation>> {
+  const position = positionOf(after, now);
+  if (position.part === 'changed') return changedSince(db, scope, { selection, position, limit });
+  let query = db.selectFrom('runtime_observations').selectAll().where(inScope(scope));
+  for (const condition of conditionsOf(scope, selection)) query = query.where(condition);
+  if (position.key !== null) query = query.where(sql<SqlBool>`(last_seen_at, id) < (${sql.join([...position.key])})`);
+  const rows = await query
+    .orderBy('last_seen_at', 'desc')
+    .orderBy('id', 'desc')
+    .limit(limit + 1)
+    .execute();
+  const items = rows.slice(0, limit).map(toObservation);
+  const last = items.at(-1);
+  if (rows.length > limit && last) {
+    return { items, next: [`seen ${position.startedAt} ${last.lastSeenAt}`, last.id] };
+  }
+  // One page is read at once: nothing can have moved.
+  if (after === null) return { items, next: null };
+  const rest = limit - items.length;
+  const changed = { part: 'changed', startedAt: position.startedAt, key: null } as const;
+  if (rest === 0) return { items, next: [`changed ${position.startedAt} `, ''] };
+  const further = await changedSince(db, scope, { selection, position: changed, limit: rest });
+  return { items: [...items, ...further.items], next: further.next };
+}
+
+type Position = { part: 'seen' | 'changed'; startedAt: string; key: PageKey | null };
+
+function positionOf(after: PageKey | null, now: Date): Position {
+  if (after === null) return { part: 'seen', startedAt: now.toISOString(), key: null };
+  const [part = '', startedAt = '', time = ''] = after[0].split(' ');
+  return { part: part === 'seen' ? 'seen' : 'changed', startedAt, key: time === '' ? null : [time, after[1]] };
+}
+
+async function changedSince(
+  db: Database,
+  scope: TenantScope,
+  { selection, position, limit }: { selection: ObservationSelection; position: Position; limit: number },
+): Promise<Page<RuntimeObservation>> {
+  const changedAfter = new Date(Date.parse(position.startedAt) - CLOCK_TOLERANCE_MS).toISOString();
+  const found = await listByCreation(db, scope, { selection, changedAfter }, { limit, after: position.key });
+  return {
+    items: found.items,
+    next: found.next && [`changed ${position.startedAt} ${found.next[0]}`, found.next[1]],
+  };
+}
+
+/** Whether an observation passes the filters now. */
+export async function isSelected(
+  db: Database,
+  scope: TenantScope,
+  selection: ObservationSelection,
+  id: string,
+): Promise<boolean> {
+  let query = db.selectFrom('runtime_observations').select('id').where('id', '=', id).where(inScope(scope));
+  for (const condition of conditionsOf(scope, selection)) query = query.where(condition);
+  return (await query.executeTakeFirst()) !== undefined;
+}
+
+/** How many open observations each view has, and each risk level. */
+export type OpenCounts = {
+  open: number;
+  new: number;
+  seenAgain: number;
+  changedDefinition: number;
+  low: number;
+  medium: number;
+  high: number;
+};
+
+export async function countOpenObservations(
+  db: Database,
+  scope: TenantScope,
+  selection: ObservationSelection,
+): Promise<OpenCounts> {
+  const count = (condition: Expression<SqlBool>) => sql<number>`count(case when ${condition} then 1 end)`;
+  let query = db
+    .selectFrom('runtime_observations')
+    .select([
+      count(IN_VIEW.open).as('open'),
+      count(IN_VIEW.new).as('new'),
+      count(IN_VIEW.seen_again).as('seenAgain'),
+      count(IN_VIEW.changed_definition).as('changedDefinition'),
+      count(hasRisk('low')).as('low'),
+      count(hasRisk('medium')).as('medium'),
+      count(hasRisk('high')).as('high'),
+    ])
+    .where(IN_VIEW.open)
+    .where(inScope(scope));
+  for (const condition of conditionsOf(scope, selection)) query = query.where(condition);
+  const row = await query.executeTakeFirstOrThrow();
+  return {
+    open: Number(row.open),
+    new: Number(row.new),
+    seenAgain: Number(row.seenAgain),
+    changedDefinition: Number(row.changedDefinition),
+    low: Number(row.low),
+    medium: Number(row.medium),
+    high: Number(row.high),
+  };
+}
+
+/** How many observations there are, at most, in the tenants of a scope. */
+export async function countObservationsOfTenants(db: Database, scope: TenantScope): Promise<number> {
+  const ids = scope.map(({ tenantId }) => tenantId);
+  let query = db.selectFrom('tenants').select(sql<number>`coalesce(sum(observation_count), 0)`.as('count'));
+  if (!ids.includes(null)) query = query.where('id', 'in', ['', ...ids.flatMap((id) => id ?? [])]);
+  const { count } = await query.executeTakeFirstOrThrow();
+  return Number(count);
+}
+
+const IN_VIEW: Record<ObservationView, Expression<SqlBool>> = {
+  open: sql<SqlBool>`status = 'open'`,
+  new: sql<SqlBool>`(status = 'open' and review is null and drift is null)`,
+  seen_again: sql<SqlBool>`(status = 'open' and review like '%"decision":"rejected"%')`,
+  changed_definition: sql<SqlBool>`(status = 'open' and drift is not null)`,
+};
+
+const LEVELS_FROM = { low: null, medium: ['medium', 'high'], high: ['high'] } as const;
+
+/** A quote inside a JSON text is escaped, so only the member itself has this form. */
+function hasRisk(level: 'low' | 'medium' | 'high'): Expression<SqlBool> {
+  return sql<SqlBool>`risk like ${sql.lit(`%"level":"${level}"%`)}`;
+}
+
+function conditionsOf(scope: TenantScope, selection: ObservationSelection): Expression<SqlBool>[] {
+  const { unknown, status, view, minRisk, providerId, kind, name, text, agent, account } = selection;
+  const conditions: Expression<SqlBool>[] = [];
+  const add = (condition: Expression<SqlBool>) => conditions.push(condition);
+  if (unknown != null) add(sql`unknown = ${toFlag(unknown)}`);
+  if (status != null) add(sql`status = ${status}`);
+  if (view != null) add(IN_VIEW[view]);
+  const levels = minRisk == null ? null : LEVELS_FROM[minRisk];
+  if (levels !== null) add(sql`(${sql.join(levels.map(hasRisk), sql` or `)})`);
+  if (providerId != null) add(sql`provider_id = ${providerId}`);
+  if (kind != null) add(sql`kind = ${kind}`);
+  if (name != null) add(sql`name = ${name}`);
+  if (text != null) add(containsAsciiText('name', text));
+  if (agent != null) add(usedBy(scope, 'agent', agent));
+  if (account != null) add(usedBy(scope, 'account', account));
+  if (selection.firstSeenAfter != null) add(sql`first_seen_at > ${selection.firstSeenAfter}`);
+  if (selection.firstSeenBefore != null) add(sql`first_seen_at < ${selection.firstSeenBefore}`);
+  if (selection.lastSeenAfter != null) add(sql`last_seen_at > ${selection.lastSeenAfter}`);
+  if (selection.lastSeenBefore != null) add(sql`last_seen_at < ${selection.lastSeenBefore}`);
+  return conditions;
+}
+
+/** Usage has every agent and account; the evidence of an observation only some of them. */
+function usedBy(scope: TenantScope, column: 'agent' | 'account', value: string): Expression<SqlBool> {
+  return sql<SqlBool>`(tenant_id, sub_tenant_id, provider_id, kind, name_key) in (
+    select tenant_id, sub_tenant_id, provider_id, kind, name_key from usage_series
+    where ${sql.ref(column)} = ${value} and ${inScope(scope)})`;
+}
